@@ -1,0 +1,179 @@
+//! A block's sections, each decoded and checked against its own checksum only when asked for.
+
+use super::{BLOCK_VERSION, Block};
+use crate::EngineError;
+use crate::aggregate::Aggregate;
+use crate::bitmap::Bitmap;
+use crate::bytes::Reader;
+use crate::codec::{decode_doubles, decode_integers, decode_texts};
+use crate::columns::{Column, Columns, FieldColumn, Values};
+use crate::rollup::{self, LEVELS};
+
+/// What a section holds; the numbers are those of the format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum SectionKind {
+    Timestamps = 0,
+    Sequences = 1,
+    Metadata = 2,
+    Field = 3,
+    RollupStarts = 4,
+    Rollup = 5,
+}
+
+struct Section {
+    kind: u8,
+    of: u32,
+    start: usize,
+    len: usize,
+    checksum: u32,
+}
+
+/// A block whose directory has been read and found sound.
+pub struct BlockReader<'a> {
+    block: &'a Block,
+    body: &'a [u8],
+    rows: usize,
+    sections: Vec<Section>,
+}
+
+impl<'a> BlockReader<'a> {
+    /// Reads the directory.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] where the bytes are not a block of a known version.
+    pub fn new(block: &'a Block) -> Result<Self, EngineError> {
+        let mut outer = Reader::new(block.bytes(), "block");
+        let header_len = u32::from_le_bytes(outer.fixed()?) as usize;
+        let checksum = u32::from_le_bytes(outer.fixed()?);
+        let header = outer.take(header_len)?;
+        if crc32fast::hash(header) != checksum {
+            return Err(outer.corrupt("a directory with the checksum written before it"));
+        }
+        let body = outer.rest();
+        let mut reader = Reader::new(header, "block directory");
+        if reader.byte()? != BLOCK_VERSION {
+            return Err(reader.corrupt("block version 1"));
+        }
+        let rows = reader.u32()? as usize;
+        if rows != block.summary.rows as usize {
+            return Err(reader.corrupt("as many rows as the footer says"));
+        }
+        let count = reader.count()?;
+        let mut sections = Vec::with_capacity(count);
+        let mut start = 0usize;
+        for _ in 0..count {
+            let kind = reader.byte()?;
+            let of = reader.u32()?;
+            let len = reader.varint()? as usize;
+            let checksum = u32::from_le_bytes(reader.fixed()?);
+            let end = start.checked_add(len).filter(|end| *end <= body.len());
+            let end = end.ok_or_else(|| reader.corrupt("sections within the block"))?;
+            sections.push(Section { kind, of, start, len, checksum });
+            start = end;
+        }
+        Ok(BlockReader { block, body, rows, sections })
+    }
+
+    fn section(&self, kind: SectionKind, of: u32) -> Result<Option<&'a [u8]>, EngineError> {
+        let Some(section) = self.sections.iter().find(|section| section.kind == kind as u8 && section.of == of) else {
+            return Ok(None);
+        };
+        let bytes = &self.body[section.start..section.start + section.len];
+        if crc32fast::hash(bytes) != section.checksum {
+            let expected = "a section with the checksum of the directory";
+            return Err(EngineError::Corrupt { what: "block", offset: section.start, expected });
+        }
+        Ok(Some(bytes))
+    }
+
+    fn required(&self, kind: SectionKind) -> Result<&'a [u8], EngineError> {
+        let missing = EngineError::Corrupt { what: "block", offset: 0, expected: "timestamps and sequences" };
+        self.section(kind, 0)?.ok_or(missing)
+    }
+
+    /// Ascending timestamps, one a row.
+    pub fn timestamps_ns(&self) -> Result<Vec<i64>, EngineError> {
+        decode_integers(self.required(SectionKind::Timestamps)?, self.rows)
+    }
+
+    /// Sequences, one a row.
+    pub fn sequences(&self) -> Result<Vec<u64>, EngineError> {
+        let sequences = decode_integers(self.required(SectionKind::Sequences)?, self.rows)?;
+        Ok(sequences.into_iter().map(|sequence| sequence as u64).collect())
+    }
+
+    /// The values of a field, `None` when no row has one.
+    pub fn field(&self, field: u16) -> Result<Option<Column>, EngineError> {
+        let section = self.section(SectionKind::Field, u32::from(field))?;
+        section.map(|bytes| decode_column(bytes, self.rows)).transpose()
+    }
+
+    /// The metadata texts, `None` when no row has any.
+    pub fn metadata(&self) -> Result<Option<Column>, EngineError> {
+        let section = self.section(SectionKind::Metadata, 0)?;
+        section.map(|bytes| decode_column(bytes, self.rows)).transpose()
+    }
+
+    /// All of it.
+    pub fn columns(&self) -> Result<Columns, EngineError> {
+        let mut fields = Vec::with_capacity(self.block.summary.fields.len());
+        for summary in &self.block.summary.fields {
+            if let Some(column) = self.field(summary.field)? {
+                fields.push(FieldColumn { field: summary.field, column });
+            }
+        }
+        Ok(Columns {
+            timestamps_ns: self.timestamps_ns()?,
+            sequences: self.sequences()?,
+            fields,
+            metadata: self.metadata()?,
+        })
+    }
+
+    /// Starts of the cells of a rollup level, `None` when the level is not kept.
+    pub(crate) fn rollup_starts_ns(&self, level: usize) -> Result<Option<Vec<i64>>, EngineError> {
+        let Some(bytes) = self.section(SectionKind::RollupStarts, level as u32)? else { return Ok(None) };
+        let mut reader = Reader::new(bytes, "rollup");
+        let count = reader.varint()? as usize;
+        if count > self.rows {
+            return Err(reader.corrupt("at most as many cells as rows"));
+        }
+        let unit = LEVELS[level].next_ns(0);
+        let starts = decode_integers(reader.rest(), count)?;
+        Ok(Some(starts.into_iter().map(|start| start.saturating_mul(unit)).collect()))
+    }
+
+    /// Aggregates of a field in the cells of a level that is kept; a field without values has none.
+    pub(crate) fn rollup(&self, level: usize, field: u16, cells: usize) -> Result<Vec<Aggregate>, EngineError> {
+        let Some(summary) = self.block.summary.field(field) else {
+            return Ok(vec![Aggregate::default(); cells]);
+        };
+        let of = u32::from(field) * LEVELS.len() as u32 + level as u32;
+        match self.section(SectionKind::Rollup, of)? {
+            Some(bytes) => rollup::decode(bytes, cells, summary.kind == super::FieldKind::Number),
+            None => Err(EngineError::Corrupt { what: "block", offset: 0, expected: "a rollup of the field" }),
+        }
+    }
+}
+
+fn decode_column(bytes: &[u8], rows: usize) -> Result<Column, EngineError> {
+    let mut reader = Reader::new(bytes, "column");
+    let present = match reader.byte()? {
+        0 => None,
+        _ => Some(Bitmap::decode(&mut reader, rows)?),
+    };
+    let values = match reader.byte()? {
+        0 => {
+            let (values, decimals) = decode_doubles(reader.rest(), rows)?;
+            Values::Numbers { values, decimals }
+        }
+        1 => {
+            let bits = Bitmap::decode(&mut reader, rows)?;
+            Values::Booleans((0..rows).map(|row| bits.get(row)).collect())
+        }
+        2 => Values::Texts(decode_texts(reader.rest(), rows)?),
+        _ => return Err(reader.corrupt("a kind of column")),
+    };
+    Ok(Column { present, values })
+}

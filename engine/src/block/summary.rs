@@ -1,0 +1,109 @@
+//! What is known of a block without reading it: enough to leave it out, to count it, or to answer from it.
+
+use crate::EngineError;
+use crate::aggregate::Aggregate;
+use crate::bytes::{Reader, put_signed, put_varint};
+
+/// The type of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FieldKind {
+    /// Doubles.
+    Number,
+    /// Booleans.
+    Boolean,
+    /// Texts.
+    String,
+}
+
+/// The whole-block aggregate of a field.
+#[derive(Debug, Clone)]
+pub struct FieldSummary {
+    /// The field's ordinal.
+    pub field: u16,
+    /// Its type.
+    pub kind: FieldKind,
+    /// Over all rows of the block; of other fields than numbers only the count.
+    pub aggregate: Aggregate,
+}
+
+/// Source, rows, bounds and aggregates of a block.
+#[derive(Debug, Clone)]
+pub struct BlockSummary {
+    /// The source's ordinal within the bucket.
+    pub source: u32,
+    /// Rows, at least one.
+    pub rows: u32,
+    /// Least timestamp.
+    pub first_ns: i64,
+    /// Greatest timestamp.
+    pub last_ns: i64,
+    /// Least sequence.
+    pub first_sequence: u64,
+    /// Greatest sequence.
+    pub last_sequence: u64,
+    /// Ascending by field; a field without values is absent.
+    pub fields: Box<[FieldSummary]>,
+}
+
+impl BlockSummary {
+    /// What is known of a field, if any row has it.
+    pub fn field(&self, field: u16) -> Option<&FieldSummary> {
+        let index = self.fields.binary_search_by_key(&field, |summary| summary.field).ok()?;
+        Some(&self.fields[index])
+    }
+
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, u64::from(self.source));
+        put_varint(out, u64::from(self.rows));
+        put_signed(out, self.first_ns);
+        put_varint(out, self.last_ns.wrapping_sub(self.first_ns) as u64);
+        put_varint(out, self.first_sequence);
+        put_varint(out, self.last_sequence - self.first_sequence);
+        put_varint(out, self.fields.len() as u64);
+        for summary in &self.fields {
+            put_varint(out, u64::from(summary.field));
+            out.push(match summary.kind {
+                FieldKind::Number => 0,
+                FieldKind::Boolean => 1,
+                FieldKind::String => 2,
+            });
+            put_varint(out, summary.aggregate.count);
+            if summary.kind == FieldKind::Number {
+                for part in [summary.aggregate.sum(), summary.aggregate.min, summary.aggregate.max] {
+                    out.extend_from_slice(&part.to_le_bytes());
+                }
+            }
+        }
+    }
+
+    pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, EngineError> {
+        let source = reader.u32()?;
+        let rows = reader.u32()?;
+        let first_ns = reader.signed()?;
+        let last_ns = first_ns.wrapping_add(reader.varint()? as i64);
+        let first_sequence = reader.varint()?;
+        let last_sequence = first_sequence.wrapping_add(reader.varint()?);
+        let count = reader.count()?;
+        let mut fields = Vec::with_capacity(count);
+        for _ in 0..count {
+            let field = reader.u16()?;
+            let kind = match reader.byte()? {
+                0 => FieldKind::Number,
+                1 => FieldKind::Boolean,
+                2 => FieldKind::String,
+                _ => return Err(reader.corrupt("a kind of field")),
+            };
+            let count = reader.varint()?;
+            let aggregate = match kind {
+                FieldKind::Number => Aggregate::new(count, reader.f64()?, reader.f64()?, reader.f64()?),
+                FieldKind::Boolean | FieldKind::String => Aggregate::of_count(count),
+            };
+            fields.push(FieldSummary { field, kind, aggregate });
+        }
+        if rows == 0 || last_ns < first_ns {
+            return Err(reader.corrupt("a block with rows"));
+        }
+        let fields = fields.into_boxed_slice();
+        Ok(BlockSummary { source, rows, first_ns, last_ns, first_sequence, last_sequence, fields })
+    }
+}

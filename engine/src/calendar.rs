@@ -1,0 +1,154 @@
+//! UTC calendar units, as integers. Days are counted from 1970-01-01 in the proleptic Gregorian calendar;
+//! the conversion of days to months is Howard Hinnant's `civil_from_days`
+//! (<https://howardhinnant.github.io/date_algorithms.html>).
+
+const SECOND_NS: i64 = 1_000_000_000;
+const MINUTE_NS: i64 = 60 * SECOND_NS;
+const HOUR_NS: i64 = 60 * MINUTE_NS;
+const DAY_NS: i64 = 24 * HOUR_NS;
+/// 1970-01-01 was a Thursday: the Monday before it is three days back.
+const MONDAY_NS: i64 = -3 * DAY_NS;
+
+/// The units by which a query groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Unit {
+    /// Sixty seconds.
+    Minute,
+    /// Sixty minutes.
+    Hour,
+    /// A UTC day.
+    Day,
+    /// Monday to Sunday.
+    Week,
+    /// A calendar month.
+    Month,
+}
+
+impl Unit {
+    /// From the finest to the coarsest.
+    pub const ALL: [Unit; 5] = [Unit::Minute, Unit::Hour, Unit::Day, Unit::Week, Unit::Month];
+
+    /// Length and origin of the units that are all of one length.
+    fn even(self) -> Option<(i64, i64)> {
+        match self {
+            Unit::Minute => Some((MINUTE_NS, 0)),
+            Unit::Hour => Some((HOUR_NS, 0)),
+            Unit::Day => Some((DAY_NS, 0)),
+            Unit::Week => Some((7 * DAY_NS, MONDAY_NS)),
+            Unit::Month => None,
+        }
+    }
+
+    /// Start of the cell that holds `timestamp_ns`. Saturates at the ends of the time that 64 bits can say.
+    #[inline]
+    pub fn start_ns(self, timestamp_ns: i64) -> i64 {
+        match self.even() {
+            Some((length, origin)) => {
+                let within = (i128::from(timestamp_ns) - i128::from(origin)).rem_euclid(i128::from(length)) as i64;
+                timestamp_ns.saturating_sub(within)
+            }
+            None => month_start_ns(month_of(timestamp_ns.div_euclid(DAY_NS))),
+        }
+    }
+
+    /// Start of the cell behind the one that holds `timestamp_ns`.
+    pub fn next_ns(self, timestamp_ns: i64) -> i64 {
+        match self.even() {
+            Some((length, _)) => self.start_ns(timestamp_ns).saturating_add(length),
+            None => month_start_ns(month_of(timestamp_ns.div_euclid(DAY_NS)) + 1),
+        }
+    }
+
+    /// How many cells of this unit the range touches, both ends inclusive.
+    pub fn cells(self, first_ns: i64, last_ns: i64) -> u64 {
+        if last_ns < first_ns {
+            return 0;
+        }
+        match self.even() {
+            Some((length, origin)) => {
+                let index = |ns: i64| (i128::from(ns) - i128::from(origin)).div_euclid(i128::from(length));
+                (index(last_ns) - index(first_ns)) as u64 + 1
+            }
+            None => {
+                let month = |ns: i64| month_of(ns.div_euclid(DAY_NS));
+                (month(last_ns) - month(first_ns)) as u64 + 1
+            }
+        }
+    }
+}
+
+/// Months since year 0 of a day.
+fn month_of(days: i64) -> i64 {
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    // Counted from March, so that a leap day is the last of its year.
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    (year_of_era + era * 400) * 12 + month_from_march + 2
+}
+
+fn month_start_ns(month: i64) -> i64 {
+    let from_march = month - 2;
+    let (year, month_from_march) = (from_march.div_euclid(12), from_march.rem_euclid(12));
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let day_of_year = (153 * month_from_march + 2) / 5;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    (era * 146_097 + day_of_era - 719_468).saturating_mul(DAY_NS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn day(days: i64) -> i64 {
+        days * DAY_NS
+    }
+
+    #[test]
+    fn weeks_begin_on_monday() {
+        // 1970-01-05 was a Monday.
+        assert_eq!(Unit::Week.start_ns(day(4)), day(4));
+        assert_eq!(Unit::Week.start_ns(day(4) - 1), day(-3));
+        assert_eq!(Unit::Week.next_ns(day(4)), day(11));
+    }
+
+    #[test]
+    fn months_know_leap_years_and_centuries() {
+        // 2000-02-01 is day 10,988 and 2000-02-29 day 11,016; 1900-02-01 is day -25,536.
+        assert_eq!(Unit::Month.start_ns(day(11_016)), day(10_988), "2000-02-29 belongs to February");
+        assert_eq!(Unit::Month.next_ns(day(11_016)), day(11_017), "2000 was a leap year");
+        assert_eq!(Unit::Month.start_ns(day(0)), day(0));
+        assert_eq!(Unit::Month.start_ns(day(0) - 1), day(-31));
+        assert_eq!(Unit::Month.next_ns(day(-31)), day(0));
+        assert_eq!(Unit::Month.next_ns(day(-25_536)), day(-25_508), "1900 had no 29 February");
+    }
+
+    #[test]
+    fn every_cell_begins_where_the_one_before_ends() {
+        for unit in Unit::ALL {
+            let mut at = unit.start_ns(day(-800));
+            for _ in 0..200 {
+                let next = unit.next_ns(at);
+                assert!(next > at);
+                assert_eq!(unit.start_ns(next), next);
+                assert_eq!(unit.start_ns(next - 1), at);
+                assert_eq!(unit.cells(at, next - 1), 1);
+                assert_eq!(unit.cells(at, next), 2);
+                at = next;
+            }
+        }
+    }
+
+    #[test]
+    fn the_ends_of_time_do_not_overflow() {
+        for unit in Unit::ALL {
+            for edge in [i64::MIN, i64::MIN + 1, i64::MAX - 1, i64::MAX] {
+                assert!(unit.start_ns(edge) <= edge || edge < i64::MIN + 32 * DAY_NS);
+                assert!(unit.next_ns(edge) >= edge || edge > 0);
+            }
+        }
+    }
+}

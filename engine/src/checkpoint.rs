@@ -1,0 +1,52 @@
+//! A checkpoint: rows that only the log holds → one segment file. Runs on any thread while the store goes on.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use crate::block::Block;
+use crate::columns::Columns;
+use crate::segment::SegmentWriter;
+use crate::series::cut_blocks;
+
+/// What one source brings.
+pub(crate) struct CheckpointPart {
+    pub(crate) source: u32,
+    /// Chunks set aside, each sorted.
+    pub(crate) runs: Vec<Arc<Columns>>,
+    /// Blocks sealed since the last checkpoint.
+    pub(crate) blocks: Vec<Arc<Block>>,
+    /// Greatest timestamp of any block of the source.
+    pub(crate) sealed_until_ns: i64,
+}
+
+/// Rows set aside by [`crate::Store::begin_checkpoint`].
+pub struct Checkpoint {
+    pub(crate) parts: Vec<CheckpointPart>,
+    /// Rows and bytes to take off the store's count of what is unsaved.
+    pub(crate) counted: (u64, u64),
+}
+
+impl Checkpoint {
+    /// Writes the segment; answers its length in bytes.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&self, out: impl Write) -> io::Result<u64> {
+        let mut segment = SegmentWriter::new(out)?;
+        for part in &self.parts {
+            let runs: Vec<&Columns> = part.runs.iter().map(|run| &**run).collect();
+            let mut blocks = part.blocks.clone();
+            if !runs.is_empty() {
+                let rows = Columns::merged(&runs);
+                // Rows from before the end of what is sealed came late: in blocks of their own they do not stretch a
+                // block of recent rows over all the time between.
+                let older = rows.timestamps_ns.partition_point(|timestamp| *timestamp < part.sealed_until_ns);
+                blocks.extend(cut_blocks(part.source, &rows, 0..older));
+                blocks.extend(cut_blocks(part.source, &rows, older..rows.rows()));
+            }
+            blocks.sort_by_key(|block| block.summary.first_ns);
+            blocks.iter().try_for_each(|block| segment.push(block))?;
+        }
+        segment.finish()
+    }
+}

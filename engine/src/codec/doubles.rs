@@ -1,0 +1,65 @@
+//! Columns of doubles: as integer mantissas where their decimals allow, else as they are.
+
+use super::integers::decode_pco;
+use super::{PCO_ROWS_MIN, decode_integers, encode_integers, pco_config};
+use crate::EngineError;
+use crate::bytes::Reader;
+use crate::decimal;
+use crate::rows::NOT_DECIMAL;
+
+/// Decimals, then integers.
+const DECIMAL: u8 = 0;
+/// Eight bytes each.
+const RAW: u8 = 1;
+/// A pco standalone file of f64.
+const PCO: u8 = 2;
+
+/// Appends `values`; `decimals` is the most digits behind the point that any of them was written with.
+/// Answers the mantissas when that is how they were kept.
+pub(crate) fn encode_doubles(out: &mut Vec<u8>, values: &[f64], decimals: u8) -> Option<Vec<i64>> {
+    if let Some(mantissas) = mantissas(values, decimals) {
+        out.extend([DECIMAL, decimals]);
+        encode_integers(out, &mantissas);
+        return Some(mantissas);
+    }
+    if values.len() >= PCO_ROWS_MIN
+        && let Ok(compressed) = pco::standalone::simple_compress(values, &pco_config())
+    {
+        out.push(PCO);
+        out.extend_from_slice(&compressed);
+        return None;
+    }
+    out.push(RAW);
+    out.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+    None
+}
+
+fn mantissas(values: &[f64], decimals: u8) -> Option<Vec<i64>> {
+    if decimals == NOT_DECIMAL {
+        return None;
+    }
+    let scale = decimal::power(decimals);
+    values.iter().map(|value| decimal::mantissa(*value, scale)).collect()
+}
+
+/// Reads `count` doubles from the whole of `bytes`, and the decimals they were kept with.
+pub(crate) fn decode_doubles(bytes: &[u8], count: usize) -> Result<(Vec<f64>, u8), EngineError> {
+    if count == 0 {
+        return Ok((Vec::new(), 0));
+    }
+    let mut reader = Reader::new(bytes, "column of doubles");
+    match reader.byte()? {
+        DECIMAL => {
+            let decimals = reader.byte()?;
+            let scale = decimal::power(decimals);
+            let mantissas = decode_integers(reader.rest(), count)?;
+            Ok((mantissas.into_iter().map(|mantissa| decimal::value(mantissa, scale)).collect(), decimals))
+        }
+        RAW => {
+            let (doubles, _) = reader.take(count.saturating_mul(8))?.as_chunks();
+            Ok((doubles.iter().map(|double| f64::from_le_bytes(*double)).collect(), NOT_DECIMAL))
+        }
+        PCO => Ok((decode_pco(&reader, count)?, NOT_DECIMAL)),
+        _ => Err(reader.corrupt("a form of doubles")),
+    }
+}

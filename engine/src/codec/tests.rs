@@ -1,0 +1,89 @@
+//! Every form gives back what it was given, and takes no more room than the plain one.
+
+use super::*;
+use crate::columns::Texts;
+
+fn integers_round_trip(values: &[i64]) -> usize {
+    let mut out = Vec::new();
+    encode_integers(&mut out, values);
+    assert_eq!(decode_integers(&out, values.len()).unwrap(), values);
+    out.len()
+}
+
+fn doubles_round_trip(values: &[f64], decimals: u8) -> usize {
+    let mut out = Vec::new();
+    encode_doubles(&mut out, values, decimals);
+    let (back, _) = decode_doubles(&out, values.len()).unwrap();
+    assert!(back.iter().zip(values).all(|(a, b)| a.to_bits() == b.to_bits()), "{values:?} came back as {back:?}");
+    out.len()
+}
+
+#[test]
+fn a_regular_series_costs_a_few_bytes_in_all() {
+    let seconds: Vec<i64> = (0..8192).map(|n| 1_700_000_000_000_000_000 + n * 1_000_000_000).collect();
+    assert!(integers_round_trip(&seconds) < 20);
+    assert!(integers_round_trip(&[7; 8192]) < 5);
+}
+
+#[test]
+fn integers_of_every_length_and_size_come_back() {
+    for len in [0usize, 1, 2, 3, 31, 32, 33, 255, 256, 257, 1000] {
+        let jagged: Vec<i64> = (0..len as i64).map(|n| n * n % 97 - 40).collect();
+        integers_round_trip(&jagged);
+        let wide: Vec<i64> = (0..len as i64).map(|n| if n % 2 == 0 { i64::MIN + n } else { i64::MAX - n }).collect();
+        integers_round_trip(&wide);
+    }
+}
+
+#[test]
+fn doubles_come_back_to_the_bit() {
+    let specials = [0.0, -0.0, 1e308, -1e308, f64::MIN_POSITIVE, 5e-324, 0.1 + 0.2, 1.0 / 3.0, 9.007_199_254_740_993e15];
+    for decimals in [0, 1, 2, 22, crate::rows::NOT_DECIMAL] {
+        doubles_round_trip(&specials, decimals);
+        doubles_round_trip(&specials.repeat(10), decimals);
+    }
+}
+
+#[test]
+fn decimals_take_less_room_as_mantissas_than_as_doubles() {
+    let mut rng = fastrand::Rng::with_seed(7);
+    let mut value = 200i32;
+    let walk: Vec<f64> = std::iter::repeat_with(|| {
+        value += rng.i32(-3..=3);
+        f64::from(value) / 10.0
+    })
+    .take(8192)
+    .collect();
+    let mantissas = doubles_round_trip(&walk, 1);
+    let doubles = doubles_round_trip(&walk, crate::rows::NOT_DECIMAL);
+    assert!(mantissas <= doubles, "{mantissas} bytes as mantissas, {doubles} as doubles");
+}
+
+#[test]
+fn texts_come_back() {
+    let words = ["", "open", "closed", "ÄÖ\u{1F30A}", &"long ".repeat(100)];
+    let codes: Vec<u32> = (0..500u32).map(|n| n * n % 5).collect();
+    let texts = Texts::new(words.iter().map(|word| (*word).into()).collect(), codes.clone());
+    let mut out = Vec::new();
+    encode_texts(&mut out, &texts);
+    let back = decode_texts(&out, codes.len()).unwrap();
+    assert!((0..codes.len()).all(|row| back.get(row) == texts.get(row)));
+}
+
+#[test]
+fn damage_is_an_error_and_never_a_panic() {
+    let mut out = Vec::new();
+    encode_integers(&mut out, &(0..300).map(|n| n * n % 1013).collect::<Vec<i64>>());
+    for cut in 0..out.len() {
+        assert!(decode_integers(&out[..cut], 300).is_err(), "cut at {cut}");
+    }
+    for byte in 0..out.len() {
+        for bit in 0..8 {
+            let mut flipped = out.clone();
+            flipped[byte] ^= 1 << bit;
+            let _ = decode_integers(&flipped, 300);
+            let _ = decode_doubles(&flipped, 300);
+            let _ = decode_texts(&flipped, 300);
+        }
+    }
+}

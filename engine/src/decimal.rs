@@ -1,0 +1,60 @@
+//! Decimal mantissas: a double that was written as a decimal is kept as an integer and a power of ten, wherever
+//! that gives the same double back to the last bit. Integers compress to a fraction of what the doubles would.
+//!
+//! `m / 10^d` is correctly rounded (IEEE 754 division of two exactly held numbers), hence is the very double that
+//! reading the decimal text gives, as long as `|m| ≤ 2^53` and `d ≤ 22` (Clinger, "How to read floating point
+//! numbers accurately", 1990).
+
+/// Mantissas beyond this are not tried: up to here `value × 10^d`, with its two roundings, lies within half a unit
+/// of the mantissa.
+const MANTISSA_MAX: f64 = (1u64 << 51) as f64;
+
+const POWERS: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19,
+    1e20, 1e21, 1e22,
+];
+
+/// 10 to the power of `decimals`; beyond 22, where no mantissa is exact, not a number, which no mantissa survives.
+#[inline]
+pub(crate) fn power(decimals: u8) -> f64 {
+    POWERS.get(usize::from(decimals)).copied().unwrap_or(f64::NAN)
+}
+
+/// The integer `m` with `m / scale == value` to the bit, if there is one below 2^51.
+#[inline]
+pub(crate) fn mantissa(value: f64, scale: f64) -> Option<i64> {
+    let scaled = (value * scale).round_ties_even();
+    let mantissa = scaled as i64;
+    // Through the integer, so that −0 is not taken for 0.
+    let fits = scaled.abs() <= MANTISSA_MAX && self::value(mantissa, scale).to_bits() == value.to_bits();
+    fits.then_some(mantissa)
+}
+
+/// The double of a mantissa.
+#[inline]
+pub(crate) fn value(mantissa: i64, scale: f64) -> f64 {
+    mantissa as f64 / scale
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_come_back_to_the_bit() {
+        for (text, decimals) in [("20.15", 2), ("0.1", 1), ("-3.000001", 6), ("123456789.25", 2), ("0", 0), ("1e3", 0)] {
+            let double: f64 = text.parse().unwrap();
+            let m = mantissa(double, power(decimals)).unwrap();
+            assert_eq!(value(m, power(decimals)).to_bits(), double.to_bits(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_decimal_is_refused() {
+        for (double, decimals) in [(-0.0, 1), (0.1 + 0.2, 1), (1e300, 0), (1.0 / 3.0, 15), (f64::MIN_POSITIVE, 22), (1.5, 0)]
+        {
+            assert_eq!(mantissa(double, power(decimals)), None, "{double} with {decimals} decimals");
+        }
+        assert_eq!(mantissa(1.0, power(23)), None);
+    }
+}

@@ -1,0 +1,37 @@
+//! The time-series engine of one bucket.
+//!
+//! Synchronous and free of I/O, clocks and logs: rows come in as bytes of a log record ([`rows`]), segments go out to
+//! a writer and come back as mapped bytes, time is an argument. Read [`store`] first: the store takes rows and hands
+//! out [`Snapshot`]s, and [`query`] answers questions to those. On-disk formats are drawn in FORMAT.md.
+
+pub mod query;
+pub mod rows;
+
+mod aggregate;
+mod bitmap;
+mod block;
+mod bytes;
+mod calendar;
+mod checkpoint;
+mod codec;
+mod columns;
+mod decimal;
+mod error;
+mod merge;
+mod rollup;
+mod segment;
+mod series;
+mod snapshot;
+mod store;
+
+pub use aggregate::Aggregate;
+pub use bitmap::Bitmap;
+pub use block::{BLOCK_ROWS_MAX, FieldKind, SharedBytes};
+pub use calendar::Unit;
+pub use checkpoint::Checkpoint;
+pub use columns::{Column, Columns, FieldColumn, Texts, Values};
+pub use error::EngineError;
+pub use merge::{Merge, MergeError};
+pub use series::SeriesStats;
+pub use snapshot::{SeriesSnapshot, Snapshot};
+pub use store::{Applied, Store};

@@ -1,0 +1,115 @@
+//! Automatic downsampling: how many points a range would give, and the unit that makes few enough rows of them.
+
+use crate::calendar::Unit;
+use crate::series::SeriesStats;
+
+/// More expected points than this are downsampled, to at most as many rows where a unit does that.
+const POINTS_MAX: u64 = 500;
+
+/// What one source is expected to give for a range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Expected {
+    /// Points, from the source's average interval.
+    pub points: u64,
+    /// The range, clipped to the points that exist; both ends inclusive.
+    range_ns: (i64, i64),
+}
+
+impl Expected {
+    /// Expectation for a source in `range_ns`, both ends inclusive; `None` where it has no point in there.
+    pub fn of(stats: SeriesStats, range_ns: (i64, i64)) -> Option<Expected> {
+        let (first, last) = stats.bounds_ns?;
+        let range_ns = (range_ns.0.max(first), range_ns.1.min(last));
+        if range_ns.0 > range_ns.1 {
+            return None;
+        }
+        let points = match stats.average_interval_ns() {
+            Some(interval) if interval > 0.0 => {
+                let span = range_ns.1 as f64 - range_ns.0 as f64;
+                // A regular series of n points spans n − 1 intervals; the small term keeps rounding from losing one.
+                ((span / interval + 1e-6) as u64).saturating_add(1).min(stats.points)
+            }
+            // A single point, or all at one instant.
+            _ => stats.points,
+        };
+        Some(Expected { points, range_ns })
+    }
+}
+
+/// The decision to downsample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Downsampling {
+    /// The unit to group by.
+    pub unit: Unit,
+    /// Points expected in all.
+    pub expected_points: u64,
+}
+
+/// The finest unit whose expected rows, added over the sources, are at most 500, else months. `None` when no more
+/// than 500 points are expected.
+pub fn choose_unit(sources: &[Expected]) -> Option<Downsampling> {
+    let expected_points = sources.iter().fold(0u64, |sum, expected| sum.saturating_add(expected.points));
+    if expected_points <= POINTS_MAX {
+        return None;
+    }
+    let rows = |unit: Unit| {
+        let rows = sources.iter().map(|expected| unit.cells(expected.range_ns.0, expected.range_ns.1).min(expected.points));
+        rows.fold(0u64, u64::saturating_add)
+    };
+    let unit = Unit::ALL.into_iter().find(|unit| rows(*unit) <= POINTS_MAX).unwrap_or(Unit::Month);
+    Some(Downsampling { unit, expected_points })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: i64 = 1_000_000_000;
+    const ALL: (i64, i64) = (i64::MIN, i64::MAX);
+
+    fn regular(points: u64, interval_s: i64) -> SeriesStats {
+        SeriesStats { points, bounds_ns: Some((0, (points as i64 - 1) * interval_s * SECOND)) }
+    }
+
+    fn choice(stats: SeriesStats, range_ns: (i64, i64)) -> Option<Downsampling> {
+        choose_unit(&Expected::of(stats, range_ns).into_iter().collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn five_hundred_points_are_returned_as_they_are() {
+        assert_eq!(choice(regular(500, 60), ALL), None);
+        let more = choice(regular(501, 60), ALL).unwrap();
+        assert_eq!((more.unit, more.expected_points), (Unit::Hour, 501));
+    }
+
+    #[test]
+    fn the_finest_unit_with_few_enough_rows_is_chosen() {
+        assert_eq!(choice(regular(3_000, 1), ALL).unwrap().unit, Unit::Minute);
+        assert_eq!(choice(regular(100_000, 1), ALL).unwrap().unit, Unit::Hour);
+        assert_eq!(choice(regular(100_000, 300), ALL).unwrap().unit, Unit::Day);
+        assert_eq!(choice(regular(100_000, 3_600), ALL).unwrap().unit, Unit::Month);
+        assert_eq!(choice(regular(1_000, 8_640_000), ALL).unwrap().unit, Unit::Month, "nothing coarser exists");
+    }
+
+    #[test]
+    fn the_range_is_clipped_to_the_points_that_exist() {
+        let stats = regular(1_000, 1);
+        assert_eq!(choice(stats, (0, 499 * SECOND)), None);
+        assert_eq!(choice(stats, (0, 500 * SECOND)).unwrap().expected_points, 501);
+        assert_eq!(choice(stats, (2_000 * SECOND, i64::MAX)), None);
+        assert_eq!(choice(stats, (i64::MIN, -1)), None);
+    }
+
+    #[test]
+    fn sources_add_up() {
+        let one = Expected::of(regular(300, 60), ALL).unwrap();
+        assert_eq!(choose_unit(&[one]), None);
+        assert_eq!(choose_unit(&[one, one]).unwrap().expected_points, 600);
+    }
+
+    #[test]
+    fn points_at_one_instant_are_counted() {
+        let stats = SeriesStats { points: 600, bounds_ns: Some((5, 5)) };
+        assert_eq!(choice(stats, ALL).unwrap().expected_points, 600);
+    }
+}

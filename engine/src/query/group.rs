@@ -1,0 +1,268 @@
+//! Grouped aggregates of one source.
+//!
+//! A block that lies within the range and within one cell answers by its summary. Otherwise the part of the range
+//! within the block is cut into whole cells of the coarsest kept rollup level and, at the two edges, into finer
+//! levels and at last rows: raw edge, minutes, hours, days, hours, minutes, raw edge. Only a range that ends within
+//! the block makes an edge, so at most two blocks of a source that arrives in order are ever read row by row.
+
+use std::ops::Range;
+
+use super::{MetadataFilter, Touched, metadata_passes};
+use crate::EngineError;
+use crate::aggregate::Aggregate;
+use crate::block::{Block, BlockReader};
+use crate::calendar::Unit;
+use crate::columns::{Column, Columns, Values};
+use crate::rollup::LEVELS;
+use crate::snapshot::SeriesSnapshot;
+
+/// What to group.
+pub struct GroupQuery<'a> {
+    /// First and last timestamp, both inclusive.
+    pub range_ns: (i64, i64),
+    /// The calendar unit of a cell.
+    pub unit: Unit,
+    /// The fields to aggregate; of fields that are no numbers only the count means something.
+    pub fields: &'a [u16],
+    /// Which rows count, by their metadata.
+    pub metadata: Option<MetadataFilter<'a>>,
+    /// Asked before each block; `true` ends the query with [`EngineError::Stopped`].
+    pub stop: &'a dyn Fn() -> bool,
+}
+
+/// Cells with rows, ascending by start; `aggregates` has one entry for each cell and field, cell by cell.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Groups {
+    /// Start of each cell.
+    pub starts_ns: Vec<i64>,
+    /// Aggregates of the fields asked for, in their order, for each cell.
+    pub aggregates: Vec<Aggregate>,
+    /// What was read.
+    pub touched: Touched,
+}
+
+impl Groups {
+    /// The aggregates of the `index`-th cell.
+    pub fn cell(&self, index: usize) -> &[Aggregate] {
+        let fields = self.aggregates.len().checked_div(self.starts_ns.len()).unwrap_or(0);
+        &self.aggregates[index * fields..(index + 1) * fields]
+    }
+
+    /// Puts the cells of other sources to these, by their starts. All must be of the same fields, in number.
+    pub fn merge(groups: impl IntoIterator<Item = Groups>, fields: usize) -> Groups {
+        let mut all = Groups::default();
+        for part in groups {
+            all.starts_ns.extend(part.starts_ns);
+            all.aggregates.extend(part.aggregates);
+            all.touched.rows += part.touched.rows;
+            all.touched.cells += part.touched.cells;
+        }
+        all.settle(fields);
+        all
+    }
+
+    /// The cell that starts at `start_ns`, which is nearly always the last one: rows come nearly in order. Where it is
+    /// not, a second entry of the same start is made, and [`Groups::settle`] puts them together.
+    fn open(&mut self, start_ns: i64, fields: usize) -> &mut [Aggregate] {
+        if self.starts_ns.last() != Some(&start_ns) {
+            self.starts_ns.push(start_ns);
+            self.aggregates.resize(self.aggregates.len() + fields, Aggregate::default());
+        }
+        let len = self.aggregates.len();
+        &mut self.aggregates[len - fields..]
+    }
+
+    /// Sorts the cells, puts those of one start together, and drops cells without a value.
+    fn settle(&mut self, fields: usize) {
+        let mut order: Vec<usize> = (0..self.starts_ns.len()).collect();
+        order.sort_by_key(|index| self.starts_ns[*index]);
+        let mut settled = Groups { touched: self.touched, ..Groups::default() };
+        for index in order {
+            let part = &self.aggregates[index * fields..(index + 1) * fields];
+            if part.iter().all(|aggregate| aggregate.count == 0) {
+                continue;
+            }
+            let cell = settled.open(self.starts_ns[index], fields);
+            cell.iter_mut().zip(part).for_each(|(cell, part)| cell.merge(part));
+        }
+        *self = settled;
+    }
+}
+
+/// Groups one source's rows.
+///
+/// # Errors
+/// [`EngineError::Corrupt`] for a damaged block, [`EngineError::Stopped`] when `stop` says so.
+pub fn group(series: &SeriesSnapshot, query: &GroupQuery<'_>) -> Result<Groups, EngineError> {
+    let mut groups = Groups::default();
+    let (start, end) = query.range_ns;
+    if start > end || query.fields.is_empty() {
+        return Ok(groups);
+    }
+    for entry in series.blocks.iter().filter(|entry| entry.first_ns <= end && entry.last_ns >= start) {
+        if (query.stop)() {
+            return Err(EngineError::Stopped);
+        }
+        group_block(&entry.block, query, &mut groups)?;
+    }
+    for chunk in series.chunks() {
+        let columns: Vec<Option<&Column>> = query.fields.iter().map(|field| chunk.field(*field)).collect();
+        let rows = rows_within(&chunk.timestamps_ns, query.range_ns);
+        let passes = passes(query, chunk);
+        group_rows(&chunk.timestamps_ns, &columns, rows, query.unit, passes.as_deref(), &mut groups);
+    }
+    groups.settle(query.fields.len());
+    Ok(groups)
+}
+
+fn passes(query: &GroupQuery<'_>, columns: &Columns) -> Option<Vec<bool>> {
+    query.metadata.map(|filter| metadata_passes(filter, columns.metadata.as_ref(), columns.rows()))
+}
+
+fn rows_within(timestamps_ns: &[i64], (start, end): (i64, i64)) -> Range<usize> {
+    let first = timestamps_ns.partition_point(|timestamp| *timestamp < start);
+    first..timestamps_ns.partition_point(|timestamp| *timestamp <= end).max(first)
+}
+
+fn group_block(block: &Block, query: &GroupQuery<'_>, groups: &mut Groups) -> Result<(), EngineError> {
+    let summary = &block.summary;
+    if query.fields.iter().all(|field| summary.field(*field).is_none()) {
+        return Ok(());
+    }
+    let (start, end) = query.range_ns;
+    let mut reader = Lazy { query, block, reader: None, rows: None };
+    if query.metadata.is_some() {
+        return reader.rows((start, end), groups);
+    }
+    let cell = query.unit.start_ns(summary.first_ns);
+    let whole = start <= summary.first_ns && summary.last_ns <= end;
+    if whole && cell == query.unit.start_ns(summary.last_ns) {
+        groups.touched.cells += 1;
+        for (into, field) in groups.open(cell, query.fields.len()).iter_mut().zip(query.fields) {
+            if let Some(summary) = summary.field(*field) {
+                into.merge(&summary.aggregate);
+            }
+        }
+        return Ok(());
+    }
+    // An end of the range beyond the block's own is none: no cell is cut by it.
+    let start = if start <= summary.first_ns { i64::MIN } else { start };
+    let end = if end >= summary.last_ns { i64::MAX } else { end };
+    let coarsest = LEVELS.iter().rposition(|level| *level <= query.unit).unwrap_or(0);
+    reader.levels((start, end), coarsest, groups)
+}
+
+/// A block of which only what is needed is decoded, once.
+struct Lazy<'a> {
+    query: &'a GroupQuery<'a>,
+    block: &'a Block,
+    reader: Option<BlockReader<'a>>,
+    rows: Option<(Vec<i64>, Vec<Option<Column>>, Option<Vec<bool>>)>,
+}
+
+impl Lazy<'_> {
+    fn reader(&mut self) -> Result<&BlockReader<'_>, EngineError> {
+        if self.reader.is_none() {
+            self.reader = Some(BlockReader::new(self.block)?);
+        }
+        match &self.reader {
+            Some(reader) => Ok(reader),
+            None => unreachable!("BUG: opened above"),
+        }
+    }
+
+    /// Answers `range` from level `level` and finer ones.
+    fn levels(&mut self, range: (i64, i64), level: usize, groups: &mut Groups) -> Result<(), EngineError> {
+        let fields = self.query.fields;
+        let query_unit = self.query.unit;
+        let Some(starts) = self.reader()?.rollup_starts_ns(level)? else {
+            return if level == 0 { self.rows(range, groups) } else { self.levels(range, level - 1, groups) };
+        };
+        let unit = LEVELS[level];
+        // Cells that lie wholly within the range.
+        let first = starts.partition_point(|cell| *cell < range.0);
+        let past = match range.1 {
+            i64::MAX => starts.len(),
+            end => starts.partition_point(|cell| unit.next_ns(*cell) - 1 <= end),
+        };
+        if first >= past {
+            return if level == 0 { self.rows(range, groups) } else { self.levels(range, level - 1, groups) };
+        }
+        let finer = |this: &mut Self, edge: (i64, i64), groups: &mut Groups| match level {
+            0 => this.rows(edge, groups),
+            _ => this.levels(edge, level - 1, groups),
+        };
+        if first > 0 && range.0 > i64::MIN {
+            finer(self, (range.0, starts[first] - 1), groups)?;
+        }
+        let columns: Vec<Vec<Aggregate>> = {
+            let reader = self.reader()?;
+            fields.iter().map(|field| reader.rollup(level, *field, starts.len())).collect::<Result<_, _>>()?
+        };
+        groups.touched.cells += (past - first) as u64;
+        for cell in first..past {
+            let into = groups.open(query_unit.start_ns(starts[cell]), fields.len());
+            into.iter_mut().zip(&columns).for_each(|(into, column)| into.merge(&column[cell]));
+        }
+        if past < starts.len() {
+            finer(self, (starts[past], range.1), groups)?;
+        }
+        Ok(())
+    }
+
+    fn rows(&mut self, range: (i64, i64), groups: &mut Groups) -> Result<(), EngineError> {
+        if self.rows.is_none() {
+            let query = self.query;
+            let total = self.block.summary.rows as usize;
+            let reader = self.reader()?;
+            let passes = match query.metadata {
+                Some(filter) => Some(metadata_passes(filter, reader.metadata()?.as_ref(), total)),
+                None => None,
+            };
+            let columns = query.fields.iter().map(|field| reader.field(*field)).collect::<Result<_, _>>()?;
+            let decoded = (reader.timestamps_ns()?, columns, passes);
+            self.rows = Some(decoded);
+        }
+        if let Some((timestamps, columns, passes)) = &self.rows {
+            let columns: Vec<Option<&Column>> = columns.iter().map(Option::as_ref).collect();
+            let rows = rows_within(timestamps, range);
+            group_rows(timestamps, &columns, rows, self.query.unit, passes.as_deref(), groups);
+        }
+        Ok(())
+    }
+}
+
+/// Adds rows one by one, cell after cell and column after column.
+fn group_rows(
+    timestamps_ns: &[i64],
+    columns: &[Option<&Column>],
+    rows: Range<usize>,
+    unit: Unit,
+    passes: Option<&[bool]>,
+    groups: &mut Groups,
+) {
+    groups.touched.rows += rows.len() as u64;
+    let mut row = rows.start;
+    while row < rows.end {
+        let next = unit.next_ns(timestamps_ns[row]);
+        let len = timestamps_ns[row..rows.end].partition_point(|timestamp| *timestamp < next).max(1);
+        let cell = groups.open(unit.start_ns(timestamps_ns[row]), columns.len());
+        for (into, column) in cell.iter_mut().zip(columns) {
+            let Some(column) = column else { continue };
+            let counts = |row: &usize| passes.is_none_or(|passes| passes[*row]) && column.has(*row);
+            match &column.values {
+                Values::Numbers { values, .. } if passes.is_none() && column.present.is_none() => {
+                    values[row..row + len].iter().for_each(|value| into.add(*value));
+                }
+                Values::Numbers { values, .. } => {
+                    (row..row + len).filter(counts).for_each(|row| into.add(values[row]));
+                }
+                Values::Booleans(_) | Values::Texts(_) => {
+                    let count = (row..row + len).filter(counts).count() as u64;
+                    into.merge(&Aggregate::of_count(count));
+                }
+            }
+        }
+        row += len;
+    }
+}

@@ -1,0 +1,37 @@
+//! Questions to a snapshot: grouped aggregates, pages of raw rows, and the choice of a unit for downsampling. All of
+//! it runs on the caller's thread and asks `stop` before each block whether to go on.
+
+mod downsample;
+mod group;
+mod scan;
+
+pub use downsample::{Downsampling, Expected, choose_unit};
+pub use group::{GroupQuery, Groups, group};
+pub use scan::{Page, PageRun, Position, ScanQuery, Selection, scan};
+
+/// Decides by a row's metadata (JSON text, `None` when it has none) whether the row counts.
+pub type MetadataFilter<'a> = &'a dyn Fn(Option<&str>) -> bool;
+
+/// What a query read, for metrics and benches.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Touched {
+    /// Rows of points looked at.
+    pub rows: u64,
+    /// Cells of rollups and whole-block aggregates looked at.
+    pub cells: u64,
+}
+
+use crate::columns::Column;
+
+/// Which rows of a metadata column the filter lets pass: it is asked once for each different text.
+fn metadata_passes(filter: MetadataFilter<'_>, metadata: Option<&Column>, rows: usize) -> Vec<bool> {
+    let without = filter(None);
+    let Some((column, crate::columns::Values::Texts(texts))) = metadata.map(|column| (column, &column.values)) else {
+        return vec![without; rows];
+    };
+    let passes: Vec<bool> = texts.dictionary.iter().map(|text| filter(Some(text))).collect();
+    (0..rows).map(|row| if column.has(row) { passes[texts.codes[row] as usize] } else { without }).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,437 @@
+//! Pages of raw rows of many sources, in order of (timestamp, sequence) or its exact reverse.
+//!
+//! Sorted runs (blocks and chunks) are merged; a run is opened when the merge reaches its first row, and its fields
+//! are decoded only if a row of it is on the page. An offset is passed over by the row counts of whole runs: what is
+//! skipped is not read.
+
+use std::borrow::Cow;
+use std::collections::BinaryHeap;
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use super::{MetadataFilter, Touched, metadata_passes};
+use crate::EngineError;
+use crate::block::{Block, BlockReader};
+use crate::columns::{Columns, FieldColumn};
+use crate::snapshot::SeriesSnapshot;
+
+/// Timestamp and sequence of a row: its place among all rows of a bucket.
+pub type Position = (i64, u64);
+
+/// A source to scan and the fields wanted of it.
+pub struct Selection<'a> {
+    /// The source.
+    pub series: &'a SeriesSnapshot,
+    /// Fields wanted, ascending; `None` for all. A row without any of them is not a row.
+    pub fields: Option<Vec<u16>>,
+}
+
+/// A page of rows.
+pub struct ScanQuery<'a> {
+    /// First and last timestamp, both inclusive.
+    pub range_ns: (i64, i64),
+    /// Newest first.
+    pub descending: bool,
+    /// Begin behind this row, in the direction of the scan.
+    pub after: Option<Position>,
+    /// Rows to pass over.
+    pub skip: u64,
+    /// Most rows of the page.
+    pub limit: usize,
+    /// Which rows count, by their metadata.
+    pub metadata: Option<MetadataFilter<'a>>,
+    /// Asked before each run; `true` ends the scan with [`EngineError::Stopped`].
+    pub stop: &'a dyn Fn() -> bool,
+}
+
+/// Rows found. `rows` are pairs of (index in `runs`, row in that run), in order.
+#[derive(Default)]
+pub struct Page {
+    /// Runs that rows of the page come from.
+    pub runs: Vec<PageRun>,
+    /// The rows.
+    pub rows: Vec<(u32, u32)>,
+    /// Whether at least one more row follows.
+    pub more: bool,
+    /// What was read.
+    pub touched: Touched,
+}
+
+/// Rows of one source: at least the fields wanted.
+pub struct PageRun {
+    /// The source's ordinal.
+    pub source: u32,
+    /// The rows.
+    pub columns: Arc<Columns>,
+}
+
+/// Answers a page.
+///
+/// # Errors
+/// [`EngineError::Corrupt`] for a damaged block, [`EngineError::Stopped`] when `stop` says so.
+pub fn scan(selections: &[Selection<'_>], query: &ScanQuery<'_>) -> Result<Page, EngineError> {
+    let mut scan = Scan::new(selections, query);
+    if query.range_ns.0 > query.range_ns.1 {
+        return Ok(Page::default());
+    }
+    scan.skip_whole_runs()?;
+    scan.merge()?;
+    scan.finish()
+}
+
+/// A time in the direction of the scan: descending scans see time mirrored, so that one algorithm serves both.
+fn directed(timestamp_ns: i64, descending: bool) -> i64 {
+    if descending { !timestamp_ns } else { timestamp_ns }
+}
+
+#[derive(Clone)]
+enum Origin {
+    Block(Arc<Block>),
+    Chunk(Arc<Columns>),
+}
+
+/// A sorted run that may hold rows of the page; times are directed.
+#[derive(Clone)]
+struct Candidate {
+    first: i64,
+    last: i64,
+    rows: u64,
+    selection: usize,
+    origin: Origin,
+}
+
+/// An opened run.
+struct Open {
+    candidate: Candidate,
+    timestamps_ns: Vec<i64>,
+    sequences: Vec<u64>,
+    /// Rows that count; `None` for all.
+    visible: Option<Vec<bool>>,
+    /// Next row, counted in the direction of the scan.
+    next: usize,
+    /// Rows taken for the page.
+    taken: bool,
+}
+
+struct Scan<'a> {
+    selections: &'a [Selection<'a>],
+    query: &'a ScanQuery<'a>,
+    /// Directed bounds of what is still to be scanned, inclusive.
+    range: (i64, i64),
+    after: Option<Position>,
+    /// Descending by `first`, so that the next one is popped from the end.
+    candidates: Vec<Candidate>,
+    open: Vec<Open>,
+    heap: BinaryHeap<Reverse<(Position, usize)>>,
+    skip: u64,
+    rows: Vec<(u32, u32)>,
+    touched: Touched,
+}
+
+impl<'a> Scan<'a> {
+    fn new(selections: &'a [Selection<'a>], query: &'a ScanQuery<'a>) -> Self {
+        let descending = query.descending;
+        let (start, end) = query.range_ns;
+        let range = if descending { (!end, !start) } else { (start, end) };
+        let after = query.after.map(|(timestamp, sequence)| match descending {
+            true => (!timestamp, !sequence),
+            false => (timestamp, sequence),
+        });
+        let range = (after.map_or(range.0, |(timestamp, _)| range.0.max(timestamp)), range.1);
+        let mut candidates = Vec::new();
+        for (selection, Selection { series, .. }) in selections.iter().enumerate() {
+            let mut push = |first_ns: i64, last_ns: i64, rows: u64, origin: Origin| {
+                let (first, last) = (directed(first_ns, descending), directed(last_ns, descending));
+                let (first, last) = (first.min(last), first.max(last));
+                if first <= range.1 && last >= range.0 {
+                    candidates.push(Candidate { first, last, rows, selection, origin });
+                }
+            };
+            for entry in series.blocks.iter() {
+                let rows = u64::from(entry.block.summary.rows);
+                push(entry.first_ns, entry.last_ns, rows, Origin::Block(Arc::clone(&entry.block)));
+            }
+            for chunk in series.chunks() {
+                if let (Some(first), Some(last)) = (chunk.timestamps_ns.first(), chunk.timestamps_ns.last()) {
+                    push(*first, *last, chunk.rows() as u64, Origin::Chunk(Arc::clone(chunk)));
+                }
+            }
+        }
+        candidates.sort_by_key(|candidate| Reverse(candidate.first));
+        Scan {
+            selections,
+            query,
+            range,
+            after,
+            candidates,
+            open: Vec::new(),
+            heap: BinaryHeap::new(),
+            skip: query.skip,
+            rows: Vec::with_capacity(query.limit.min(16_384)),
+            touched: Touched::default(),
+        }
+    }
+
+    /// Whether every row of the run within the range counts, by what is known without reading it.
+    fn all_visible(&self, candidate: &Candidate) -> bool {
+        if self.query.metadata.is_some() {
+            return false;
+        }
+        let Some(fields) = &self.selections[candidate.selection].fields else { return true };
+        fields.iter().any(|field| match &candidate.origin {
+            Origin::Block(block) => {
+                block.summary.field(*field).is_some_and(|summary| summary.aggregate.count == candidate.rows)
+            }
+            Origin::Chunk(chunk) => chunk.field(*field).is_some_and(|column| column.present.is_none()),
+        })
+    }
+
+    /// Moves the beginning of the range to the latest run boundary before which there are certainly not more rows
+    /// than are to be skipped, and takes those rows off the count.
+    fn skip_whole_runs(&mut self) -> Result<(), EngineError> {
+        if self.skip == 0 || !self.candidates.iter().all(|candidate| self.all_visible(candidate)) {
+            return Ok(());
+        }
+        let mut upper_bound = 0u64;
+        let mut boundary = self.range.0;
+        let mut pending = 0u64;
+        for candidate in self.candidates.iter().rev() {
+            if candidate.first > boundary {
+                upper_bound += std::mem::take(&mut pending);
+                if upper_bound > self.skip {
+                    break;
+                }
+                boundary = candidate.first;
+            }
+            pending += candidate.rows;
+        }
+        if boundary == self.range.0 {
+            return Ok(());
+        }
+        let mut before = 0u64;
+        let mut kept = Vec::with_capacity(self.candidates.len());
+        for candidate in std::mem::take(&mut self.candidates) {
+            let inside = candidate.first >= self.range.0 && self.after.is_none();
+            if candidate.first >= boundary {
+                kept.push(candidate);
+            } else if candidate.last < boundary && inside {
+                before += candidate.rows;
+            } else {
+                self.check_stop()?;
+                let timestamps = self.timestamps(&candidate)?;
+                self.touched.rows += timestamps.len() as u64;
+                let skipped = |timestamp: &&i64| {
+                    (self.range.0..boundary).contains(&directed(**timestamp, self.query.descending))
+                };
+                before += timestamps.iter().filter(skipped).count() as u64;
+                if candidate.last >= boundary {
+                    kept.push(candidate);
+                }
+            }
+        }
+        self.candidates = kept;
+        self.skip -= before;
+        self.range.0 = boundary;
+        Ok(())
+    }
+
+    fn check_stop(&self) -> Result<(), EngineError> {
+        if (self.query.stop)() { Err(EngineError::Stopped) } else { Ok(()) }
+    }
+
+    fn timestamps(&self, candidate: &Candidate) -> Result<Vec<i64>, EngineError> {
+        match &candidate.origin {
+            Origin::Block(block) => BlockReader::new(block)?.timestamps_ns(),
+            Origin::Chunk(chunk) => Ok(chunk.timestamps_ns.clone()),
+        }
+    }
+
+    fn merge(&mut self) -> Result<(), EngineError> {
+        // One row more than the page tells whether more follow.
+        let wanted = self.query.limit + 1;
+        while self.rows.len() < wanted {
+            while let Some(candidate) = self.candidates.last() {
+                let reached = self.heap.peek().is_none_or(|Reverse(((first, _), _))| candidate.first <= *first);
+                if !reached {
+                    break;
+                }
+                if let Some(candidate) = self.candidates.pop() {
+                    self.open_run(candidate)?;
+                }
+            }
+            let Some(Reverse((_, index))) = self.heap.pop() else { break };
+            // This run alone goes on up to the next row of another one.
+            let others = self.heap.peek().map(|Reverse((position, _))| *position);
+            let unopened = self.candidates.last().map(|candidate| (candidate.first, 0));
+            let until = [others, unopened].into_iter().flatten().min();
+            self.take_rows(index, until, wanted);
+            if let Some(position) = self.position(index) {
+                self.heap.push(Reverse((position, index)));
+            }
+        }
+        Ok(())
+    }
+
+    fn open_run(&mut self, candidate: Candidate) -> Result<(), EngineError> {
+        self.check_stop()?;
+        let total = candidate.rows as usize;
+        let all_visible = self.all_visible(&candidate);
+        let filter = self.query.metadata;
+        let fields = self.selections[candidate.selection].fields.as_deref();
+        let (timestamps, sequences, visible) = match &candidate.origin {
+            Origin::Chunk(chunk) => {
+                let visible = (!all_visible).then(|| {
+                    let mut visible = vec![true; total];
+                    if let Some(filter) = filter {
+                        visible = metadata_passes(filter, chunk.metadata.as_ref(), total);
+                    }
+                    and_present(&mut visible, fields, |field| Ok(chunk.field(field).map(Cow::Borrowed)))?;
+                    Ok(visible)
+                });
+                (chunk.timestamps_ns.clone(), chunk.sequences.clone(), visible.transpose()?)
+            }
+            Origin::Block(block) => {
+                let reader = BlockReader::new(block)?;
+                let visible = (!all_visible).then(|| {
+                    let mut visible = vec![true; total];
+                    if let Some(filter) = filter {
+                        visible = metadata_passes(filter, reader.metadata()?.as_ref(), total);
+                    }
+                    and_present(&mut visible, fields, |field| Ok(reader.field(field)?.map(Cow::Owned)))?;
+                    Ok(visible)
+                });
+                (reader.timestamps_ns()?, reader.sequences()?, visible.transpose()?)
+            }
+        };
+        self.touched.rows += total as u64;
+        let mut open = Open {
+            candidate,
+            timestamps_ns: timestamps,
+            sequences,
+            visible,
+            next: 0,
+            taken: false,
+        };
+        open.next = self.first_row(&open, total);
+        self.open.push(open);
+        let index = self.open.len() - 1;
+        if let Some(position) = self.position(index) {
+            self.heap.push(Reverse((position, index)));
+        }
+        Ok(())
+    }
+
+    /// The first row, in the direction of the scan, that lies in the range and behind the cursor.
+    fn first_row(&self, open: &Open, total: usize) -> usize {
+        let (mut low, mut high) = (0, total);
+        while low < high {
+            let middle = (low + high) / 2;
+            let key = self.key(open, middle);
+            let before = key.0 < self.range.0 || self.after.is_some_and(|after| key <= after);
+            if before { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+
+    /// Directed key of the `index`-th row in the direction of the scan.
+    fn key(&self, open: &Open, index: usize) -> Position {
+        if self.query.descending {
+            let row = open.sequences.len() - 1 - index;
+            (!open.timestamps_ns[row], !open.sequences[row])
+        } else {
+            (open.timestamps_ns[index], open.sequences[index])
+        }
+    }
+
+    /// Directed key of the run's next row that counts, if it has one within the range.
+    fn position(&mut self, index: usize) -> Option<Position> {
+        let total = self.open[index].sequences.len();
+        while self.open[index].next < total {
+            let open = &self.open[index];
+            let key = self.key(open, open.next);
+            if key.0 > self.range.1 {
+                return None;
+            }
+            let row = if self.query.descending { total - 1 - open.next } else { open.next };
+            if open.visible.as_ref().is_none_or(|visible| visible[row]) {
+                return Some(key);
+            }
+            self.open[index].next += 1;
+        }
+        None
+    }
+
+    /// Takes rows of one run up to `until`, exclusive, or until the page is full.
+    fn take_rows(&mut self, index: usize, until: Option<Position>, wanted: usize) {
+        let total = self.open[index].sequences.len();
+        while self.rows.len() < wanted {
+            let Some(position) = self.position(index).filter(|position| until.is_none_or(|until| *position < until))
+            else {
+                return;
+            };
+            debug_assert!(position.0 <= self.range.1, "within the range");
+            let open = &mut self.open[index];
+            let row = if self.query.descending { total - 1 - open.next } else { open.next };
+            open.next += 1;
+            if self.skip > 0 {
+                self.skip -= 1;
+            } else {
+                // The row beyond the page is only counted.
+                open.taken |= self.rows.len() + 1 < wanted;
+                self.rows.push((index as u32, row as u32));
+            }
+        }
+    }
+
+    /// Decodes the fields of the runs that are on the page.
+    fn finish(self) -> Result<Page, EngineError> {
+        let mut page = Page { more: self.rows.len() > self.query.limit, touched: self.touched, ..Page::default() };
+        let mut renumbered = vec![0u32; self.open.len()];
+        for (index, open) in self.open.into_iter().enumerate() {
+            if !open.taken {
+                continue;
+            }
+            if (self.query.stop)() {
+                return Err(EngineError::Stopped);
+            }
+            let selection = &self.selections[open.candidate.selection];
+            let columns = match open.candidate.origin {
+                Origin::Chunk(chunk) => chunk,
+                Origin::Block(block) => {
+                    let reader = BlockReader::new(&block)?;
+                    let all = || block.summary.fields.iter().map(|summary| summary.field).collect();
+                    let wanted: Vec<u16> = selection.fields.clone().unwrap_or_else(all);
+                    let mut fields = Vec::with_capacity(wanted.len());
+                    for field in wanted {
+                        if let Some(column) = reader.field(field)? {
+                            fields.push(FieldColumn { field, column });
+                        }
+                    }
+                    let (timestamps_ns, sequences) = (open.timestamps_ns, open.sequences);
+                    Arc::new(Columns { timestamps_ns, sequences, fields, metadata: reader.metadata()? })
+                }
+            };
+            renumbered[index] = page.runs.len() as u32;
+            page.runs.push(PageRun { source: selection.series.source, columns });
+        }
+        page.rows = self.rows.into_iter().take(self.query.limit).map(|(run, row)| (renumbered[run as usize], row)).collect();
+        Ok(page)
+    }
+}
+
+/// Leaves visible only rows that have at least one of the fields.
+fn and_present<'c>(
+    visible: &mut [bool],
+    fields: Option<&[u16]>,
+    column: impl Fn(u16) -> Result<Option<Cow<'c, crate::columns::Column>>, EngineError>,
+) -> Result<(), EngineError> {
+    let Some(fields) = fields else { return Ok(()) };
+    let mut present = vec![false; visible.len()];
+    for field in fields {
+        if let Some(column) = column(*field)? {
+            present.iter_mut().enumerate().for_each(|(row, present)| *present |= column.has(row));
+        }
+    }
+    visible.iter_mut().zip(present).for_each(|(visible, present)| *visible &= present);
+    Ok(())
+}

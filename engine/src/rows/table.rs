@@ -1,0 +1,245 @@
+//! The writer: scratch tables, one for each source a request touches, reused from request to request.
+
+use super::{DECIMALS_MAX, NOT_DECIMAL};
+
+/// One value of the open row.
+enum Cell {
+    Number(f64, u8),
+    Boolean(bool),
+    Text { start: usize, end: usize },
+}
+
+/// Values of one field; `rows` says which rows of the table have them.
+pub(super) struct Column {
+    pub(super) rows: Vec<u32>,
+    pub(super) values: Values,
+}
+
+pub(super) enum Values {
+    Numbers { values: Vec<f64>, decimals: u8 },
+    Booleans(Vec<bool>),
+    Texts(Texts),
+}
+
+/// Texts one behind the other, by their ends.
+#[derive(Default)]
+pub(super) struct Texts {
+    pub(super) text: String,
+    pub(super) ends: Vec<usize>,
+}
+
+impl Texts {
+    fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.ends.push(self.text.len());
+    }
+
+    fn clear(&mut self) {
+        self.text.clear();
+        self.ends.clear();
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, end)| &self.text[start..*end])
+    }
+}
+
+/// The rows of one source.
+#[derive(Default)]
+pub(super) struct Table {
+    pub(super) source: u32,
+    pub(super) timestamps_ns: Vec<i64>,
+    /// Place of each row within the request.
+    pub(super) places: Vec<u32>,
+    /// By field ordinal; a column without rows is a field this request does not have.
+    pub(super) columns: Vec<Option<Column>>,
+    pub(super) metadata_rows: Vec<u32>,
+    pub(super) metadata: Texts,
+}
+
+impl Table {
+    fn clear(&mut self, source: u32) {
+        self.source = source;
+        self.timestamps_ns.clear();
+        self.places.clear();
+        self.metadata_rows.clear();
+        self.metadata.clear();
+        for column in self.columns.iter_mut().flatten() {
+            column.rows.clear();
+            match &mut column.values {
+                Values::Numbers { values, decimals } => {
+                    values.clear();
+                    *decimals = 0;
+                }
+                Values::Booleans(values) => values.clear(),
+                Values::Texts(texts) => texts.clear(),
+            }
+        }
+    }
+
+    /// The column of a field, of the kind of `cell`: another request may have used this scratch for a source
+    /// whose field of this ordinal is of another type.
+    fn column(&mut self, field: u16, cell: &Cell) -> &mut Column {
+        let index = usize::from(field);
+        if self.columns.len() <= index {
+            self.columns.resize_with(index + 1, || None);
+        }
+        let slot = &mut self.columns[index];
+        let fits = slot.as_ref().is_some_and(|column| {
+            matches!(
+                (&column.values, cell),
+                (Values::Numbers { .. }, Cell::Number(..))
+                    | (Values::Booleans(_), Cell::Boolean(_))
+                    | (Values::Texts(_), Cell::Text { .. })
+            )
+        });
+        if !fits {
+            *slot = None;
+        }
+        slot.get_or_insert_with(|| Column {
+            rows: Vec::new(),
+            values: match cell {
+                Cell::Number(..) => Values::Numbers { values: Vec::new(), decimals: 0 },
+                Cell::Boolean(_) => Values::Booleans(Vec::new()),
+                Cell::Text { .. } => Values::Texts(Texts::default()),
+            },
+        })
+    }
+}
+
+/// Gathers rows of many sources into columns. One is kept for many requests, so that its buffers are allocated
+/// once; the order of calls is `begin`, values and metadata, then `commit` or `abort`.
+#[derive(Default)]
+pub struct RowsWriter {
+    tables: Vec<Table>,
+    used: usize,
+    rows: u32,
+    open: usize,
+    cells: Vec<(u16, Cell)>,
+    text: String,
+    metadata: Option<(usize, usize)>,
+}
+
+impl RowsWriter {
+    /// An empty writer.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Forgets all rows; the buffers stay.
+    pub fn clear(&mut self) {
+        self.used = 0;
+        self.rows = 0;
+        self.abort();
+    }
+
+    /// Opens a row of `source`, the source's ordinal within its bucket.
+    #[inline]
+    pub fn begin(&mut self, source: u32) {
+        self.abort();
+        // Nearly always the source of the row before.
+        if self.open < self.used && self.tables[self.open].source == source {
+            return;
+        }
+        self.open = match self.tables[..self.used].iter().position(|table| table.source == source) {
+            Some(index) => index,
+            None => {
+                if self.tables.len() == self.used {
+                    self.tables.push(Table::default());
+                }
+                self.tables[self.used].clear(source);
+                self.used += 1;
+                self.used - 1
+            }
+        };
+    }
+
+    /// Sets a number field of the open row. `decimals` is the count of digits behind the point as written, or
+    /// [`NOT_DECIMAL`]. A field set twice keeps the later value.
+    #[inline]
+    pub fn number(&mut self, field: u16, value: f64, decimals: u8) {
+        let decimals = if decimals > DECIMALS_MAX { NOT_DECIMAL } else { decimals };
+        self.set(field, Cell::Number(value, decimals));
+    }
+
+    /// Sets a boolean field of the open row.
+    #[inline]
+    pub fn boolean(&mut self, field: u16, value: bool) {
+        self.set(field, Cell::Boolean(value));
+    }
+
+    /// Sets a string field of the open row.
+    #[inline]
+    pub fn string(&mut self, field: u16, value: &str) {
+        let start = self.text.len();
+        self.text.push_str(value);
+        self.set(field, Cell::Text { start, end: self.text.len() });
+    }
+
+    /// Sets the metadata of the open row: JSON text, kept exactly as given.
+    #[inline]
+    pub fn metadata(&mut self, json: &str) {
+        let start = self.text.len();
+        self.text.push_str(json);
+        self.metadata = Some((start, self.text.len()));
+    }
+
+    #[inline]
+    fn set(&mut self, field: u16, cell: Cell) {
+        // Fields come in ascending order from a client that keeps to the schema's order, so a field seen before
+        // is looked for only when the order breaks.
+        if self.cells.last().is_some_and(|(last, _)| *last >= field)
+            && let Some(earlier) = self.cells.iter_mut().find(|(earlier, _)| *earlier == field)
+        {
+            earlier.1 = cell;
+            return;
+        }
+        self.cells.push((field, cell));
+    }
+
+    /// Forgets the open row.
+    #[inline]
+    pub fn abort(&mut self) {
+        self.cells.clear();
+        self.text.clear();
+        self.metadata = None;
+    }
+
+    /// Makes the open row the next row of the request.
+    #[inline]
+    pub fn commit(&mut self, timestamp_ns: i64) {
+        let table = &mut self.tables[self.open];
+        let row = table.timestamps_ns.len() as u32;
+        table.timestamps_ns.push(timestamp_ns);
+        table.places.push(self.rows);
+        for (field, cell) in self.cells.drain(..) {
+            let column = table.column(field, &cell);
+            column.rows.push(row);
+            match (&mut column.values, cell) {
+                (Values::Numbers { values, decimals }, Cell::Number(value, stated)) => {
+                    values.push(value);
+                    *decimals = (*decimals).max(stated);
+                }
+                (Values::Booleans(values), Cell::Boolean(value)) => values.push(value),
+                (Values::Texts(texts), Cell::Text { start, end }) => texts.push(&self.text[start..end]),
+                _ => unreachable!("BUG: the column was made for this kind of value"),
+            }
+        }
+        if let Some((start, end)) = self.metadata {
+            table.metadata_rows.push(row);
+            table.metadata.push(&self.text[start..end]);
+        }
+        self.rows += 1;
+        self.abort();
+    }
+
+    /// Committed rows.
+    pub fn rows(&self) -> u32 {
+        self.rows
+    }
+
+    pub(super) fn tables(&self) -> impl Iterator<Item = &Table> {
+        self.tables[..self.used].iter().filter(|table| !table.timestamps_ns.is_empty())
+    }
+}

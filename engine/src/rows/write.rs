@@ -1,0 +1,126 @@
+//! Columns of one request → bytes for the log.
+
+use std::collections::HashMap;
+
+use super::table::{Column, RowsWriter, Table, Texts, Values};
+use super::NOT_DECIMAL;
+use crate::bytes::{put_bytes, put_signed, put_varint};
+use crate::decimal;
+
+/// Kinds of column, as written.
+pub(super) const NUMBERS_DECIMAL: u8 = 0;
+pub(super) const NUMBERS_RAW: u8 = 1;
+pub(super) const BOOLEANS: u8 = 2;
+pub(super) const TEXTS: u8 = 3;
+
+impl RowsWriter {
+    /// Appends the committed rows in the form of FORMAT.md, "Rows".
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.tables().count() as u64);
+        for table in self.tables() {
+            put_table(out, table);
+        }
+    }
+}
+
+fn put_table(out: &mut Vec<u8>, table: &Table) {
+    let rows = table.timestamps_ns.len();
+    put_varint(out, u64::from(table.source));
+    put_varint(out, rows as u64);
+    // Second differences: a regular series costs one byte a row.
+    let (mut before, mut step) = (0i64, 0i64);
+    for timestamp_ns in &table.timestamps_ns {
+        let delta = timestamp_ns.wrapping_sub(before);
+        put_signed(out, delta.wrapping_sub(step));
+        (before, step) = (*timestamp_ns, delta);
+    }
+    put_rows(out, &table.places);
+    let columns = || table.columns.iter().enumerate().filter_map(|(field, column)| Some((field, column.as_ref()?)));
+    let present = || columns().filter(|(_, column)| !column.rows.is_empty());
+    put_varint(out, present().count() as u64);
+    for (field, column) in present() {
+        put_varint(out, field as u64);
+        put_column(out, column, rows);
+    }
+    put_presence(out, &table.metadata_rows, rows);
+    put_texts(out, &table.metadata);
+}
+
+/// Ascending numbers as their distances less one, so that a run of neighbours is a run of zeros, and as a single
+/// zero byte when there are no gaps at all behind the first.
+fn put_rows(out: &mut Vec<u8>, places: &[u32]) {
+    let first = places.first().copied().unwrap_or(0);
+    put_varint(out, u64::from(first));
+    let contiguous = places.iter().enumerate().all(|(index, place)| *place == first + index as u32);
+    out.push(u8::from(!contiguous));
+    if !contiguous {
+        for pair in places.windows(2) {
+            put_varint(out, u64::from(pair[1] - pair[0] - 1));
+        }
+    }
+}
+
+/// Which rows of the table have a value: their count, and where that is neither none nor all, the rows.
+fn put_presence(out: &mut Vec<u8>, present: &[u32], rows: usize) {
+    put_varint(out, present.len() as u64);
+    if !present.is_empty() && present.len() < rows {
+        put_rows(out, present);
+    }
+}
+
+fn put_column(out: &mut Vec<u8>, column: &Column, rows: usize) {
+    match &column.values {
+        Values::Numbers { values, decimals } => {
+            let kind = out.len();
+            out.push(NUMBERS_DECIMAL);
+            put_presence(out, &column.rows, rows);
+            let start = out.len();
+            if *decimals == NOT_DECIMAL || !put_mantissas(out, values, *decimals) {
+                out.truncate(start);
+                out[kind] = NUMBERS_RAW;
+                values.iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
+            }
+        }
+        Values::Booleans(values) => {
+            out.push(BOOLEANS);
+            put_presence(out, &column.rows, rows);
+            for eight in values.chunks(8) {
+                out.push(eight.iter().rev().fold(0, |byte, value| byte << 1 | u8::from(*value)));
+            }
+        }
+        Values::Texts(texts) => {
+            out.push(TEXTS);
+            put_presence(out, &column.rows, rows);
+            put_texts(out, texts);
+        }
+    }
+}
+
+/// Integer mantissas as differences; `false` where one does not give its double back to the bit.
+fn put_mantissas(out: &mut Vec<u8>, values: &[f64], decimals: u8) -> bool {
+    out.push(decimals);
+    let scale = decimal::power(decimals);
+    let mut before = 0i64;
+    for value in values {
+        let Some(mantissa) = decimal::mantissa(*value, scale) else { return false };
+        put_signed(out, mantissa - before);
+        before = mantissa;
+    }
+    true
+}
+
+/// A text seen for the first time stands behind a zero; one seen before is its number, counted from one.
+fn put_texts(out: &mut Vec<u8>, texts: &Texts) {
+    let mut seen: HashMap<&str, u64> = HashMap::new();
+    for text in texts.iter() {
+        let next = seen.len() as u64 + 1;
+        match seen.get(text) {
+            Some(number) => put_varint(out, *number),
+            None => {
+                seen.insert(text, next);
+                put_varint(out, 0);
+                put_bytes(out, text.as_bytes());
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! One data source: a head that takes rows, and sealed blocks.
+//!
+//! The head is a list of small chunks. A full chunk never changes; the last one is copied when a reader still holds
+//! it (`Arc::make_mut`), which costs at most [`CHUNK_ROWS_MAX`] rows once per reader, so that readers need no lock
+//! and see exactly the rows that were there when they looked.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::block::{BLOCK_ROWS_MAX, Block, encode_block};
+use crate::columns::Columns;
+use crate::rows::Table;
+
+/// Rows of a chunk of the head.
+const CHUNK_ROWS_MAX: usize = 1_024;
+
+/// A block and its bounds, which a query compares without following the pointer.
+#[derive(Clone, Debug)]
+pub(crate) struct BlockEntry {
+    pub(crate) first_ns: i64,
+    pub(crate) last_ns: i64,
+    pub(crate) block: Arc<Block>,
+}
+
+impl BlockEntry {
+    pub(crate) fn new(block: Arc<Block>) -> Self {
+        BlockEntry { first_ns: block.summary.first_ns, last_ns: block.summary.last_ns, block }
+    }
+}
+
+/// Points, first and last timestamp of a source.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SeriesStats {
+    /// Number of points.
+    pub points: u64,
+    /// Least and greatest timestamp; `None` without points.
+    pub bounds_ns: Option<(i64, i64)>,
+}
+
+impl SeriesStats {
+    pub(crate) fn add(&mut self, points: u64, first_ns: i64, last_ns: i64) {
+        if points > 0 {
+            let (first, last) = self.bounds_ns.unwrap_or((first_ns, last_ns));
+            self.bounds_ns = Some((first.min(first_ns), last.max(last_ns)));
+            self.points += points;
+        }
+    }
+
+    /// Mean distance between neighbouring points in nanoseconds; `None` below two points.
+    pub fn average_interval_ns(&self) -> Option<f64> {
+        let (first, last) = self.bounds_ns?;
+        (self.points >= 2).then(|| (last as f64 - first as f64) / (self.points - 1) as f64)
+    }
+}
+
+/// A data source's rows.
+#[derive(Default)]
+pub(crate) struct Series {
+    /// Rows in order of time, ties by sequence.
+    main: Vec<Arc<Columns>>,
+    /// Rows that came behind a later timestamp. All chunks but the last are sorted.
+    late: Vec<Arc<Columns>>,
+    /// Former `main` and `late` chunks that a checkpoint is writing; sorted each.
+    frozen: Vec<Arc<Columns>>,
+    /// Ascending by first timestamp.
+    blocks: Arc<Vec<BlockEntry>>,
+    /// Greatest timestamp that `main` ever took: what comes before it is late.
+    newest_ns: Option<i64>,
+    stats: SeriesStats,
+}
+
+impl Series {
+    /// Adds the rows of one request; answers blocks sealed on the way.
+    pub(crate) fn append(&mut self, source: u32, table: &Table<'_>, first_sequence: u64) -> usize {
+        let timestamps = &table.timestamps_ns;
+        let mut row = 0;
+        while row < timestamps.len() {
+            let late = self.newest_ns.is_some_and(|newest| timestamps[row] < newest);
+            let start = row;
+            while row < timestamps.len() && self.newest_ns.is_some_and(|newest| timestamps[row] < newest) == late {
+                if !late {
+                    self.newest_ns = Some(timestamps[row]);
+                }
+                row += 1;
+            }
+            let chunks = if late { &mut self.late } else { &mut self.main };
+            append_rows(chunks, table, start..row, first_sequence, late);
+        }
+        for timestamp in timestamps {
+            self.stats.add(1, *timestamp, *timestamp);
+        }
+        self.seal_full(source)
+    }
+
+    fn seal_full(&mut self, source: u32) -> usize {
+        let mut sealed = Vec::new();
+        for chunks in [&mut self.main, &mut self.late] {
+            let rows: usize = chunks.iter().map(|chunk| chunk.rows()).sum();
+            if rows >= BLOCK_ROWS_MAX {
+                let runs: Vec<&Columns> = chunks.iter().map(|chunk| &**chunk).collect();
+                let sorted = Columns::merged(&runs);
+                let whole = rows / BLOCK_ROWS_MAX * BLOCK_ROWS_MAX;
+                sealed.extend(cut_blocks(source, &sorted, 0..whole));
+                chunks.clear();
+                if whole < rows {
+                    let rest: Vec<(u32, u32)> = (whole as u32..rows as u32).map(|row| (0, row)).collect();
+                    chunks.push(Arc::new(Columns::gather(&[&sorted], &rest)));
+                }
+            }
+        }
+        let count = sealed.len();
+        self.insert(sealed);
+        count
+    }
+
+    fn insert(&mut self, blocks: Vec<Arc<Block>>) {
+        if blocks.is_empty() {
+            return;
+        }
+        let entries = Arc::make_mut(&mut self.blocks);
+        entries.extend(blocks.into_iter().map(BlockEntry::new));
+        entries.sort_by_key(|entry| entry.first_ns);
+    }
+
+    /// Takes in blocks of an opened segment.
+    pub(crate) fn adopt(&mut self, blocks: Vec<Arc<Block>>) {
+        for block in &blocks {
+            let summary = &block.summary;
+            self.stats.add(u64::from(summary.rows), summary.first_ns, summary.last_ns);
+            self.newest_ns = self.newest_ns.max(Some(summary.last_ns));
+        }
+        self.insert(blocks);
+    }
+
+    /// Replaces what a checkpoint or a merge has rewritten by the blocks of its segment: the same rows, but for those
+    /// that had expired.
+    pub(crate) fn replace(&mut self, runs: &[Arc<Columns>], old: &[Arc<Block>], new: Vec<Arc<Block>>) {
+        self.frozen.retain(|frozen| !runs.iter().any(|run| Arc::ptr_eq(run, frozen)));
+        if !old.is_empty() {
+            let gone: std::collections::HashSet<*const Block> = old.iter().map(Arc::as_ptr).collect();
+            Arc::make_mut(&mut self.blocks).retain(|entry| !gone.contains(&Arc::as_ptr(&entry.block)));
+        }
+        self.insert(new);
+        self.recount();
+    }
+
+    /// Sets the head aside for a checkpoint; it stays readable. Answers all rows that are not in a segment yet.
+    pub(crate) fn freeze(&mut self) -> (Vec<Arc<Columns>>, Vec<Arc<Block>>) {
+        let late = std::mem::take(&mut self.late);
+        self.frozen.append(&mut self.main);
+        self.frozen.extend(late.into_iter().map(sorted));
+        let unsaved = self.blocks.iter().filter(|entry| entry.block.segment().is_none());
+        (self.frozen.clone(), unsaved.map(|entry| Arc::clone(&entry.block)).collect())
+    }
+
+    /// Lets go of blocks that lie wholly before the cutoff; answers the segments they lay in.
+    pub(crate) fn expire(&mut self, cutoff_ns: i64) -> Vec<u64> {
+        let expired = |entry: &&BlockEntry| entry.last_ns < cutoff_ns;
+        let segments: Vec<Option<u64>> = self.blocks.iter().filter(expired).map(|e| e.block.segment()).collect();
+        if !segments.is_empty() {
+            Arc::make_mut(&mut self.blocks).retain(|entry| entry.last_ns >= cutoff_ns);
+            self.recount();
+        }
+        segments.into_iter().flatten().collect()
+    }
+
+    fn recount(&mut self) {
+        let mut stats = SeriesStats::default();
+        for entry in self.blocks.iter() {
+            stats.add(u64::from(entry.block.summary.rows), entry.first_ns, entry.last_ns);
+        }
+        for chunk in self.chunks() {
+            chunk.timestamps_ns.iter().for_each(|timestamp| stats.add(1, *timestamp, *timestamp));
+        }
+        self.stats = stats;
+    }
+
+    pub(crate) fn blocks(&self) -> &Arc<Vec<BlockEntry>> {
+        &self.blocks
+    }
+
+    pub(crate) fn stats(&self) -> SeriesStats {
+        self.stats
+    }
+
+    /// The head's chunks as a reader may keep them. The last late chunk may be unsorted.
+    pub(crate) fn chunks(&self) -> impl Iterator<Item = &Arc<Columns>> {
+        self.frozen.iter().chain(&self.main).chain(&self.late)
+    }
+
+    pub(crate) fn has_head(&self) -> bool {
+        self.chunks().next().is_some()
+    }
+}
+
+fn append_rows(chunks: &mut Vec<Arc<Columns>>, table: &Table<'_>, range: Range<usize>, first_sequence: u64, late: bool) {
+    let mut start = range.start;
+    while start < range.end {
+        let room = chunks.last().map_or(0, |chunk| CHUNK_ROWS_MAX.saturating_sub(chunk.rows()));
+        if room == 0 {
+            if let Some(full) = chunks.last_mut().filter(|_| late) {
+                *full = sorted(Arc::clone(full));
+            }
+            chunks.push(Arc::default());
+            continue;
+        }
+        let end = range.end.min(start + room);
+        if let Some(chunk) = chunks.last_mut() {
+            Arc::make_mut(chunk).append(table, start..end, first_sequence);
+        }
+        start = end;
+    }
+}
+
+/// The chunk itself where it is in order, else a sorted copy.
+pub(crate) fn sorted(chunk: Arc<Columns>) -> Arc<Columns> {
+    let in_order = (1..chunk.rows()).all(|row| chunk.key(row - 1) < chunk.key(row));
+    if in_order { chunk } else { Arc::new(Columns::merged(&[&chunk])) }
+}
+
+/// Blocks of the given rows of sorted columns.
+pub(crate) fn cut_blocks(source: u32, sorted: &Columns, rows: Range<usize>) -> Vec<Arc<Block>> {
+    let mut blocks = Vec::new();
+    for start in rows.clone().step_by(BLOCK_ROWS_MAX) {
+        let end = rows.end.min(start + BLOCK_ROWS_MAX);
+        if start == 0 && end == sorted.rows() {
+            blocks.push(Arc::new(encode_block(source, sorted)));
+            break;
+        }
+        let picks: Vec<(u32, u32)> = (start as u32..end as u32).map(|row| (0, row)).collect();
+        blocks.push(Arc::new(encode_block(source, &Columns::gather(&[sorted], &picks))));
+    }
+    blocks
+}

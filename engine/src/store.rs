@@ -1,0 +1,250 @@
+//! The store of one bucket: its sources' series and the segments they lie in. One owner writes to it; readers hold
+//! snapshots, which share immutable chunks and blocks with it and never wait.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::EngineError;
+use crate::block::{Block, SharedBytes};
+use crate::checkpoint::{Checkpoint, CheckpointPart};
+use crate::merge::Merge;
+use crate::rows::RowsReader;
+use crate::segment::open_segment;
+use crate::series::{Series, SeriesStats};
+use crate::snapshot::{SeriesSnapshot, Snapshot};
+
+/// A segment file that the store reads from.
+pub(crate) struct Segment {
+    /// Length of the file.
+    pub(crate) bytes: u64,
+    /// Blocks in it that some series still uses.
+    pub(crate) live_blocks: usize,
+}
+
+/// A bucket's sources and their rows.
+#[derive(Default)]
+pub struct Store {
+    series: HashMap<u32, Series>,
+    segments: BTreeMap<u64, Segment>,
+    /// Sources with rows that no segment holds yet.
+    unsaved: BTreeSet<u32>,
+    unsaved_rows: u64,
+    unsaved_bytes: u64,
+}
+
+/// What [`Store::apply`] did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// Rows added.
+    pub rows: u32,
+    /// Rows of sources that `known` did not know: deleted since, and left out.
+    pub rows_left_out: u32,
+}
+
+impl Store {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes in a segment file. Blocks of sources that `known` does not know are left out: the source was deleted.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] where the file is not a whole segment; the store is unchanged then.
+    pub fn add_segment(&mut self, id: u64, home: SharedBytes, known: impl Fn(u32) -> bool) -> Result<(), EngineError> {
+        let blocks = open_segment(id, &home)?;
+        let mut by_source: HashMap<u32, Vec<Arc<Block>>> = HashMap::new();
+        for block in blocks.into_iter().filter(|block| known(block.summary.source)) {
+            by_source.entry(block.summary.source).or_default().push(block);
+        }
+        let live_blocks = by_source.values().map(Vec::len).sum();
+        self.segments.insert(id, Segment { bytes: (*home).as_ref().len() as u64, live_blocks });
+        for (source, blocks) in by_source {
+            self.series.entry(source).or_default().adopt(blocks);
+        }
+        Ok(())
+    }
+
+    /// Adds the rows of one log record, as `RowsWriter::encode` wrote them; the first has `first_sequence`.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] where the bytes do not read; rows of tables before the fault are in then, so the
+    /// caller must not go on with this store.
+    pub fn apply(&mut self, rows: &[u8], first_sequence: u64, known: impl Fn(u32) -> bool) -> Result<Applied, EngineError> {
+        let mut applied = Applied::default();
+        let mut reader = RowsReader::new(rows)?;
+        while let Some(table) = reader.next()? {
+            let count = table.timestamps_ns.len() as u32;
+            if !known(table.source) {
+                applied.rows_left_out += count;
+                continue;
+            }
+            let row_bytes = 16 + 9 * table.columns.len() as u64;
+            self.series.entry(table.source).or_default().append(table.source, &table, first_sequence);
+            self.unsaved.insert(table.source);
+            self.unsaved_rows += u64::from(count);
+            self.unsaved_bytes += u64::from(count) * row_bytes;
+            applied.rows += count;
+        }
+        Ok(applied)
+    }
+
+    /// Rows that no segment holds yet, and about how many bytes of memory they take.
+    pub fn unsaved(&self) -> (u64, u64) {
+        (self.unsaved_rows, self.unsaved_bytes)
+    }
+
+    /// Forgets a source; answers its points.
+    pub fn remove_source(&mut self, source: u32) -> u64 {
+        self.unsaved.remove(&source);
+        let Some(series) = self.series.remove(&source) else { return 0 };
+        self.release(series.blocks().iter().filter_map(|entry| entry.block.segment()));
+        series.stats().points
+    }
+
+    fn release(&mut self, segments: impl Iterator<Item = u64>) {
+        for id in segments {
+            if let Some(segment) = self.segments.get_mut(&id) {
+                segment.live_blocks -= 1;
+            }
+        }
+    }
+
+    /// Lets go of all blocks that lie wholly before the cutoff.
+    pub fn expire(&mut self, cutoff_ns: i64) {
+        let expired: Vec<u64> = self.series.values_mut().flat_map(|series| series.expire(cutoff_ns)).collect();
+        self.release(expired.into_iter());
+    }
+
+    /// Segments that no series uses any more, forgotten here: their files can go once no manifest names them.
+    pub fn take_dead_segments(&mut self) -> Vec<u64> {
+        let dead: Vec<u64> =
+            self.segments.iter().filter(|(_, segment)| segment.live_blocks == 0).map(|(id, _)| *id).collect();
+        dead.iter().for_each(|id| drop(self.segments.remove(id)));
+        dead
+    }
+
+    /// Ids of the segments in use.
+    pub fn segments(&self) -> Vec<u64> {
+        self.segments.keys().copied().collect()
+    }
+
+    /// Bytes of the segment files in use.
+    pub fn segment_bytes(&self) -> u64 {
+        self.segments.values().map(|segment| segment.bytes).sum()
+    }
+
+    /// Points and bounds of a source, expired points not counted.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] where the block that the cutoff cuts through does not read.
+    pub fn stats(&self, source: u32, cutoff_ns: i64) -> Result<SeriesStats, EngineError> {
+        match self.series.get(&source) {
+            None => Ok(SeriesStats::default()),
+            Some(series) if series.stats().bounds_ns.is_none_or(|(first, _)| first >= cutoff_ns) => Ok(series.stats()),
+            Some(series) => SeriesSnapshot::of(source, series).stats(cutoff_ns),
+        }
+    }
+
+    /// What the sources hold now, for readers on any thread. Sources without points are left out.
+    pub fn snapshot(&self, sources: impl IntoIterator<Item = u32>) -> Snapshot {
+        let series = sources.into_iter().filter_map(|source| Some(SeriesSnapshot::of(source, self.series.get(&source)?)));
+        Snapshot { series: series.collect() }
+    }
+
+    /// Begins a checkpoint: sets aside all rows that no segment holds, which stay readable. `None` when there are
+    /// none. The caller writes the checkpoint's segment, then calls [`Store::finish_checkpoint`]; where writing
+    /// fails it just begins again later.
+    pub fn begin_checkpoint(&mut self) -> Option<Checkpoint> {
+        let mut parts = Vec::with_capacity(self.unsaved.len());
+        for source in &self.unsaved {
+            if let Some(series) = self.series.get_mut(source) {
+                let sealed_until_ns = series.blocks().iter().map(|entry| entry.last_ns).max().unwrap_or(i64::MIN);
+                let (runs, blocks) = series.freeze();
+                parts.push(CheckpointPart { source: *source, runs, blocks, sealed_until_ns });
+            }
+        }
+        let counted = (self.unsaved_rows, self.unsaved_bytes);
+        (!parts.is_empty()).then_some(Checkpoint { parts, counted })
+    }
+
+    /// Replaces what the checkpoint set aside by the blocks of its segment, now durable.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] where the segment just written does not read; nothing has changed then.
+    pub fn finish_checkpoint(
+        &mut self,
+        done: Checkpoint,
+        id: u64,
+        home: SharedBytes,
+        cutoff_ns: i64,
+    ) -> Result<(), EngineError> {
+        let mut new = self.open_new(id, &home)?;
+        for part in done.parts {
+            let Some(series) = self.series.get_mut(&part.source) else { continue };
+            let blocks = new.remove(&part.source).unwrap_or_default();
+            series.replace(&part.runs, &part.blocks, blocks);
+            let saved = !series.has_head() && series.blocks().iter().all(|entry| entry.block.segment().is_some());
+            if saved {
+                self.unsaved.remove(&part.source);
+            }
+        }
+        self.unsaved_rows -= done.counted.0;
+        self.unsaved_bytes -= done.counted.1;
+        self.recount();
+        self.expire(cutoff_ns);
+        Ok(())
+    }
+
+    fn open_new(&mut self, id: u64, home: &SharedBytes) -> Result<HashMap<u32, Vec<Arc<Block>>>, EngineError> {
+        let mut by_source: HashMap<u32, Vec<Arc<Block>>> = HashMap::new();
+        for block in open_segment(id, home)? {
+            by_source.entry(block.summary.source).or_default().push(block);
+        }
+        self.segments.insert(id, Segment { bytes: (**home).as_ref().len() as u64, live_blocks: 0 });
+        Ok(by_source)
+    }
+
+    /// Counts the live blocks of all segments anew: sources may have gone while a segment was written.
+    fn recount(&mut self) {
+        self.segments.values_mut().for_each(|segment| segment.live_blocks = 0);
+        let blocks = self.series.values().flat_map(|series| series.blocks().iter());
+        for id in blocks.filter_map(|entry| entry.block.segment()) {
+            if let Some(segment) = self.segments.get_mut(&id) {
+                segment.live_blocks += 1;
+            }
+        }
+    }
+
+    /// Segments worth merging into one, if any, with the live blocks in them.
+    pub fn begin_merge(&self) -> Option<Merge> {
+        let chosen: HashSet<u64> = crate::merge::choose(&self.segments)?.into_iter().collect();
+        let mut sources: Vec<(u32, Vec<Arc<Block>>)> = Vec::new();
+        for (source, series) in &self.series {
+            let blocks = series.blocks().iter().map(|entry| &entry.block);
+            let blocks: Vec<Arc<Block>> =
+                blocks.filter(|block| block.segment().is_some_and(|id| chosen.contains(&id))).cloned().collect();
+            if !blocks.is_empty() {
+                sources.push((*source, blocks));
+            }
+        }
+        sources.sort_by_key(|(source, _)| *source);
+        Some(Merge { sources })
+    }
+
+    /// Replaces the merged blocks by those of the new segment, now durable. What has been deleted or has expired
+    /// since the merge began stays gone.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] where the segment just written does not read; nothing has changed then.
+    pub fn finish_merge(&mut self, done: Merge, id: u64, home: SharedBytes, cutoff_ns: i64) -> Result<(), EngineError> {
+        let mut new = self.open_new(id, &home)?;
+        for (source, old) in done.sources {
+            let Some(series) = self.series.get_mut(&source) else { continue };
+            series.replace(&[], &old, new.remove(&source).unwrap_or_default());
+        }
+        self.recount();
+        self.expire(cutoff_ns);
+        Ok(())
+    }
+}

@@ -1,0 +1,74 @@
+//! The naive twin: a list of points, and every question answered by looking at all of them.
+
+use std::collections::BTreeMap;
+
+use engine::Unit;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    Number(f64),
+    Boolean(bool),
+    Text(String),
+}
+
+#[derive(Clone, Debug)]
+pub struct Point {
+    pub source: u32,
+    pub timestamp_ns: i64,
+    pub sequence: u64,
+    pub values: BTreeMap<u16, Value>,
+    pub metadata: Option<String>,
+}
+
+#[derive(Default)]
+pub struct Twin {
+    pub points: Vec<Point>,
+}
+
+pub struct Question<'a> {
+    pub sources: &'a [u32],
+    pub range_ns: (i64, i64),
+    pub fields: Option<&'a [u16]>,
+    pub metadata: Option<&'a str>,
+}
+
+impl Twin {
+    fn matching<'t>(&'t self, question: &'t Question<'_>) -> impl Iterator<Item = &'t Point> {
+        self.points.iter().filter(move |point| {
+            question.sources.contains(&point.source)
+                && (question.range_ns.0..=question.range_ns.1).contains(&point.timestamp_ns)
+                && question.fields.is_none_or(|fields| fields.iter().any(|field| point.values.contains_key(field)))
+                && question.metadata.is_none_or(|text| point.metadata.as_deref() == Some(text))
+        })
+    }
+
+    pub fn rows<'t>(&'t self, question: &'t Question<'_>, descending: bool) -> Vec<&'t Point> {
+        let mut rows: Vec<&Point> = self.matching(question).collect();
+        rows.sort_by_key(|point| (point.timestamp_ns, point.sequence));
+        if descending {
+            rows.reverse();
+        }
+        rows
+    }
+
+    /// Per cell and field: count, sum, min, max. A field that is no number has its count only.
+    pub fn groups(&self, question: &Question<'_>, unit: Unit, fields: &[u16]) -> BTreeMap<i64, Vec<(u64, f64, f64, f64)>> {
+        let mut cells: BTreeMap<i64, Vec<(u64, f64, f64, f64)>> = BTreeMap::new();
+        for point in self.matching(question) {
+            let cell = cells
+                .entry(unit.start_ns(point.timestamp_ns))
+                .or_insert_with(|| vec![(0, 0.0, f64::INFINITY, f64::NEG_INFINITY); fields.len()]);
+            for (cell, field) in cell.iter_mut().zip(fields) {
+                match point.values.get(field) {
+                    Some(Value::Number(value)) => {
+                        *cell = (cell.0 + 1, cell.1 + value, cell.2.min(*value), cell.3.max(*value));
+                    }
+                    Some(_) => cell.0 += 1,
+                    None => {}
+                }
+            }
+        }
+        cells.retain(|_, cell| cell.iter().any(|field| field.0 > 0));
+        cells
+    }
+}
