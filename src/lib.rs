@@ -1,1 +1,32 @@
-//! server
+//! tidewatch: points in over REST, durable when acknowledged, queried raw, grouped and downsampled.
+//!
+//! The rooms, from the outside in:
+//! - [`startup`]: from a configuration to a serving process, and back
+//! - [`config`], [`limits`]: what an operator sets, and what the specification fixes
+//! - [`http`]: route table, credentials, bodies in, answers out; translates and decides nothing
+//! - [`service`]: one function per endpoint, free of HTTP
+//! - [`ingest`]: request bodies → columns; [`query_pool`]: the threads that scan and aggregate
+//! - [`catalog`]: what exists, as a pure state machine
+//! - [`journal`]: the one log; [`bucket`]: the actors that own the points
+//! - [`checkpoint`]: recovery, checkpoints; [`checked_file`]: small files replaced as a whole
+//! - [`check`]: what a data directory holds, for people
+//! - [`error`], [`ids`], [`clock`], [`timestamp`], [`random`]: words that every room shares
+
+pub mod bucket;
+pub mod catalog;
+pub mod check;
+pub mod checked_file;
+pub mod checkpoint;
+pub mod clock;
+pub mod config;
+pub mod error;
+pub mod http;
+pub mod ids;
+pub mod ingest;
+pub mod journal;
+pub mod limits;
+pub mod query_pool;
+pub mod random;
+pub mod service;
+pub mod startup;
+pub mod timestamp;

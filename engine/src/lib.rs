@@ -34,4 +34,4 @@ pub use error::EngineError;
 pub use merge::{Merge, MergeError};
 pub use series::SeriesStats;
 pub use snapshot::{SeriesSnapshot, Snapshot};
-pub use store::{Applied, Store};
+pub use store::Store;

@@ -32,32 +32,23 @@ pub struct Store {
     unsaved_bytes: u64,
 }
 
-/// What [`Store::apply`] did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Applied {
-    /// Rows added.
-    pub rows: u32,
-    /// Rows of sources that `known` did not know: deleted since, and left out.
-    pub rows_left_out: u32,
-}
-
 impl Store {
     /// An empty store.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes in a segment file. Blocks of sources that `known` does not know are left out: the source was deleted.
+    /// Takes in a segment file.
     ///
     /// # Errors
     /// [`EngineError::Corrupt`] where the file is not a whole segment; the store is unchanged then.
-    pub fn add_segment(&mut self, id: u64, home: SharedBytes, known: impl Fn(u32) -> bool) -> Result<(), EngineError> {
+    pub fn add_segment(&mut self, id: u64, home: SharedBytes) -> Result<(), EngineError> {
         let blocks = open_segment(id, &home)?;
         let mut by_source: HashMap<u32, Vec<Arc<Block>>> = HashMap::new();
-        for block in blocks.into_iter().filter(|block| known(block.summary.source)) {
+        let live_blocks = blocks.len();
+        for block in blocks {
             by_source.entry(block.summary.source).or_default().push(block);
         }
-        let live_blocks = by_source.values().map(Vec::len).sum();
         self.segments.insert(id, Segment { bytes: (*home).as_ref().len() as u64, live_blocks });
         for (source, blocks) in by_source {
             self.series.entry(source).or_default().adopt(blocks);
@@ -66,25 +57,22 @@ impl Store {
     }
 
     /// Adds the rows of one log record, as `RowsWriter::encode` wrote them; the first has `first_sequence`.
+    /// Answers how many.
     ///
     /// # Errors
     /// [`EngineError::Corrupt`] where the bytes do not read; rows of tables before the fault are in then, so the
     /// caller must not go on with this store.
-    pub fn apply(&mut self, rows: &[u8], first_sequence: u64, known: impl Fn(u32) -> bool) -> Result<Applied, EngineError> {
-        let mut applied = Applied::default();
+    pub fn apply(&mut self, rows: &[u8], first_sequence: u64) -> Result<u32, EngineError> {
+        let mut applied = 0;
         let mut reader = RowsReader::new(rows)?;
         while let Some(table) = reader.next()? {
             let count = table.timestamps_ns.len() as u32;
-            if !known(table.source) {
-                applied.rows_left_out += count;
-                continue;
-            }
             let row_bytes = 16 + 9 * table.columns.len() as u64;
             self.series.entry(table.source).or_default().append(table.source, &table, first_sequence);
             self.unsaved.insert(table.source);
             self.unsaved_rows += u64::from(count);
             self.unsaved_bytes += u64::from(count) * row_bytes;
-            applied.rows += count;
+            applied += count;
         }
         Ok(applied)
     }
@@ -97,9 +85,26 @@ impl Store {
     /// Forgets a source; answers its points.
     pub fn remove_source(&mut self, source: u32) -> u64 {
         self.unsaved.remove(&source);
+        if self.unsaved.is_empty() {
+            (self.unsaved_rows, self.unsaved_bytes) = (0, 0);
+        }
         let Some(series) = self.series.remove(&source) else { return 0 };
         self.release(series.blocks().iter().filter_map(|entry| entry.block.segment()));
         series.stats().points
+    }
+
+    /// Forgets all sources; answers their points.
+    pub fn remove_all(&mut self) -> u64 {
+        let sources: Vec<u32> = self.series.keys().copied().collect();
+        sources.into_iter().map(|source| self.remove_source(source)).sum()
+    }
+
+    /// Forgets all sources but those that `known` knows: after a restart, what was deleted before it.
+    pub fn retain_sources(&mut self, known: impl Fn(u32) -> bool) {
+        let gone: Vec<u32> = self.series.keys().copied().filter(|source| !known(*source)).collect();
+        for source in gone {
+            self.remove_source(source);
+        }
     }
 
     fn release(&mut self, segments: impl Iterator<Item = u64>) {
@@ -189,8 +194,9 @@ impl Store {
                 self.unsaved.remove(&part.source);
             }
         }
-        self.unsaved_rows -= done.counted.0;
-        self.unsaved_bytes -= done.counted.1;
+        // Saturating: what was counted may have been deleted since, and taken off then.
+        self.unsaved_rows = self.unsaved_rows.saturating_sub(done.counted.0);
+        self.unsaved_bytes = self.unsaved_bytes.saturating_sub(done.counted.1);
         self.recount();
         self.expire(cutoff_ns);
         Ok(())

@@ -239,6 +239,11 @@ impl RowsWriter {
         self.rows
     }
 
+    /// Ordinals of the sources that have committed rows.
+    pub fn sources(&self) -> impl Iterator<Item = u32> {
+        self.tables().map(|table| table.source)
+    }
+
     pub(super) fn tables(&self) -> impl Iterator<Item = &Table> {
         self.tables[..self.used].iter().filter(|table| !table.timestamps_ns.is_empty())
     }

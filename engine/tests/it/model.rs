@@ -102,8 +102,7 @@ impl World {
         }
         let mut bytes = Vec::new();
         writer.encode(&mut bytes);
-        let applied = self.store.apply(&bytes, self.next_sequence, |_| true).unwrap();
-        assert_eq!(applied.rows, rows);
+        assert_eq!(self.store.apply(&bytes, self.next_sequence).unwrap(), rows);
         self.log.push((self.next_sequence, bytes));
         self.next_sequence += u64::from(rows);
         let cutoff = self.cutoff_ns;
@@ -165,11 +164,12 @@ impl World {
         let sources = self.sources.clone();
         let mut store = Store::new();
         for id in self.files.keys() {
-            store.add_segment(*id, self.file(*id), |source| sources.contains(&source)).unwrap();
+            store.add_segment(*id, self.file(*id)).unwrap();
         }
         for (first_sequence, rows) in &self.log {
-            store.apply(rows, *first_sequence, |source| sources.contains(&source)).unwrap();
+            store.apply(rows, *first_sequence).unwrap();
         }
+        store.retain_sources(|source| sources.contains(&source));
         store.expire(self.cutoff_ns);
         self.store = store;
         self.forget_dead();

@@ -1,0 +1,90 @@
+//! How much faster than a JSON tree is bytes → columns? A body of 1,000 points of three number fields, as a sensor
+//! gateway sends it, read by the ingest room and by `serde_json::Value`, which would still have to be walked.
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use engine::rows::RowsWriter;
+use serde_json::Value;
+use tidewatch::catalog::{Field, FieldType, Schema, SchemaMode, Source, SourceStatus};
+use tidewatch::ids::ObjectId;
+use tidewatch::ingest::{Batch, Scratch, SourceView, parse_batch};
+
+const POINTS: u32 = 1_000;
+const NOW_NS: i64 = 1_767_225_600_000_000_000;
+
+fn source() -> Arc<Source> {
+    let number = |name: &str| Field {
+        name: name.into(),
+        kind: FieldType::Number,
+        unit: None,
+        description: None,
+    };
+    let fields = ["temperature", "pressure", "counter"].map(number);
+    Arc::new(Source {
+        id: ObjectId::from_bytes([7; 12]),
+        ordinal: 1,
+        bucket_id: ObjectId::from_bytes([9; 12]),
+        name: "boiler".into(),
+        kind: "sensor".into(),
+        description: None,
+        schema: Arc::new(Schema::from(Vec::from(fields))),
+        schema_mode: SchemaMode::Strict,
+        downsampling: true,
+        status: SourceStatus::Active,
+        created_at_ns: 0,
+        updated_at_ns: 0,
+    })
+}
+
+fn body(source: &Source) -> Vec<u8> {
+    let points: Vec<String> = (0..POINTS)
+        .map(|second| {
+            format!(
+                r#"{{"dataSourceId":"{}","timestamp":"2026-01-01T00:{:02}:{:02}Z","values":{{"temperature":{:.2},"pressure":{:.1},"counter":{}}}}}"#,
+                source.id,
+                second / 60,
+                second % 60,
+                20.15 + f64::from(second) * 0.01,
+                3.1 + f64::from(second % 7) * 0.1,
+                12_345 + second,
+            )
+        })
+        .collect();
+    format!(
+        r#"{{"bucketId":"{}","dataPoints":[{}]}}"#,
+        source.bucket_id,
+        points.join(",")
+    )
+    .into_bytes()
+}
+
+fn parse(criterion: &mut Criterion) {
+    let source = source();
+    let body = body(&source);
+    let mut group = criterion.benchmark_group("parse 1,000 points");
+    group.throughput(Throughput::Elements(u64::from(POINTS)));
+
+    let (mut scratch, mut rows) = (Scratch::new(), RowsWriter::new());
+    let mut lookup = |id: ObjectId| {
+        (id == source.id).then(|| SourceView {
+            source: source.clone(),
+            oldest_ns: 0,
+        })
+    };
+    group.bench_function("columns", |bencher| {
+        bencher.iter(|| {
+            let batch = parse_batch(black_box(&body), NOW_NS, &mut lookup, &mut scratch, &mut rows);
+            assert!(matches!(batch, Ok(Batch::Ready(outcome)) if outcome.errors.is_empty()));
+            assert_eq!(rows.rows(), POINTS);
+        });
+    });
+    group.bench_function("serde_json::Value", |bencher| {
+        bencher.iter(|| serde_json::from_slice::<Value>(black_box(&body)));
+    });
+    group.finish();
+}
+
+criterion_group!(benches, parse);
+criterion_main!(benches);

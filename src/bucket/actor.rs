@@ -1,0 +1,288 @@
+//! The bucket's actor: the only one that touches its state. Messages come in one by one; a record's way is
+//! `Take` → journal → `Applied`, and the order of submission to the journal is the order in the log.
+
+use std::collections::{HashMap, HashSet};
+
+use actix::{Actor, AsyncContext, Context, Handler, Message};
+use tokio::sync::oneshot;
+
+use super::budget::Hold;
+use super::idempotency::Digest;
+use super::state::BucketState;
+use super::{Ingest, Ingested, point_id};
+use crate::catalog::Command;
+use crate::error::ServiceError;
+use crate::journal::{Committed, JournalError, JournalHandle, Record};
+
+pub(super) type IngestReply = oneshot::Sender<Result<Ingested, ServiceError>>;
+type DeleteReply = oneshot::Sender<Result<u64, ServiceError>>;
+
+/// An ingest to number and log.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct Take {
+    pub(super) ingest: Ingest,
+    pub(super) reply: IngestReply,
+    /// Its bytes of the mailbox's bound.
+    pub(super) hold: Hold,
+}
+
+/// Deletes one source, or all with the bucket, in order with the ingests.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct Delete {
+    pub(super) source: Option<u32>,
+    pub(super) command: Command,
+    pub(super) reply: DeleteReply,
+}
+
+/// Runs a closure on the state: reads, and the steps of a checkpoint.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct With(pub(super) Box<dyn FnOnce(&mut BucketState) + Send>);
+
+/// What the journal made of an ingest.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Applied {
+    outcome: Result<Committed, JournalError>,
+    first_sequence: u64,
+    key: Option<Digest>,
+    reply: IngestReply,
+    hold: Hold,
+}
+
+/// What the journal made of a deletion.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Deleted {
+    outcome: Result<(), JournalError>,
+    source: Option<u32>,
+    reply: DeleteReply,
+}
+
+/// A key whose first request is on its way.
+struct Pending {
+    body: Digest,
+    waiting: Vec<IngestReply>,
+}
+
+/// The actor.
+pub(super) struct BucketActor {
+    state: BucketState,
+    journal: JournalHandle,
+    /// Whether a source exists, by the catalog.
+    known: Box<dyn Fn(u32) -> bool + Send>,
+    /// Told the store's unsaved bytes when they change.
+    memory: Box<dyn Fn(u64, u64) + Send>,
+    pending: HashMap<Digest, Pending>,
+    /// Sources whose deletion is on its way; `None` is the whole bucket.
+    deleting: HashSet<Option<u32>>,
+    /// Ingests that came while what they name was being deleted.
+    parked: Vec<IngestReply>,
+}
+
+impl BucketActor {
+    pub(super) fn new(
+        state: BucketState,
+        journal: JournalHandle,
+        known: Box<dyn Fn(u32) -> bool + Send>,
+        memory: Box<dyn Fn(u64, u64) + Send>,
+    ) -> Self {
+        memory(0, state.store.unsaved().1);
+        BucketActor {
+            state,
+            journal,
+            known,
+            memory,
+            pending: HashMap::new(),
+            deleting: HashSet::new(),
+            parked: Vec::new(),
+        }
+    }
+
+    fn with_memory_told(&mut self, work: impl FnOnce(&mut BucketState)) {
+        let before = self.state.store.unsaved().1;
+        work(&mut self.state);
+        let after = self.state.store.unsaved().1;
+        if before != after {
+            (self.memory)(before, after);
+        }
+    }
+
+    /// What an idempotency key says before anything is stored; `Err` gives the reply back to go on with.
+    fn repeated(&mut self, ingest: &Ingest, reply: IngestReply) -> Result<(), IngestReply> {
+        let Some((key, body)) = ingest.idempotency else { return Err(reply) };
+        if let Some(pending) = self.pending.get_mut(&key) {
+            if pending.body == body {
+                pending.waiting.push(reply);
+            } else {
+                respond(reply, Ok(Ingested::KeyReused));
+            }
+            return Ok(());
+        }
+        match self.state.idempotency.get(&key, ingest.now_ns) {
+            Some(entry) if entry.body == body => respond(reply, Ok(Ingested::Replayed(entry.answer))),
+            Some(_) => respond(reply, Ok(Ingested::KeyReused)),
+            None => return Err(reply),
+        }
+        Ok(())
+    }
+}
+
+/// The asker may have gone (its client hung up): then there is nobody to tell.
+fn respond<T>(reply: oneshot::Sender<T>, answer: T) {
+    let _ = reply.send(answer);
+}
+
+impl Actor for BucketActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, context: &mut Self::Context) {
+        // The bound is in bytes and kept by the handle; the count must not refuse what the bytes allow.
+        context.set_mailbox_capacity(usize::MAX >> 4);
+    }
+
+    fn stopped(&mut self, _: &mut Self::Context) {
+        (self.memory)(self.state.store.unsaved().1, 0);
+    }
+}
+
+impl Handler<Take> for BucketActor {
+    type Result = ();
+
+    fn handle(&mut self, Take { mut ingest, reply, hold }: Take, context: &mut Self::Context) {
+        let Err(reply) = self.repeated(&ingest, reply) else { return };
+        let being_deleted = !self.deleting.is_empty()
+            && (self.deleting.contains(&None) || ingest.sources.iter().any(|s| self.deleting.contains(&Some(*s))));
+        if being_deleted {
+            self.parked.push(reply);
+            return;
+        }
+        if !ingest.sources.iter().all(|source| (self.known)(*source)) {
+            respond(reply, Ok(Ingested::SourceGone));
+            return;
+        }
+        let first_sequence = self.state.next_sequence;
+        ingest.record.number(first_sequence, &point_id(self.state.ordinal, first_sequence));
+        let key = ingest.idempotency.map(|(key, _)| key);
+        let address = context.address();
+        // The reply travels with the record; a refused submission hands it back through this slot.
+        let slot = std::sync::Arc::new(parking_lot::Mutex::new(Some((reply, hold))));
+        let for_completion = std::sync::Arc::clone(&slot);
+        let submitted = self.journal.submit_ingest(
+            ingest.record,
+            Box::new(move |outcome| {
+                if let Some((reply, hold)) = for_completion.lock().take() {
+                    address.do_send(Applied { outcome, first_sequence, key, reply, hold });
+                }
+            }),
+        );
+        match submitted {
+            Ok(()) => {
+                self.state.next_sequence += u64::from(ingest.rows);
+                if let Some((key, body)) = ingest.idempotency {
+                    self.pending.insert(key, Pending { body, waiting: Vec::new() });
+                }
+            }
+            Err(error) => {
+                if let Some((reply, _)) = slot.lock().take() {
+                    respond(reply, Err(error.into()));
+                }
+            }
+        }
+    }
+}
+
+impl Handler<Applied> for BucketActor {
+    type Result = ();
+
+    fn handle(&mut self, message: Applied, _: &mut Self::Context) {
+        let Applied { outcome, first_sequence, key, reply, hold } = message;
+        let pending = key.and_then(|key| Some((key, self.pending.remove(&key)?)));
+        let waiting = pending.map(|(key, pending)| (key, pending.waiting));
+        match outcome {
+            Ok(Committed { sequence, record }) => {
+                let Ok(Record::Ingest(view)) = Record::decode(&record) else {
+                    unreachable!("BUG: the record is the ingest submitted above");
+                };
+                let mut applied = Ok(());
+                self.with_memory_told(|state| applied = state.apply(sequence, &view));
+                if let Err(error) = applied {
+                    unreachable!("BUG: rows encoded by this program do not read: {error}");
+                }
+                respond(reply, Ok(Ingested::Stored { first_sequence }));
+                if let Some((key, waiting)) = waiting {
+                    let answer = self.state.idempotency.get(&key, view.created_at_ns).map(|entry| entry.answer);
+                    for reply in waiting {
+                        respond(reply, answer.clone().map(Ingested::Replayed).ok_or_else(stopped));
+                    }
+                }
+            }
+            Err(error) => {
+                respond(reply, Err(error.clone().into()));
+                let waiting = waiting.into_iter().flat_map(|(_, waiting)| waiting);
+                waiting.for_each(|reply| respond(reply, Err(error.clone().into())));
+            }
+        }
+        drop(hold);
+    }
+}
+
+fn stopped() -> ServiceError {
+    JournalError::Closed.into()
+}
+
+impl Handler<Delete> for BucketActor {
+    type Result = ();
+
+    fn handle(&mut self, Delete { source, command, reply }: Delete, context: &mut Self::Context) {
+        let address = context.address();
+        let slot = std::sync::Arc::new(parking_lot::Mutex::new(Some(reply)));
+        let for_completion = std::sync::Arc::clone(&slot);
+        let submitted = self.journal.submit_command(command, move |outcome| {
+            if let Some(reply) = for_completion.lock().take() {
+                address.do_send(Deleted { outcome, source, reply });
+            }
+        });
+        match submitted {
+            Ok(()) => drop(self.deleting.insert(source)),
+            Err(error) => {
+                if let Some(reply) = slot.lock().take() {
+                    respond(reply, Err(error));
+                }
+            }
+        }
+    }
+}
+
+impl Handler<Deleted> for BucketActor {
+    type Result = ();
+
+    fn handle(&mut self, Deleted { outcome, source, reply }: Deleted, _: &mut Self::Context) {
+        self.deleting.remove(&source);
+        match outcome {
+            Ok(()) => {
+                let mut points = 0;
+                self.with_memory_told(|state| {
+                    points = match source {
+                        Some(source) => state.store.remove_source(source),
+                        None => state.store.remove_all(),
+                    };
+                });
+                respond(reply, Ok(points));
+            }
+            Err(error) => respond(reply, Err(error.into())),
+        }
+        // Whether they go on or not is for the catalog to say, which their senders read again.
+        self.parked.drain(..).for_each(|reply| respond(reply, Ok(Ingested::SourceGone)));
+    }
+}
+
+impl Handler<With> for BucketActor {
+    type Result = ();
+
+    fn handle(&mut self, With(work): With, _: &mut Self::Context) {
+        self.with_memory_told(work);
+    }
+}

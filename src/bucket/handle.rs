@@ -1,0 +1,288 @@
+//! How other rooms reach buckets: a registry that starts actors when they are first needed, and handles that are
+//! bounded in bytes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use actix::{Actor, Addr, Arbiter};
+use engine::{SeriesStats, Snapshot};
+use parking_lot::RwLock;
+use tokio::sync::oneshot;
+
+use super::actor::{BucketActor, Delete, Take, With};
+use super::budget::Budget;
+use super::idempotency::Digest;
+use super::state::BucketState;
+use super::{Ingest, Ingested};
+use crate::catalog::{Bucket, CatalogHandle, Command};
+use crate::clock::Clock;
+use crate::error::ServiceError;
+use crate::journal::{Answer, JournalHandle};
+
+/// What the engine knows of one source, expired points not counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SourceStats {
+    /// Points.
+    pub points: u64,
+    /// Timestamp of the earliest, UTC nanoseconds.
+    pub first_ns: Option<i64>,
+    /// Timestamp of the latest, UTC nanoseconds.
+    pub last_ns: Option<i64>,
+}
+
+impl From<SeriesStats> for SourceStats {
+    fn from(stats: SeriesStats) -> Self {
+        SourceStats {
+            points: stats.points,
+            first_ns: stats.bounds_ns.map(|(first, _)| first),
+            last_ns: stats.bounds_ns.map(|(_, last)| last),
+        }
+    }
+}
+
+/// Bounds of the buckets.
+#[derive(Clone, Copy, Debug)]
+pub struct BucketsOptions {
+    /// Bytes that may be on their way into one bucket.
+    pub mailbox_bytes_max: u64,
+    /// Bytes of unsaved rows and of what is on its way, over all buckets.
+    pub memory_bytes_max: u64,
+    /// Threads the actors run on.
+    pub threads: usize,
+}
+
+/// All buckets. Cheap to clone.
+#[derive(Clone)]
+pub struct Buckets(Arc<Inner>);
+
+struct Inner {
+    handles: RwLock<HashMap<u32, BucketHandle>>,
+    journal: JournalHandle,
+    catalog: CatalogHandle,
+    clock: Arc<dyn Clock>,
+    arbiters: Vec<Arbiter>,
+    next_arbiter: AtomicUsize,
+    options: BucketsOptions,
+    memory: Arc<Budget>,
+    refused: AtomicU64,
+    /// Called when memory is full: a checkpoint frees it.
+    memory_full: Box<dyn Fn() + Send + Sync>,
+    /// Called with the ordinal of a deleted bucket.
+    deleted: Box<dyn Fn(u32) + Send + Sync>,
+}
+
+/// One bucket's actor. Cheap to clone.
+#[derive(Clone)]
+pub struct BucketHandle {
+    address: Addr<BucketActor>,
+    mailbox: Arc<Budget>,
+}
+
+fn gone() -> ServiceError {
+    ServiceError::unavailable("the bucket is not available; send it again in a moment", 1)
+}
+
+impl Buckets {
+    /// A registry with the replayed states. Must be called within an actix system.
+    pub fn start(
+        states: Vec<BucketState>,
+        journal: JournalHandle,
+        catalog: CatalogHandle,
+        clock: Arc<dyn Clock>,
+        options: BucketsOptions,
+        memory_full: Box<dyn Fn() + Send + Sync>,
+        deleted: Box<dyn Fn(u32) + Send + Sync>,
+    ) -> Self {
+        let buckets = Buckets(Arc::new(Inner {
+            handles: RwLock::default(),
+            journal,
+            catalog,
+            clock,
+            arbiters: (0..options.threads.max(1)).map(|_| Arbiter::new()).collect(),
+            next_arbiter: AtomicUsize::new(0),
+            options,
+            memory: Budget::new(options.memory_bytes_max),
+            refused: AtomicU64::new(0),
+            memory_full,
+            deleted,
+        }));
+        for state in states {
+            let handle = buckets.0.start_actor(state);
+            buckets.0.handles.write().insert(handle.0, handle.1);
+        }
+        buckets
+    }
+
+    /// The handle of a bucket that exists; its actor is started when there is none yet.
+    ///
+    /// # Errors
+    /// 404 when the catalog has no such bucket any more.
+    pub fn handle(&self, bucket: &Bucket) -> Result<BucketHandle, ServiceError> {
+        if let Some(handle) = self.0.handles.read().get(&bucket.ordinal) {
+            return Ok(handle.clone());
+        }
+        let mut handles = self.0.handles.write();
+        if let Some(handle) = handles.get(&bucket.ordinal) {
+            return Ok(handle.clone());
+        }
+        if self.0.catalog.read(|catalog| catalog.bucket(bucket.id).is_none()) {
+            return Err(ServiceError::not_found("bucket"));
+        }
+        let (ordinal, handle) = self.0.start_actor(BucketState::new(bucket.ordinal));
+        handles.insert(ordinal, handle.clone());
+        Ok(handle)
+    }
+
+    /// Ordinals and handles of the running actors.
+    pub fn running(&self) -> Vec<(u32, BucketHandle)> {
+        self.0.handles.read().iter().map(|(ordinal, handle)| (*ordinal, handle.clone())).collect()
+    }
+
+    /// Makes an ingest durable and visible.
+    ///
+    /// # Errors
+    /// 503 when the bucket, the memory or the log is full.
+    pub async fn ingest(&self, bucket: &Bucket, ingest: Ingest) -> Result<Ingested, ServiceError> {
+        let handle = self.handle(bucket)?;
+        let saturated = || {
+            self.0.refused.fetch_add(1, Ordering::Relaxed);
+            ServiceError::unavailable("the server is saturated; send it again in a moment", 1)
+        };
+        if self.0.memory.is_full() {
+            (self.0.memory_full)();
+            return Err(saturated());
+        }
+        let hold = handle.mailbox.hold(ingest.record.len() as u64).ok_or_else(saturated)?;
+        let (reply, answer) = oneshot::channel();
+        handle.address.do_send(Take { ingest, reply, hold });
+        answer.await.unwrap_or_else(|_| Err(gone()))
+    }
+
+    /// What was answered to this idempotency key, with the digest of the body it stood for.
+    ///
+    /// # Errors
+    /// 503 when the bucket is not available.
+    pub async fn answered(&self, bucket: &Bucket, key: Digest) -> Result<Option<(Digest, Answer)>, ServiceError> {
+        let now_ns = self.0.clock.now_ns();
+        let look = move |state: &mut BucketState| state.idempotency.get(&key, now_ns);
+        Ok(self.handle(bucket)?.with(look).await?.map(|entry| (entry.body, entry.answer)))
+    }
+
+    /// What these sources hold now. Sources without points are left out.
+    ///
+    /// # Errors
+    /// 503 when the bucket is not available.
+    pub async fn snapshot(&self, bucket: &Bucket, sources: Vec<u32>) -> Result<Snapshot, ServiceError> {
+        self.handle(bucket)?.with(move |state| state.store.snapshot(sources)).await
+    }
+
+    /// The statistics of each source asked for, in the same order.
+    ///
+    /// # Errors
+    /// 503 when the bucket is not available.
+    pub async fn stats(&self, bucket: &Bucket, sources: &[u32]) -> Result<Vec<SourceStats>, ServiceError> {
+        let cutoff_ns = bucket.retention_cutoff_ns(self.0.clock.now_ns());
+        let sources = sources.to_vec();
+        let look = move |state: &mut BucketState| {
+            let stats = sources.iter().map(|source| state.store.stats(*source, cutoff_ns));
+            stats.map(|stats| Ok(stats?.into())).collect::<Result<Vec<SourceStats>, engine::EngineError>>()
+        };
+        self.handle(bucket)?.with(look).await?.map_err(ServiceError::internal)
+    }
+
+    /// The points of these sources together.
+    ///
+    /// # Errors
+    /// 503 when the bucket is not available.
+    pub async fn point_count(&self, bucket: &Bucket, sources: &[u32]) -> Result<u64, ServiceError> {
+        Ok(self.stats(bucket, sources).await?.iter().map(|stats| stats.points).sum())
+    }
+
+    /// Commits the command in order with ingests; answers the points removed.
+    ///
+    /// # Errors
+    /// 503 when the bucket is not available or the log takes no writes.
+    pub async fn delete_source(&self, bucket: &Bucket, source: u32, command: Command) -> Result<u64, ServiceError> {
+        let points = self.point_count(bucket, &[source]).await?;
+        self.handle(bucket)?.delete(Some(source), command).await?;
+        Ok(points)
+    }
+
+    /// Commits the command in order with ingests; answers the points removed. The bucket's files go in the background.
+    ///
+    /// # Errors
+    /// 503 when the bucket is not available or the log takes no writes.
+    pub async fn delete_bucket(&self, bucket: &Bucket, sources: &[u32], command: Command) -> Result<u64, ServiceError> {
+        let points = self.point_count(bucket, sources).await?;
+        self.handle(bucket)?.delete(None, command).await?;
+        self.0.handles.write().remove(&bucket.ordinal);
+        (self.0.deleted)(bucket.ordinal);
+        Ok(points)
+    }
+
+    /// Bytes of unsaved rows over all buckets, and ingests refused for want of room since the start.
+    pub fn load(&self) -> (u64, u64) {
+        (self.0.memory.used(), self.0.refused.load(Ordering::Relaxed))
+    }
+}
+
+impl Inner {
+    fn start_actor(&self, state: BucketState) -> (u32, BucketHandle) {
+        let ordinal = state.ordinal;
+        let journal = self.journal.clone();
+        let catalog = self.catalog.clone();
+        let known = Box::new(move |source| {
+            catalog.read(|catalog| {
+                let bucket = catalog.bucket_by_ordinal(ordinal);
+                bucket.is_some_and(|bucket| catalog.source_by_ordinal(bucket.id, source).is_some())
+            })
+        });
+        let budget = Arc::clone(&self.memory);
+        let memory = Box::new(move |from, to| budget.change(from, to));
+        let arbiter = self.next_arbiter.fetch_add(1, Ordering::Relaxed) % self.arbiters.len();
+        let address = BucketActor::start_in_arbiter(&self.arbiters[arbiter].handle(), move |_| {
+            BucketActor::new(state, journal, known, memory)
+        });
+        (ordinal, BucketHandle { address, mailbox: Budget::new(self.options.mailbox_bytes_max) })
+    }
+}
+
+impl BucketHandle {
+    /// Runs a closure on the bucket's state, in order with its messages.
+    ///
+    /// # Errors
+    /// 503 when the actor has stopped.
+    pub async fn with<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut BucketState) -> R + Send + 'static,
+    ) -> Result<R, ServiceError> {
+        self.ask(work).await.map_err(|_| gone())
+    }
+
+    /// The same for a thread that may wait; `None` when the actor has stopped.
+    pub fn with_blocking<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut BucketState) -> R + Send + 'static,
+    ) -> Option<R> {
+        self.ask(work).blocking_recv().ok()
+    }
+
+    fn ask<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut BucketState) -> R + Send + 'static,
+    ) -> oneshot::Receiver<R> {
+        let (reply, answer) = oneshot::channel();
+        self.address.do_send(With(Box::new(move |state| {
+            // The asker may have gone.
+            let _ = reply.send(work(state));
+        })));
+        answer
+    }
+
+    async fn delete(&self, source: Option<u32>, command: Command) -> Result<u64, ServiceError> {
+        let (reply, answer) = oneshot::channel();
+        self.address.do_send(Delete { source, command, reply });
+        answer.await.unwrap_or_else(|_| Err(gone()))
+    }
+}

@@ -1,0 +1,69 @@
+//! Buckets: one actor for each, which alone owns the bucket's engine store. Rows are numbered here, made durable by
+//! the journal, and applied when they come back from it, so that what a reader sees is what a crash cannot take.
+//!
+//! [`Buckets`] is what other rooms hold; [`BucketHandle`] is bounded in bytes, and a full one refuses before it takes.
+
+mod actor;
+mod budget;
+mod files;
+mod handle;
+mod idempotency;
+mod state;
+
+pub use files::{BucketFileError, BucketFiles, Manifest, shared};
+pub use handle::{BucketHandle, Buckets, BucketsOptions, SourceStats};
+pub use idempotency::{AnswersFile, Digest, Entry};
+pub use state::BucketState;
+
+use crate::journal::{Answer, IngestRecord};
+
+/// An ingest on its way to the log.
+pub struct Ingest {
+    /// The record, but for its sequence.
+    pub record: IngestRecord,
+    /// Rows in it.
+    pub rows: u32,
+    /// Ordinals of the sources it has rows of.
+    pub sources: Vec<u32>,
+    /// Digests of its idempotency key and body.
+    pub idempotency: Option<(Digest, Digest)>,
+    /// Time of the request, UTC nanoseconds.
+    pub now_ns: i64,
+}
+
+/// What became of an ingest.
+#[derive(Debug)]
+pub enum Ingested {
+    /// Durable and visible; the first row has this sequence.
+    Stored {
+        /// Sequence of the first row.
+        first_sequence: u64,
+    },
+    /// The idempotency key was used before, for the same body: nothing was stored now.
+    Replayed(Answer),
+    /// The idempotency key was used before, for another body.
+    KeyReused,
+    /// A source was deleted while the request was under way: read the catalog again.
+    SourceGone,
+}
+
+/// The id of a point: four bytes of its bucket's ordinal and eight of its sequence, as 24 hex characters. Derived, so
+/// it costs no storage; unique, because neither is ever used twice.
+pub fn point_id(bucket: u32, sequence: u64) -> [u8; 24] {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut id = [0; 24];
+    let value = u128::from(bucket) << 64 | u128::from(sequence);
+    for (index, digit) in id.iter_mut().enumerate() {
+        *digit = DIGITS[(value >> (4 * (23 - index)) & 15) as usize];
+    }
+    id
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn point_ids_are_24_hex_characters_in_order_of_arrival() {
+        assert_eq!(&super::point_id(1, 255), b"0000000100000000000000ff");
+        assert!(super::point_id(7, u64::MAX) < super::point_id(8, 0));
+    }
+}

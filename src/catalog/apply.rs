@@ -1,0 +1,279 @@
+//! What each command does. Deterministic, and total: a command about something that is no longer
+//! there changes nothing, so that replaying over a newer snapshot is harmless.
+
+use std::sync::Arc;
+
+use super::bucket::Bucket;
+use super::collection::Collection;
+use super::command::{Command, NewBucket, NewSource, SourceSettings};
+use super::key::Key;
+use super::organization::Organization;
+use super::schema::{Field, Schema};
+use super::source::Source;
+use super::state::{BucketEntry, Catalog, OrganizationEntry};
+use super::user::User;
+use crate::ids::ObjectId;
+
+impl Catalog {
+    /// Makes the command's change.
+    pub fn apply(&mut self, command: &Command) {
+        match command {
+            Command::ServerSecretSet { secret } => {
+                self.server_secret.get_or_insert(*secret);
+            }
+            Command::SignedUp { organization, user } => {
+                self.insert_organization(organization.clone());
+                self.insert_user(user.clone());
+            }
+            Command::PasswordChanged { user_id, password } => {
+                if let Some(user) = self.users.get_mut(user_id).map(Arc::make_mut) {
+                    user.password.clone_from(password);
+                    user.password_version += 1;
+                }
+            }
+            Command::OrganizationRenamed {
+                organization_id,
+                name,
+                at_ns,
+            } => {
+                self.change_organization(*organization_id, *at_ns, |it| it.name.clone_from(name));
+            }
+            Command::PlanChanged {
+                organization_id,
+                plan,
+                at_ns,
+            } => {
+                self.change_organization(*organization_id, *at_ns, |it| it.plan = *plan);
+            }
+            Command::KeyCreated { key } => self.insert_key(key.clone()),
+            Command::KeyDeleted { key_id } => self.delete_key(*key_id),
+            Command::KeysTouched { touches } => self.touch_keys(touches),
+            Command::BucketCreated { bucket } => self.create_bucket(bucket),
+            Command::BucketUpdated {
+                bucket_id,
+                name,
+                description,
+                retention_days,
+                at_ns,
+            } => {
+                self.change_bucket(*bucket_id, *at_ns, |bucket| {
+                    bucket.name.clone_from(name);
+                    bucket.description.clone_from(description);
+                    if bucket.retention_days != *retention_days {
+                        // What is expired by now stays expired under any later retention.
+                        bucket.expired_before_ns = bucket.retention_cutoff_ns(*at_ns);
+                        bucket.retention_days = *retention_days;
+                    }
+                });
+            }
+            Command::BucketDeleted { bucket_id } => self.delete_bucket(*bucket_id),
+            Command::SourceCreated { source } => self.create_source(source),
+            Command::SourceUpdated {
+                source_id,
+                settings,
+                at_ns,
+            } => {
+                self.update_source(*source_id, settings, *at_ns);
+            }
+            Command::SchemaExtended {
+                source_id,
+                fields,
+                at_ns,
+            } => {
+                self.extend_schema(*source_id, fields, *at_ns);
+            }
+            Command::SourceDeleted { source_id } => self.delete_source(*source_id),
+        }
+    }
+
+    pub(super) fn insert_organization(&mut self, organization: Organization) {
+        let id = organization.id;
+        let entry = OrganizationEntry {
+            organization: Arc::new(organization),
+            buckets: Collection::default(),
+            keys: Vec::new(),
+        };
+        if self.organizations.insert(id, entry).is_none() {
+            self.organization_order.push(id);
+        }
+    }
+
+    pub(super) fn insert_user(&mut self, user: User) {
+        self.user_by_email.insert(user.email.clone(), user.id);
+        self.users.insert(user.id, Arc::new(user));
+    }
+
+    pub(super) fn insert_key(&mut self, key: Key) {
+        let key = Arc::new(key);
+        let siblings = match key.bucket_id {
+            Some(bucket_id) => self.buckets.get_mut(&bucket_id).map(|entry| &mut entry.keys),
+            None => self
+                .organizations
+                .get_mut(&key.organization_id)
+                .map(|entry| &mut entry.keys),
+        };
+        if let Some(siblings) = siblings {
+            siblings.push(Arc::clone(&key));
+            self.key_by_hash.insert(key.hash, Arc::clone(&key));
+            self.keys.insert(key.id, key);
+        }
+    }
+
+    pub(super) fn insert_bucket(&mut self, bucket: Bucket, next_source_ordinal: u32) {
+        let bucket = Arc::new(bucket);
+        if let Some(owner) = self.organizations.get_mut(&bucket.organization_id) {
+            owner.buckets.insert(bucket.ordinal, Arc::clone(&bucket));
+            self.bucket_by_ordinal.insert(bucket.ordinal, bucket.id);
+            let entry = BucketEntry {
+                bucket,
+                sources: Collection::default(),
+                next_source_ordinal,
+                keys: Vec::new(),
+            };
+            self.buckets.insert(entry.bucket.id, entry);
+        }
+    }
+
+    /// Adds a source, or puts a new version in the place of the old.
+    pub(super) fn insert_source(&mut self, source: Source) {
+        let source = Arc::new(source);
+        if let Some(entry) = self.buckets.get_mut(&source.bucket_id) {
+            entry.sources.insert(source.ordinal, Arc::clone(&source));
+            self.sources.insert(source);
+        }
+    }
+
+    fn change_organization(&mut self, id: ObjectId, at_ns: i64, change: impl FnOnce(&mut Organization)) {
+        if let Some(entry) = self.organizations.get_mut(&id) {
+            let organization = Arc::make_mut(&mut entry.organization);
+            change(organization);
+            organization.updated_at_ns = at_ns;
+        }
+    }
+
+    fn delete_key(&mut self, id: ObjectId) {
+        if let Some(key) = self.keys.remove(&id) {
+            self.key_by_hash.remove(&key.hash);
+            let siblings = match key.bucket_id {
+                Some(bucket_id) => self.buckets.get_mut(&bucket_id).map(|entry| &mut entry.keys),
+                None => self
+                    .organizations
+                    .get_mut(&key.organization_id)
+                    .map(|entry| &mut entry.keys),
+            };
+            if let Some(siblings) = siblings {
+                siblings.retain(|sibling| sibling.id != id);
+            }
+        }
+    }
+
+    fn touch_keys(&mut self, touches: &[(ObjectId, u32)]) {
+        for (id, minute) in touches {
+            if let Some(key) = self.keys.get(id) {
+                key.touch(*minute);
+            }
+        }
+    }
+
+    fn create_bucket(&mut self, bucket: &NewBucket) {
+        self.last_bucket_ordinal += 1;
+        self.insert_bucket(bucket.numbered(self.last_bucket_ordinal), 0);
+    }
+
+    fn change_bucket(&mut self, id: ObjectId, at_ns: i64, change: impl FnOnce(&mut Bucket)) {
+        if let Some(entry) = self.buckets.get_mut(&id) {
+            let bucket = Arc::make_mut(&mut entry.bucket);
+            change(bucket);
+            bucket.updated_at_ns = at_ns;
+            if let Some(owner) = self.organizations.get_mut(&bucket.organization_id) {
+                owner.buckets.insert(bucket.ordinal, Arc::clone(&entry.bucket));
+            }
+        }
+    }
+
+    fn delete_bucket(&mut self, id: ObjectId) {
+        let Some(entry) = self.buckets.remove(&id) else {
+            return;
+        };
+        for source in entry.sources.iter() {
+            self.sources.remove(source.id);
+        }
+        for key in &entry.keys {
+            self.key_by_hash.remove(&key.hash);
+            self.keys.remove(&key.id);
+        }
+        self.bucket_by_ordinal.remove(&entry.bucket.ordinal);
+        if let Some(owner) = self.organizations.get_mut(&entry.bucket.organization_id) {
+            owner.buckets.remove(entry.bucket.ordinal);
+        }
+    }
+
+    fn create_source(&mut self, new: &NewSource) {
+        let Some(entry) = self.buckets.get_mut(&new.bucket_id) else {
+            return;
+        };
+        let ordinal = entry.next_source_ordinal;
+        entry.next_source_ordinal += 1;
+        let source = Source {
+            id: new.id,
+            ordinal,
+            bucket_id: new.bucket_id,
+            name: new.settings.name.clone(),
+            kind: self.kinds.intern(Arc::clone(&new.settings.kind)),
+            description: new.settings.description.clone(),
+            schema: self.schemas.intern(Schema::from(new.settings.fields.clone())),
+            schema_mode: new.settings.schema_mode,
+            downsampling: new.settings.downsampling,
+            status: new.settings.status,
+            created_at_ns: new.created_at_ns,
+            updated_at_ns: new.created_at_ns,
+        };
+        self.insert_source(source);
+    }
+
+    fn update_source(&mut self, id: ObjectId, settings: &SourceSettings, at_ns: i64) {
+        let Some(known) = self.sources.get(id).cloned() else {
+            return;
+        };
+        let schema = match known.schema.merged(&settings.fields) {
+            Some(merged) => self.schemas.intern(merged),
+            None => Arc::clone(&known.schema),
+        };
+        let source = Source {
+            name: settings.name.clone(),
+            kind: self.kinds.intern(Arc::clone(&settings.kind)),
+            description: settings.description.clone(),
+            schema,
+            schema_mode: settings.schema_mode,
+            downsampling: settings.downsampling,
+            status: settings.status,
+            updated_at_ns: at_ns,
+            ..*known
+        };
+        self.insert_source(source);
+    }
+
+    fn extend_schema(&mut self, id: ObjectId, fields: &[Field], at_ns: i64) {
+        let Some(known) = self.sources.get(id).cloned() else {
+            return;
+        };
+        if let Some(extended) = known.schema.extended(fields) {
+            let schema = self.schemas.intern(extended);
+            self.insert_source(Source {
+                schema,
+                updated_at_ns: at_ns,
+                ..(*known).clone()
+            });
+        }
+    }
+
+    fn delete_source(&mut self, id: ObjectId) {
+        let Some(source) = self.sources.get(id).cloned() else {
+            return;
+        };
+        self.sources.remove(id);
+        if let Some(entry) = self.buckets.get_mut(&source.bucket_id) {
+            entry.sources.remove(source.ordinal);
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Byte strings of fixed length, packed as raw bytes in the log and the snapshot.
+
+use std::fmt;
+
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// `N` bytes; its `Debug` shows none of them, for most are secrets.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Bytes<const N: usize>(pub [u8; N]);
+
+impl<const N: usize> fmt::Debug for Bytes<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "<{N} bytes>")
+    }
+}
+
+impl<const N: usize> Serialize for Bytes<N> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.0)
+    }
+}
+
+impl<'de, const N: usize> Deserialize<'de> for Bytes<N> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct BytesVisitor<const N: usize>;
+        impl<'de, const N: usize> Visitor<'de> for BytesVisitor<N> {
+            type Value = Bytes<N>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{N} bytes")
+            }
+
+            fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<Bytes<N>, E> {
+                bytes
+                    .try_into()
+                    .map(Bytes)
+                    .map_err(|_| E::invalid_length(bytes.len(), &self))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Bytes<N>, A::Error> {
+                let mut bytes = [0; N];
+                for (index, byte) in bytes.iter_mut().enumerate() {
+                    *byte = seq
+                        .next_element()?
+                        .ok_or_else(|| serde::de::Error::invalid_length(index, &self))?;
+                }
+                Ok(Bytes(bytes))
+            }
+        }
+        deserializer.deserialize_bytes(BytesVisitor)
+    }
+}

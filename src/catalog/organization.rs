@@ -1,0 +1,82 @@
+//! Organizations and their plans.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::ObjectId;
+
+/// Who owns buckets, keys and users.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Organization {
+    /// Identifies it.
+    pub id: ObjectId,
+    /// Shown name; not unique.
+    pub name: Box<str>,
+    /// What it may use.
+    pub plan: Plan,
+    /// UTC nanoseconds.
+    pub created_at_ns: i64,
+    /// UTC nanoseconds.
+    pub updated_at_ns: i64,
+}
+
+/// The plans of the specification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Plan {
+    /// Where everyone starts.
+    Free,
+    /// Paid.
+    Pro,
+    /// Without limits.
+    Enterprise,
+}
+
+/// What a plan allows; `None` is unlimited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlanLimits {
+    /// Buckets of the organization.
+    pub buckets_max: Option<u32>,
+    /// `retentionDays` of a bucket.
+    pub retention_days_max: Option<u32>,
+    /// Calls a calendar month.
+    pub calls_max: Option<u64>,
+}
+
+impl Plan {
+    /// All plans, cheapest first.
+    pub const ALL: [Self; 3] = [Self::Free, Self::Pro, Self::Enterprise];
+
+    /// The plan's name in the API and the config.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Free => "Free",
+            Self::Pro => "Pro",
+            Self::Enterprise => "Enterprise",
+        }
+    }
+
+    /// The plan of this name, exactly written.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|plan| plan.name() == name)
+    }
+
+    /// What it allows (contract, chapter 2).
+    pub const fn limits(self) -> PlanLimits {
+        match self {
+            Self::Free => PlanLimits {
+                buckets_max: Some(3),
+                retention_days_max: Some(30),
+                calls_max: Some(10_000),
+            },
+            Self::Pro => PlanLimits {
+                buckets_max: Some(25),
+                retention_days_max: Some(365),
+                calls_max: Some(1_000_000),
+            },
+            Self::Enterprise => PlanLimits {
+                buckets_max: None,
+                retention_days_max: None,
+                calls_max: None,
+            },
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Schemas: the fields that a data source's points may have.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::limits::SCHEMA_FIELDS_MAX;
+
+/// Up to this many fields, comparing one by one beats the binary search.
+const LINEAR_SEARCH_FIELDS_MAX: usize = 8;
+
+/// The type of a field's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FieldType {
+    /// A finite double.
+    Number,
+    /// Text.
+    String,
+    /// True or false.
+    Boolean,
+}
+
+impl FieldType {
+    /// All types.
+    pub const ALL: [Self; 3] = [Self::Number, Self::String, Self::Boolean];
+
+    /// The type's name in the API.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Number => "number",
+            Self::String => "string",
+            Self::Boolean => "boolean",
+        }
+    }
+}
+
+/// Whether an undeclared field of an ingested point is refused or added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SchemaMode {
+    /// Refused.
+    Strict,
+    /// Added with the type of its first value.
+    Extend,
+}
+
+impl SchemaMode {
+    /// All modes.
+    pub const ALL: [Self; 2] = [Self::Strict, Self::Extend];
+
+    /// The mode's name in the API.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Strict => "strict",
+            Self::Extend => "extend",
+        }
+    }
+}
+
+/// A declared field.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Field {
+    /// Unique within the schema.
+    pub name: Arc<str>,
+    /// Never changes.
+    pub kind: FieldType,
+    /// Unit of measurement.
+    pub unit: Option<Box<str>>,
+    /// Free text.
+    pub description: Option<Box<str>>,
+}
+
+/// The fields of a data source. A field's ordinal is its index: fields are appended, never removed
+/// or moved, for the engine's columns are numbered by it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(from = "Vec<Field>", into = "Vec<Field>")]
+pub struct Schema {
+    /// By ordinal.
+    pub fields: Vec<Field>,
+    /// Ordinals in order of name; empty where the search is linear.
+    by_name: Box<[u16]>,
+}
+
+impl From<Vec<Field>> for Schema {
+    fn from(fields: Vec<Field>) -> Self {
+        let mut by_name: Vec<u16> = Vec::new();
+        if fields.len() > LINEAR_SEARCH_FIELDS_MAX {
+            by_name.extend(0..fields.len() as u16);
+            by_name.sort_unstable_by(|a, b| fields[usize::from(*a)].name.cmp(&fields[usize::from(*b)].name));
+        }
+        Self {
+            fields,
+            by_name: by_name.into_boxed_slice(),
+        }
+    }
+}
+
+impl From<Schema> for Vec<Field> {
+    fn from(schema: Schema) -> Self {
+        schema.fields
+    }
+}
+
+impl Schema {
+    /// The ordinal of a field.
+    pub fn field(&self, name: &str) -> Option<u16> {
+        if self.by_name.is_empty() {
+            return self
+                .fields
+                .iter()
+                .position(|field| &*field.name == name)
+                .map(|ordinal| ordinal as u16);
+        }
+        self.by_name
+            .binary_search_by(|ordinal| (*self.fields[usize::from(*ordinal)].name).cmp(name))
+            .ok()
+            .map(|place| self.by_name[place])
+    }
+
+    /// This schema with `fields` written over it: known names take the new unit and description, new
+    /// ones are appended in their order, up to the limit. Types and ordinals stay. `None` when
+    /// nothing changes.
+    pub fn merged(&self, fields: &[Field]) -> Option<Self> {
+        let mut merged = self.fields.clone();
+        for field in fields {
+            match self.field(&field.name) {
+                Some(ordinal) => {
+                    let known = &mut merged[usize::from(ordinal)];
+                    known.unit.clone_from(&field.unit);
+                    known.description.clone_from(&field.description);
+                }
+                None if merged.len() < SCHEMA_FIELDS_MAX => merged.push(field.clone()),
+                None => {}
+            }
+        }
+        (merged != self.fields).then(|| merged.into())
+    }
+
+    /// This schema with the fields it does not have yet appended, up to the limit; known ones stay
+    /// as they are. `None` when nothing changes.
+    pub fn extended(&self, fields: &[Field]) -> Option<Self> {
+        let room = SCHEMA_FIELDS_MAX.saturating_sub(self.fields.len());
+        let new: Vec<Field> = fields
+            .iter()
+            .filter(|field| self.field(&field.name).is_none())
+            .take(room)
+            .cloned()
+            .collect();
+        (!new.is_empty()).then(|| self.fields.iter().cloned().chain(new).collect::<Vec<_>>().into())
+    }
+}

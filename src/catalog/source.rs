@@ -1,0 +1,60 @@
+//! Data sources: what points belong to.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::schema::{Schema, SchemaMode};
+use crate::ids::ObjectId;
+
+/// Whether a source takes data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SourceStatus {
+    /// Takes data.
+    Active,
+    /// Refuses data; what it has stays readable.
+    Inactive,
+}
+
+impl SourceStatus {
+    /// All statuses.
+    pub const ALL: [Self; 2] = [Self::Active, Self::Inactive];
+
+    /// The status' name in the API.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Inactive => "inactive",
+        }
+    }
+}
+
+/// A data source. There may be 110,000 of them: text is boxed, types and schemas are shared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Identifies it to clients.
+    pub id: ObjectId,
+    /// Identifies it to the engine: within its bucket, from 0, never reused.
+    pub ordinal: u32,
+    /// Its bucket.
+    pub bucket_id: ObjectId,
+    /// Unique within the bucket.
+    pub name: Box<str>,
+    /// The API's `type`, an open set.
+    pub kind: Arc<str>,
+    /// Free text.
+    pub description: Option<Box<str>>,
+    /// Shared with all sources that declare the same.
+    pub schema: Arc<Schema>,
+    /// What happens to undeclared fields.
+    pub schema_mode: SchemaMode,
+    /// Whether large raw queries are aggregated by themselves.
+    pub downsampling: bool,
+    /// Whether it takes data.
+    pub status: SourceStatus,
+    /// UTC nanoseconds.
+    pub created_at_ns: i64,
+    /// UTC nanoseconds.
+    pub updated_at_ns: i64,
+}

@@ -1,0 +1,247 @@
+//! The catalog's state and its look-ups.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+
+use hashbrown::HashTable;
+
+use super::Bytes;
+use super::bucket::Bucket;
+use super::collection::{Collection, Named};
+use super::interner::Interner;
+use super::key::{Key, KeyHash};
+use super::organization::Organization;
+use super::schema::Schema;
+use super::source::Source;
+use super::user::User;
+use crate::ids::ObjectId;
+
+/// Everything that exists, indexed. Changed by [`Catalog::apply`] alone.
+#[derive(Default)]
+pub struct Catalog {
+    pub(super) server_secret: Option<Bytes<32>>,
+    pub(super) organizations: HashMap<ObjectId, OrganizationEntry>,
+    /// Oldest first; organizations are never deleted.
+    pub(super) organization_order: Vec<ObjectId>,
+    pub(super) users: HashMap<ObjectId, Arc<User>>,
+    pub(super) user_by_email: HashMap<Box<str>, ObjectId>,
+    pub(super) keys: HashMap<ObjectId, Arc<Key>>,
+    pub(super) key_by_hash: HashMap<KeyHash, Arc<Key>>,
+    pub(super) buckets: HashMap<ObjectId, BucketEntry>,
+    pub(super) bucket_by_ordinal: HashMap<u32, ObjectId>,
+    pub(super) last_bucket_ordinal: u32,
+    pub(super) sources: SourceIndex,
+    pub(super) schemas: Interner<Schema>,
+    pub(super) kinds: Interner<str>,
+}
+
+pub(super) struct OrganizationEntry {
+    pub organization: Arc<Organization>,
+    pub buckets: Collection<Bucket>,
+    /// Its own keys, oldest first; those of its buckets are with the buckets.
+    pub keys: Vec<Arc<Key>>,
+}
+
+pub(super) struct BucketEntry {
+    pub bucket: Arc<Bucket>,
+    pub sources: Collection<Source>,
+    pub next_source_ordinal: u32,
+    /// Oldest first.
+    pub keys: Vec<Arc<Key>>,
+}
+
+impl Named for Bucket {
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Named for Source {
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// What a bucket's deletion removes, and what its statistics count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BucketContents {
+    /// Data sources.
+    pub sources: u64,
+    /// Keys scoped to the bucket.
+    pub keys: u64,
+    /// Alert rules on its sources.
+    pub alert_rules: u64,
+}
+
+impl Catalog {
+    /// The secret that signs bearer tokens; `None` before the first start is done.
+    pub fn server_secret(&self) -> Option<&[u8; 32]> {
+        self.server_secret.as_ref().map(|secret| &secret.0)
+    }
+
+    /// An organization.
+    pub fn organization(&self, id: ObjectId) -> Option<&Arc<Organization>> {
+        self.organizations.get(&id).map(|entry| &entry.organization)
+    }
+
+    /// All organizations, oldest first.
+    pub fn organizations(&self) -> impl ExactSizeIterator<Item = &Arc<Organization>> {
+        self.organization_order
+            .iter()
+            .map(|id| &self.organizations[id].organization)
+    }
+
+    /// A user.
+    pub fn user(&self, id: ObjectId) -> Option<&Arc<User>> {
+        self.users.get(&id)
+    }
+
+    /// The user of an email address, trimmed and in lower case.
+    pub fn user_by_email(&self, email: &str) -> Option<&Arc<User>> {
+        self.users.get(self.user_by_email.get(email)?)
+    }
+
+    /// The key whose SHA-256 this is.
+    pub fn key_by_hash(&self, hash: &[u8; 32]) -> Option<&Arc<Key>> {
+        self.key_by_hash.get(&Bytes(*hash))
+    }
+
+    /// The keys of an organization itself, oldest first.
+    pub fn organization_keys(&self, organization_id: ObjectId) -> &[Arc<Key>] {
+        self.organizations
+            .get(&organization_id)
+            .map_or(&[], |entry| &entry.keys)
+    }
+
+    /// The keys of a bucket, oldest first.
+    pub fn bucket_keys(&self, bucket_id: ObjectId) -> &[Arc<Key>] {
+        self.buckets.get(&bucket_id).map_or(&[], |entry| &entry.keys)
+    }
+
+    /// A bucket.
+    pub fn bucket(&self, id: ObjectId) -> Option<&Arc<Bucket>> {
+        self.buckets.get(&id).map(|entry| &entry.bucket)
+    }
+
+    /// The bucket of an ordinal.
+    pub fn bucket_by_ordinal(&self, ordinal: u32) -> Option<&Arc<Bucket>> {
+        self.bucket(*self.bucket_by_ordinal.get(&ordinal)?)
+    }
+
+    /// All buckets, in no order.
+    pub fn buckets(&self) -> impl Iterator<Item = &Arc<Bucket>> {
+        self.buckets.values().map(|entry| &entry.bucket)
+    }
+
+    /// How many buckets an organization has.
+    pub fn bucket_count(&self, organization_id: ObjectId) -> usize {
+        self.organizations
+            .get(&organization_id)
+            .map_or(0, |entry| entry.buckets.len())
+    }
+
+    /// The buckets of an organization, oldest first.
+    pub fn buckets_of(&self, organization_id: ObjectId) -> impl Iterator<Item = &Arc<Bucket>> {
+        self.organizations
+            .get(&organization_id)
+            .into_iter()
+            .flat_map(|entry| entry.buckets.iter())
+    }
+
+    /// An organization's bucket of this exact name.
+    pub fn bucket_by_name(&self, organization_id: ObjectId, name: &str) -> Option<&Arc<Bucket>> {
+        self.organizations.get(&organization_id)?.buckets.by_name(name)
+    }
+
+    /// A source.
+    pub fn source(&self, id: ObjectId) -> Option<&Arc<Source>> {
+        self.sources.get(id)
+    }
+
+    /// The source of an ordinal within a bucket.
+    pub fn source_by_ordinal(&self, bucket_id: ObjectId, ordinal: u32) -> Option<&Arc<Source>> {
+        self.buckets.get(&bucket_id)?.sources.get(ordinal)
+    }
+
+    /// A bucket's source of this exact name.
+    pub fn source_by_name(&self, bucket_id: ObjectId, name: &str) -> Option<&Arc<Source>> {
+        self.buckets.get(&bucket_id)?.sources.by_name(name)
+    }
+
+    /// How many sources a bucket has.
+    pub fn source_count(&self, bucket_id: ObjectId) -> usize {
+        self.buckets
+            .get(&bucket_id)
+            .map_or(0, |entry| entry.sources.len())
+    }
+
+    /// The sources of a bucket, oldest first.
+    pub fn sources_of(&self, bucket_id: ObjectId) -> impl Iterator<Item = &Arc<Source>> {
+        self.buckets
+            .get(&bucket_id)
+            .into_iter()
+            .flat_map(|entry| entry.sources.iter())
+    }
+
+    #[cfg(test)]
+    pub(super) fn source_total(&self) -> usize {
+        self.sources.len()
+    }
+
+    /// What a bucket holds, points excepted: those the engine counts.
+    pub fn contents_of(&self, bucket_id: ObjectId) -> BucketContents {
+        let alert_rules = self
+            .sources_of(bucket_id)
+            .map(|source| self.alert_rule_count(source.id))
+            .sum();
+        BucketContents {
+            sources: self.source_count(bucket_id) as u64,
+            keys: self.bucket_keys(bucket_id).len() as u64,
+            alert_rules,
+        }
+    }
+
+    /// How many alert rules watch a source: none, as the catalog keeps no rules.
+    pub fn alert_rule_count(&self, _source_id: ObjectId) -> u64 {
+        0
+    }
+}
+
+/// Sources by id. The table holds the shared pointers only: the id is read through them.
+#[derive(Default)]
+pub(super) struct SourceIndex {
+    table: HashTable<Arc<Source>>,
+    hasher: RandomState,
+}
+
+impl SourceIndex {
+    pub fn get(&self, id: ObjectId) -> Option<&Arc<Source>> {
+        self.table
+            .find(self.hasher.hash_one(id), |source| source.id == id)
+    }
+
+    /// Adds a source, or puts a new version in the place of the old.
+    pub fn insert(&mut self, source: Arc<Source>) {
+        self.remove(source.id);
+        let hasher = &self.hasher;
+        self.table
+            .insert_unique(hasher.hash_one(source.id), source, |other| {
+                hasher.hash_one(other.id)
+            });
+    }
+
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    pub fn remove(&mut self, id: ObjectId) {
+        if let Ok(entry) = self
+            .table
+            .find_entry(self.hasher.hash_one(id), |source| source.id == id)
+        {
+            entry.remove();
+        }
+    }
+}

@@ -1,0 +1,326 @@
+mod author;
+
+use std::sync::Arc;
+
+use author::Author;
+
+use super::*;
+use crate::clock::DAY_NS;
+use crate::ids::ObjectId;
+use crate::limits::SCHEMA_FIELDS_MAX;
+
+fn id(number: u64) -> ObjectId {
+    let mut bytes = [0; 12];
+    bytes[4..].copy_from_slice(&number.to_be_bytes());
+    ObjectId::from_bytes(bytes)
+}
+
+fn field(name: &str, kind: FieldType) -> Field {
+    Field {
+        name: name.into(),
+        kind,
+        unit: None,
+        description: None,
+    }
+}
+
+fn settings(name: &str, fields: Vec<Field>) -> SourceSettings {
+    SourceSettings {
+        name: name.into(),
+        kind: "sensor".into(),
+        description: None,
+        fields,
+        schema_mode: SchemaMode::Strict,
+        downsampling: true,
+        status: SourceStatus::Active,
+    }
+}
+
+fn password(byte: u8) -> PasswordHash {
+    PasswordHash {
+        memory_kib: 1,
+        passes: 1,
+        lanes: 1,
+        salt: Bytes([byte; 16]),
+        hash: Bytes([byte; 32]),
+    }
+}
+
+/// Every index agrees with the resources themselves.
+fn check_indexes(catalog: &Catalog) {
+    let mut sources = 0;
+    for bucket in catalog.buckets() {
+        assert_eq!(catalog.bucket_by_ordinal(bucket.ordinal).unwrap(), bucket);
+        assert_eq!(
+            catalog
+                .bucket_by_name(bucket.organization_id, &bucket.name)
+                .unwrap(),
+            bucket
+        );
+        assert!(
+            catalog
+                .buckets_of(bucket.organization_id)
+                .any(|it| Arc::ptr_eq(it, bucket))
+        );
+        let mut last = None;
+        for source in catalog.sources_of(bucket.id) {
+            assert!(last < Some(source.ordinal));
+            last = Some(source.ordinal);
+            sources += 1;
+            assert!(Arc::ptr_eq(catalog.source(source.id).unwrap(), source));
+            assert!(Arc::ptr_eq(
+                catalog.source_by_ordinal(bucket.id, source.ordinal).unwrap(),
+                source
+            ));
+            assert!(Arc::ptr_eq(
+                catalog.source_by_name(bucket.id, &source.name).unwrap(),
+                source
+            ));
+        }
+        for key in catalog.bucket_keys(bucket.id) {
+            assert!(Arc::ptr_eq(catalog.key_by_hash(&key.hash.0).unwrap(), key));
+        }
+    }
+    assert_eq!(
+        catalog.source_total(),
+        sources,
+        "the index by id holds sources that no bucket has"
+    );
+}
+
+#[test]
+fn a_snapshot_and_the_commands_behind_it_make_what_all_commands_make() {
+    for seed in 0..40 {
+        println!("seed {seed}");
+        let mut author = Author::new(seed);
+        let commands: Vec<Command> = (0..400).map(|_| author.next()).collect();
+        let mut whole = Catalog::default();
+        commands.iter().for_each(|command| whole.apply(command));
+        check_indexes(&whole);
+        let expected = whole.freeze().encode().unwrap();
+        for cut in [0, 1, 57, 200, 399, 400] {
+            let mut early = Catalog::default();
+            commands[..cut].iter().for_each(|command| early.apply(command));
+            let mut restored = Catalog::decode(&early.freeze().encode().unwrap()).unwrap();
+            for command in &commands[cut..] {
+                restored.apply(&Command::decode(&command.encode().unwrap()).unwrap());
+            }
+            check_indexes(&restored);
+            assert!(
+                restored.freeze().encode().unwrap() == expected,
+                "seed {seed}, cut {cut}"
+            );
+        }
+    }
+}
+
+fn with_bucket() -> Catalog {
+    let mut catalog = Catalog::default();
+    let organization = Organization {
+        id: id(1),
+        name: "o".into(),
+        plan: Plan::Free,
+        created_at_ns: 0,
+        updated_at_ns: 0,
+    };
+    let user = User {
+        id: id(2),
+        organization_id: id(1),
+        email: "a@example.com".into(),
+        name: "a".into(),
+        password: password(0),
+        password_version: 0,
+        created_at_ns: 0,
+    };
+    catalog.apply(&Command::SignedUp { organization, user });
+    catalog.apply(&create_bucket(3, "b"));
+    catalog
+}
+
+fn create_bucket(number: u64, name: &str) -> Command {
+    Command::BucketCreated {
+        bucket: NewBucket {
+            id: id(number),
+            organization_id: id(1),
+            name: name.into(),
+            description: None,
+            retention_days: 30,
+            created_at_ns: 0,
+        },
+    }
+}
+
+fn create_source(number: u64, name: &str, fields: Vec<Field>) -> Command {
+    let settings = settings(name, fields);
+    Command::SourceCreated {
+        source: NewSource {
+            id: id(number),
+            bucket_id: id(3),
+            settings,
+            created_at_ns: 0,
+        },
+    }
+}
+
+#[test]
+fn ordinals_are_never_reused_also_after_a_restart() {
+    let mut catalog = with_bucket();
+    catalog.apply(&create_source(10, "s", vec![field("a", FieldType::Number)]));
+    catalog.apply(&Command::SourceDeleted { source_id: id(10) });
+    catalog.apply(&create_bucket(4, "gone"));
+    catalog.apply(&Command::BucketDeleted { bucket_id: id(4) });
+    let mut catalog = Catalog::decode(&catalog.freeze().encode().unwrap()).unwrap();
+    catalog.apply(&create_source(11, "s", vec![field("a", FieldType::Number)]));
+    catalog.apply(&create_bucket(5, "next"));
+    assert_eq!(catalog.source(id(11)).unwrap().ordinal, 1);
+    assert_eq!(catalog.bucket(id(5)).unwrap().ordinal, 3);
+}
+
+#[test]
+fn what_shrinking_retention_expired_stays_expired() {
+    let mut catalog = with_bucket();
+    let change = |days, day: i64| Command::BucketUpdated {
+        bucket_id: id(3),
+        name: "b".into(),
+        description: None,
+        retention_days: days,
+        at_ns: day * DAY_NS,
+    };
+    let cutoff_days = |catalog: &Catalog, day: i64| {
+        catalog
+            .bucket(id(3))
+            .unwrap()
+            .retention_cutoff_ns(day * DAY_NS)
+            .div_euclid(DAY_NS)
+    };
+    assert_eq!(cutoff_days(&catalog, 100), 70);
+    catalog.apply(&change(10, 100));
+    assert_eq!(cutoff_days(&catalog, 100), 90);
+    catalog.apply(&change(30, 105));
+    assert_eq!(cutoff_days(&catalog, 105), 95);
+    assert_eq!(cutoff_days(&catalog, 200), 170);
+    catalog.apply(&change(1_000_000, 200));
+    assert_eq!(cutoff_days(&catalog, 200), 170);
+}
+
+#[test]
+fn schemas_grow_keep_their_ordinals_and_are_shared() {
+    let mut catalog = with_bucket();
+    let first = vec![field("a", FieldType::Number), field("b", FieldType::String)];
+    catalog.apply(&create_source(10, "s", first.clone()));
+    catalog.apply(&create_source(11, "t", first));
+    let schema = |catalog: &Catalog, number| Arc::clone(&catalog.source(id(number)).unwrap().schema);
+    assert!(Arc::ptr_eq(&schema(&catalog, 10), &schema(&catalog, 11)));
+    let patched = vec![
+        field("c", FieldType::Boolean),
+        field("b", FieldType::String),
+        Field {
+            unit: Some("m".into()),
+            ..field("a", FieldType::Number)
+        },
+    ];
+    catalog.apply(&Command::SourceUpdated {
+        source_id: id(10),
+        settings: settings("s", patched),
+        at_ns: 1,
+    });
+    let grown = schema(&catalog, 10);
+    let names: Vec<_> = grown.fields.iter().map(|field| &*field.name).collect();
+    assert_eq!(names, ["a", "b", "c"]);
+    assert_eq!(grown.fields[0].unit.as_deref(), Some("m"));
+    let added = (0..SCHEMA_FIELDS_MAX)
+        .map(|n| field(&format!("x{n}"), FieldType::Number))
+        .collect();
+    catalog.apply(&Command::SchemaExtended {
+        source_id: id(10),
+        fields: added,
+        at_ns: 2,
+    });
+    let full = schema(&catalog, 10);
+    assert_eq!(full.fields.len(), SCHEMA_FIELDS_MAX);
+    for (ordinal, field) in full.fields.iter().enumerate() {
+        assert_eq!(full.field(&field.name), Some(ordinal as u16));
+    }
+    assert_eq!(full.field("absent"), None);
+}
+
+#[test]
+fn schemas_that_nobody_has_any_more_are_forgotten() {
+    let mut catalog = with_bucket();
+    for round in 0..1_000 {
+        catalog.apply(&create_source(
+            10 + round,
+            "s",
+            vec![field(&format!("f{round}"), FieldType::Number)],
+        ));
+        catalog.apply(&Command::SourceDeleted {
+            source_id: id(10 + round),
+        });
+    }
+    assert!(catalog.schemas.len() < 100);
+}
+
+#[test]
+fn unknown_members_are_ignored_and_new_ones_defaulted() {
+    #[derive(serde::Serialize)]
+    enum Command2 {
+        KeyDeleted { key_id: ObjectId, reason: &'static str },
+    }
+    let newer = rmp_serde::to_vec_named(&Command2::KeyDeleted {
+        key_id: id(7),
+        reason: "lost",
+    })
+    .unwrap();
+    assert!(matches!(Command::decode(&newer).unwrap(), Command::KeyDeleted { key_id } if key_id == id(7)));
+    #[derive(serde::Serialize)]
+    struct Image2 {
+        version: u32,
+        surprises: Vec<u32>,
+    }
+    let newer = rmp_serde::to_vec_named(&Image2 {
+        version: 1,
+        surprises: vec![1],
+    })
+    .unwrap();
+    assert_eq!(Catalog::decode(&newer).unwrap().organizations().len(), 0);
+    let newest = rmp_serde::to_vec_named(&Image2 {
+        version: 2,
+        surprises: vec![],
+    })
+    .unwrap();
+    assert!(matches!(
+        Catalog::decode(&newest),
+        Err(SnapshotError::UnknownVersion { found: 2 })
+    ));
+    assert!(matches!(
+        Catalog::decode(b"junk"),
+        Err(SnapshotError::Malformed(_))
+    ));
+}
+
+#[test]
+fn a_new_password_raises_the_version_and_a_touch_never_goes_back() {
+    let mut catalog = with_bucket();
+    catalog.apply(&Command::PasswordChanged {
+        user_id: id(2),
+        password: password(9),
+    });
+    let user = catalog.user_by_email("a@example.com").unwrap();
+    assert_eq!((user.password_version, user.password.clone()), (1, password(9)));
+    let key = Key::new(
+        id(9),
+        id(1),
+        None,
+        KeyType::Admin,
+        "k".into(),
+        Bytes([1; 32]),
+        "svc_a_".into(),
+        0,
+    );
+    catalog.apply(&Command::KeyCreated { key });
+    catalog.apply(&Command::KeysTouched {
+        touches: vec![(id(9), 50), (id(9), 40), (id(77), 1)],
+    });
+    let last = catalog.key_by_hash(&[1; 32]).unwrap().last_used_at_ns();
+    assert_eq!(last, Some(50 * crate::clock::MINUTE_NS));
+}

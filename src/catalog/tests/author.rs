@@ -1,0 +1,190 @@
+//! Random commands for the snapshot test, from a seed.
+
+use super::super::*;
+use super::{field, id, password, settings};
+use crate::clock::DAY_NS;
+use crate::ids::ObjectId;
+
+/// A small generator of the test's own (splitmix64), so that a printed seed repeats a run anywhere.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % bound as u64) as usize
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> Option<T> {
+        (!from.is_empty()).then(|| from[self.below(from.len())])
+    }
+}
+
+/// Makes commands that a service could have decided, most of them about things that exist.
+pub(super) struct Author {
+    dice: Dice,
+    made: u64,
+    organizations: Vec<ObjectId>,
+    users: Vec<ObjectId>,
+    keys: Vec<ObjectId>,
+    buckets: Vec<ObjectId>,
+    sources: Vec<ObjectId>,
+}
+
+impl Author {
+    pub fn new(seed: u64) -> Self {
+        let none = Vec::new;
+        Self {
+            dice: Dice(seed),
+            made: 0,
+            organizations: none(),
+            users: none(),
+            keys: none(),
+            buckets: none(),
+            sources: none(),
+        }
+    }
+
+    fn fields(&mut self) -> Vec<Field> {
+        let count = 1 + self.dice.below(3);
+        (0..count)
+            .map(|n| field(&format!("f{}", n + self.dice.below(2) * 3), FieldType::ALL[n]))
+            .collect()
+    }
+
+    pub fn next(&mut self) -> Command {
+        loop {
+            if let Some(command) = self.attempt() {
+                return command;
+            }
+        }
+    }
+
+    fn attempt(&mut self) -> Option<Command> {
+        self.made += 1;
+        let (new, at_ns) = (id(self.made), self.made as i64 * DAY_NS);
+        let name: Box<str> = format!("n{}", self.made).into();
+        Some(match self.dice.below(15) {
+            0 => Command::ServerSecretSet {
+                secret: Bytes([self.made as u8; 32]),
+            },
+            1 => {
+                let user_id = id(self.made << 32);
+                self.organizations.push(new);
+                self.users.push(user_id);
+                Command::SignedUp {
+                    organization: Organization {
+                        id: new,
+                        name: name.clone(),
+                        plan: Plan::Free,
+                        created_at_ns: at_ns,
+                        updated_at_ns: at_ns,
+                    },
+                    user: User {
+                        id: user_id,
+                        organization_id: new,
+                        email: name.clone(),
+                        name,
+                        password: password(1),
+                        password_version: 0,
+                        created_at_ns: at_ns,
+                    },
+                }
+            }
+            2 => Command::PasswordChanged {
+                user_id: self.dice.pick(&self.users)?,
+                password: password(2),
+            },
+            3 => Command::OrganizationRenamed {
+                organization_id: self.dice.pick(&self.organizations)?,
+                name,
+                at_ns,
+            },
+            4 => Command::PlanChanged {
+                organization_id: self.dice.pick(&self.organizations)?,
+                plan: self.dice.pick(&Plan::ALL)?,
+                at_ns,
+            },
+            5 => {
+                let organization_id = self.dice.pick(&self.organizations)?;
+                let bucket_id = self.dice.pick(&self.buckets).filter(|_| self.dice.below(2) == 0);
+                self.keys.push(new);
+                let mut hash = [0; 32];
+                hash[..8].copy_from_slice(&self.made.to_le_bytes());
+                let kind = if bucket_id.is_some() {
+                    KeyType::Write
+                } else {
+                    KeyType::Admin
+                };
+                let key = Key::new(
+                    new,
+                    organization_id,
+                    bucket_id,
+                    kind,
+                    name,
+                    Bytes(hash),
+                    "svc_".into(),
+                    at_ns,
+                );
+                Command::KeyCreated { key }
+            }
+            6 => Command::KeyDeleted {
+                key_id: self.dice.pick(&self.keys)?,
+            },
+            7 => Command::KeysTouched {
+                touches: vec![(self.dice.pick(&self.keys)?, self.made as u32)],
+            },
+            8 => {
+                self.buckets.push(new);
+                Command::BucketCreated {
+                    bucket: NewBucket {
+                        id: new,
+                        organization_id: self.dice.pick(&self.organizations)?,
+                        name,
+                        description: None,
+                        retention_days: 30,
+                        created_at_ns: at_ns,
+                    },
+                }
+            }
+            9 => Command::BucketUpdated {
+                bucket_id: self.dice.pick(&self.buckets)?,
+                name,
+                description: Some("changed".into()),
+                retention_days: 1 + self.dice.below(60) as u32,
+                at_ns,
+            },
+            10 if self.dice.below(4) == 0 => Command::BucketDeleted {
+                bucket_id: self.dice.pick(&self.buckets)?,
+            },
+            10 | 11 => {
+                self.sources.push(new);
+                let settings = settings(&name, self.fields());
+                let bucket_id = self.dice.pick(&self.buckets)?;
+                Command::SourceCreated {
+                    source: NewSource {
+                        id: new,
+                        bucket_id,
+                        settings,
+                        created_at_ns: at_ns,
+                    },
+                }
+            }
+            12 => Command::SourceUpdated {
+                source_id: self.dice.pick(&self.sources)?,
+                settings: settings(&name, self.fields()),
+                at_ns,
+            },
+            13 => Command::SchemaExtended {
+                source_id: self.dice.pick(&self.sources)?,
+                fields: self.fields(),
+                at_ns,
+            },
+            _ => Command::SourceDeleted {
+                source_id: self.dice.pick(&self.sources)?,
+            },
+        })
+    }
+}

@@ -1,0 +1,75 @@
+//! Small files that are replaced as a whole (manifests, the catalog's snapshot, the checkpoint's mark): a magic that
+//! names the kind and version, a length, a checksum, the content. Drawn in src/journal/FORMAT.md, "Checked files".
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use wal::disk::{Disk, replace_file};
+
+const HEADER_BYTES: usize = 8 + 8 + 4;
+
+/// Why a checked file gives no content.
+#[derive(Debug)]
+pub enum CheckedFileError {
+    /// The disk's.
+    Io(PathBuf, io::Error),
+    /// Not such a file, or damaged.
+    Damaged(PathBuf, &'static str),
+}
+
+impl fmt::Display for CheckedFileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CheckedFileError::Io(path, error) => write!(f, "{}: {error}", path.display()),
+            CheckedFileError::Damaged(path, expected) => {
+                write!(f, "{} is damaged: expected {expected}; restore it from a backup", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for CheckedFileError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            CheckedFileError::Io(_, error) => Some(error),
+            CheckedFileError::Damaged(..) => None,
+        }
+    }
+}
+
+/// Replaces the file durably: afterwards it holds `content`, and at no moment half of it.
+///
+/// # Errors
+/// The disk's; the old content stands then.
+pub fn write(disk: &dyn Disk, path: &Path, magic: &[u8; 8], content: &[u8]) -> Result<(), CheckedFileError> {
+    let mut bytes = Vec::with_capacity(HEADER_BYTES + content.len());
+    bytes.extend_from_slice(magic);
+    bytes.extend_from_slice(&(content.len() as u64).to_le_bytes());
+    bytes.extend_from_slice(&crc32fast::hash(content).to_le_bytes());
+    bytes.extend_from_slice(content);
+    replace_file(disk, path, &bytes).map_err(|error| CheckedFileError::Io(path.to_owned(), error))
+}
+
+/// The content, or `None` when there is no such file.
+///
+/// # Errors
+/// The disk's, or damage.
+pub fn read(disk: &dyn Disk, path: &Path, magic: &[u8; 8]) -> Result<Option<Vec<u8>>, CheckedFileError> {
+    let bytes = match disk.read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(CheckedFileError::Io(path.to_owned(), error)),
+    };
+    let damaged = |expected| CheckedFileError::Damaged(path.to_owned(), expected);
+    let rest = bytes.strip_prefix(magic).ok_or_else(|| damaged("a file of this kind and version"))?;
+    let (len, rest) = rest.split_first_chunk().ok_or_else(|| damaged("a whole header"))?;
+    let (checksum, content) = rest.split_first_chunk().ok_or_else(|| damaged("a whole header"))?;
+    if u64::from_le_bytes(*len) != content.len() as u64 {
+        return Err(damaged("as many bytes as the header says"));
+    }
+    if crc32fast::hash(content) != u32::from_le_bytes(*checksum) {
+        return Err(damaged("content with the checksum of the header"));
+    }
+    Ok(Some(content.to_vec()))
+}

@@ -1,0 +1,202 @@
+//! The checkpointer's thread: waits until the log is long, memory is full, a bucket was deleted, or the server stops.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::task::Task;
+use crate::bucket::BucketFileError;
+use crate::checked_file::CheckedFileError;
+use crate::journal::JournalError;
+
+/// Retention and forgotten idempotency keys are looked after at least this often.
+const IDLE_PERIOD: Duration = Duration::from_secs(3_600);
+/// After a failure the disk gets this long before the next try.
+const RETRY_PERIOD: Duration = Duration::from_secs(2);
+
+/// Why a checkpoint did not complete. Nothing is lost: the log keeps what it would have covered.
+#[derive(Debug)]
+pub enum CheckpointError {
+    /// The disk's.
+    Io(std::io::Error),
+    /// A manifest, snapshot or mark.
+    File(CheckedFileError),
+    /// A bucket's directory.
+    Bucket(BucketFileError),
+    /// A block.
+    Engine(engine::EngineError),
+    /// The log.
+    Journal(JournalError),
+    /// The thread has ended.
+    Ended,
+}
+
+impl fmt::Display for CheckpointError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CheckpointError::Io(error) => error.fmt(f),
+            CheckpointError::File(error) => error.fmt(f),
+            CheckpointError::Bucket(error) => error.fmt(f),
+            CheckpointError::Engine(error) => error.fmt(f),
+            CheckpointError::Journal(error) => error.fmt(f),
+            CheckpointError::Ended => f.write_str("the checkpointer has ended"),
+        }
+    }
+}
+
+impl std::error::Error for CheckpointError {}
+
+macro_rules! from {
+    ($($source:ty => $variant:ident),*) => {
+        $(impl From<$source> for CheckpointError {
+            fn from(error: $source) -> Self {
+                CheckpointError::$variant(error)
+            }
+        })*
+    };
+}
+from!(std::io::Error => Io, CheckedFileError => File, BucketFileError => Bucket,
+      engine::EngineError => Engine, JournalError => Journal);
+
+/// What the thread is asked.
+enum Order {
+    /// A checkpoint, soon.
+    Checkpoint,
+    /// The directory of a deleted bucket is to go.
+    Remove(u32),
+    /// A last checkpoint, then the log is closed; the answer is whether both succeeded.
+    Close(tokio::sync::oneshot::Sender<Result<(), CheckpointError>>),
+}
+
+/// Counters since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CheckpointStats {
+    /// Checkpoints done.
+    pub checkpoints: u64,
+    /// Checkpoints that failed.
+    pub failures: u64,
+    /// Segment merges.
+    pub merges: u64,
+    /// Time spent.
+    pub nanoseconds: u64,
+}
+
+#[derive(Default)]
+struct Figures {
+    checkpoints: AtomicU64,
+    failures: AtomicU64,
+    merges: AtomicU64,
+    nanoseconds: AtomicU64,
+    /// Whether a checkpoint is ordered and not yet begun: more orders would say the same.
+    ordered: std::sync::atomic::AtomicBool,
+}
+
+/// Asks for checkpoints from any thread. Cheap to clone.
+#[derive(Clone)]
+pub struct Checkpointer {
+    orders: Sender<Order>,
+    figures: Arc<Figures>,
+}
+
+/// The receiving end, until the thread takes it: the journal and the buckets want a [`Checkpointer`] before there is
+/// a task.
+pub(crate) struct Orders {
+    orders: Receiver<Order>,
+    figures: Arc<Figures>,
+}
+
+impl Checkpointer {
+    /// A checkpointer without a thread yet.
+    pub(crate) fn new() -> (Self, Orders) {
+        let (sender, orders) = channel();
+        let figures = Arc::new(Figures::default());
+        (Checkpointer { orders: sender, figures: Arc::clone(&figures) }, Orders { orders, figures })
+    }
+
+    /// Orders a checkpoint, soon.
+    pub fn order(&self) {
+        if !self.figures.ordered.swap(true, Ordering::Relaxed) {
+            // Ended only when the server stops, with a checkpoint of its own.
+            let _ = self.orders.send(Order::Checkpoint);
+        }
+    }
+
+    /// Orders the removal of a deleted bucket's directory.
+    pub fn remove(&self, ordinal: u32) {
+        // What is not removed now goes at the next start.
+        let _ = self.orders.send(Order::Remove(ordinal));
+    }
+
+    /// A last checkpoint, and the log closed in order.
+    ///
+    /// # Errors
+    /// What failed; nothing acknowledged is lost.
+    pub async fn close(&self) -> Result<(), CheckpointError> {
+        let (done, closed) = tokio::sync::oneshot::channel();
+        self.orders.send(Order::Close(done)).map_err(|_| CheckpointError::Ended)?;
+        closed.await.unwrap_or(Err(CheckpointError::Ended))
+    }
+
+    /// Counters since the start.
+    pub fn stats(&self) -> CheckpointStats {
+        let load = |figure: &AtomicU64| figure.load(Ordering::Relaxed);
+        let figures = &self.figures;
+        CheckpointStats {
+            checkpoints: load(&figures.checkpoints),
+            failures: load(&figures.failures),
+            merges: load(&figures.merges),
+            nanoseconds: load(&figures.nanoseconds),
+        }
+    }
+}
+
+impl Orders {
+    pub(super) fn serve(self, mut task: Task) -> std::io::Result<JoinHandle<()>> {
+        std::thread::Builder::new().name("checkpoint".to_owned()).spawn(move || {
+            let mut wait = IDLE_PERIOD;
+            loop {
+                match self.orders.recv_timeout(wait) {
+                    Ok(Order::Checkpoint) | Err(RecvTimeoutError::Timeout) => {
+                        wait = if self.checkpoint(&mut task).is_ok() { IDLE_PERIOD } else { RETRY_PERIOD };
+                    }
+                    Ok(Order::Remove(ordinal)) => {
+                        if let Err(error) = task.remove_bucket(ordinal) {
+                            tracing::warn!(ordinal, %error, "a deleted bucket's directory stays until the next start");
+                        }
+                    }
+                    Ok(Order::Close(done)) => {
+                        let checkpoint = self.checkpoint(&mut task);
+                        let closed = task.journal.close().map_err(|error| JournalError::Full(Arc::new(error)).into());
+                        // The asker waits for it.
+                        let _ = done.send(checkpoint.and(closed));
+                        return;
+                    }
+                    Err(RecvTimeoutError::Disconnected) => return,
+                }
+            }
+        })
+    }
+
+    fn checkpoint(&self, task: &mut Task) -> Result<(), CheckpointError> {
+        self.figures.ordered.store(false, Ordering::Relaxed);
+        let started = Instant::now();
+        let outcome = task.checkpoint();
+        let took = started.elapsed();
+        self.figures.nanoseconds.fetch_add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.figures.merges.store(task.merges, Ordering::Relaxed);
+        match &outcome {
+            Ok(()) => {
+                self.figures.checkpoints.fetch_add(1, Ordering::Relaxed);
+                tracing::debug!(?took, "checkpoint done");
+            }
+            Err(error) => {
+                self.figures.failures.fetch_add(1, Ordering::Relaxed);
+                tracing::error!(%error, "checkpoint failed; the log keeps what it would have covered");
+            }
+        }
+        outcome
+    }
+}

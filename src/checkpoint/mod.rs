@@ -1,0 +1,17 @@
+//! Checkpoints and recovery: what keeps a restart short.
+//!
+//! A checkpoint seals what only the log holds into segment files, writes the catalog's snapshot, and only then lets
+//! the log drop what both cover. Recovery reads the snapshot, the manifests and the footers, and replays the rest of
+//! the log through the same `apply` that serves live traffic. This room composes catalog, buckets and journal; it is
+//! called at start and stop, by its own thread in between, and knows nothing of HTTP.
+
+mod checkpointer;
+mod layout;
+mod open;
+mod start;
+mod task;
+
+pub use checkpointer::{CheckpointError, CheckpointStats, Checkpointer};
+pub use layout::Layout;
+pub use open::{OpenError, Opened, Recovered, open};
+pub use start::{Rooms, start};

@@ -1,0 +1,52 @@
+//! Where the time of day comes from. Rooms take a `Clock`, so that tests decide what time it is.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Nanoseconds of a second.
+pub const SECOND_NS: i64 = 1_000_000_000;
+/// Nanoseconds of a minute.
+pub const MINUTE_NS: i64 = 60 * SECOND_NS;
+/// Nanoseconds of a day.
+pub const DAY_NS: i64 = 86_400 * SECOND_NS;
+
+/// The time of day.
+pub trait Clock: Send + Sync {
+    /// UTC nanoseconds since the epoch.
+    fn now_ns(&self) -> i64;
+}
+
+/// The operating system's clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now_ns(&self) -> i64 {
+        match SystemTime::now().duration_since(UNIX_EPOCH) {
+            Ok(since) => i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
+            Err(before) => i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, |ns| -ns),
+        }
+    }
+}
+
+/// A clock that stands still until it is told otherwise.
+#[derive(Debug)]
+pub struct ManualClock(AtomicI64);
+
+impl ManualClock {
+    /// A clock that shows `now_ns`.
+    pub const fn new(now_ns: i64) -> Self {
+        Self(AtomicI64::new(now_ns))
+    }
+
+    /// Moves the clock, backwards when negative.
+    pub fn advance(&self, by_ns: i64) {
+        self.0.fetch_add(by_ns, Ordering::Relaxed);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now_ns(&self) -> i64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}

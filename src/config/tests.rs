@@ -1,0 +1,144 @@
+use std::path::Path;
+
+use super::keys::KEYS;
+use super::layers::{apply_environment, apply_file};
+use super::*;
+
+fn environment(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect()
+}
+
+fn from_file(text: &str) -> Result<Config, String> {
+    let mut config = Config::default();
+    apply_file(&mut config, Path::new("test.toml"), text).map_err(|error| error.to_string())?;
+    Ok(config)
+}
+
+#[test]
+fn the_shipped_file_lists_every_key_and_equals_the_defaults() {
+    let text = include_str!("../../config.toml");
+    assert_eq!(from_file(text).unwrap(), Config::default());
+    let sections: toml::Table = toml::from_str(text).unwrap();
+    for key in KEYS {
+        let (section, name) = key.name.split_once('.').unwrap();
+        assert!(
+            sections[section].get(name).is_some(),
+            "{} is not in config.toml",
+            key.name
+        );
+    }
+}
+
+#[test]
+fn the_defaults_shown_by_help_are_the_defaults() {
+    for key in KEYS {
+        let (section, name) = key.name.split_once('.').unwrap();
+        let config = from_file(&format!("[{section}]\n{name} = {}", key.default)).unwrap();
+        assert_eq!(config, Config::default(), "{}", key.name);
+        assert!(describe_all().contains(&environment_name(key.name)));
+    }
+}
+
+#[test]
+fn flags_win_over_environment_over_file() {
+    let directory = std::env::temp_dir().join(format!("tidewatch-config-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let file = directory.join("layers.toml");
+    std::fs::write(
+        &file,
+        "[server]\nlisten = \"127.0.0.1:1\"\nworkers = 3\n[storage]\ndata_dir = \"/from/file\"\n[wal]\nsync = \"never\"",
+    )
+    .unwrap();
+    let flags = Flags {
+        config: Some(file),
+        listen: Some(String::from("127.0.0.1:3")),
+        data_dir: None,
+    };
+    let variables = environment(&[
+        ("TIDEWATCH_SERVER__LISTEN", "127.0.0.1:2"),
+        ("TIDEWATCH_STORAGE__DATA_DIR", "/from/environment"),
+        (
+            "TIDEWATCH_SERVER__CORS_ORIGINS",
+            "https://a.example, http://localhost:3000",
+        ),
+        ("TIDEWATCH_BIN", "somebody else's"),
+    ]);
+    let config = load(&flags, variables).unwrap();
+    std::fs::remove_dir_all(&directory).unwrap();
+    assert_eq!(config.server.listen.port(), 3);
+    assert_eq!(config.storage.data_dir, Path::new("/from/environment"));
+    assert_eq!(config.wal.sync, SyncMode::Never);
+    assert_eq!(config.server.workers, 3);
+    assert_eq!(
+        config.server.cors_origins,
+        ["https://a.example", "http://localhost:3000"]
+    );
+}
+
+#[test]
+fn wrong_keys_and_values_are_named_with_their_source() {
+    for (text, named) in [
+        ("[server]\nlistn = \"x\"", "unknown config key server.listn"),
+        ("[sever]\nlisten = \"x\"", "unknown config key sever.listen"),
+        ("listen = \"x\"", "unknown config key listen"),
+        (
+            "[server]\nlisten = 8080",
+            "server.listen (from config file test.toml) must be a string",
+        ),
+        ("[server]\nlisten = \"localhost\"", "server.listen"),
+        (
+            "[wal]\nsync = \"sometimes\"",
+            "must be one of always, interval, never",
+        ),
+        (
+            "[wal]\nsync_interval_ms = -5",
+            "must be an integer from 1 to 60000, not -5",
+        ),
+        ("[accounts]\nsignup = \"yes\"", "accounts.signup"),
+        (
+            "[accounts]\ndefault_plan = \"free\"",
+            "must be one of Free, Pro, Enterprise",
+        ),
+        ("[server]\ncors_origins = [\"*\"]", "server.cors_origins"),
+        ("[server", "not valid TOML"),
+    ] {
+        let error = from_file(text).unwrap_err();
+        assert!(
+            error.contains(named) && error.contains("test.toml"),
+            "{text:?}: {error}"
+        );
+    }
+    for (name, value) in [
+        ("TIDEWATCH_SERVER__LISTN", "x"),
+        ("TIDEWATCH_ACCOUNTS__SIGNUP", "maybe"),
+        ("TIDEWATCH_QUERY__THREADS", "many"),
+    ] {
+        let error = apply_environment(&mut Config::default(), environment(&[(name, value)])).unwrap_err();
+        assert!(error.to_string().contains(name), "{error}");
+    }
+}
+
+#[test]
+fn a_log_that_fills_before_it_is_trimmed_is_refused() {
+    let variables = environment(&[("TIDEWATCH_STORAGE__CHECKPOINT_BYTES", "536870912")]);
+    let error = load(&Flags::default(), variables).unwrap_err().to_string();
+    assert!(
+        error.contains("wal.tail_bytes_max") && error.contains("storage.checkpoint_bytes"),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_operator_token_is_never_shown() {
+    let mut config = Config::default();
+    apply_environment(
+        &mut config,
+        environment(&[("TIDEWATCH_OPERATOR__TOKEN", "hunter2hunter2")]),
+    )
+    .unwrap();
+    assert_eq!(config.operator.token.as_deref(), Some("hunter2hunter2"));
+    assert!(!format!("{config:?}").contains("hunter2"));
+}

@@ -1,0 +1,192 @@
+//! What can go wrong, in the API's terms. Rooms answer with it; `http::error` alone turns it into a
+//! status and a body. The private cause reaches only the log, never a client.
+
+use std::error::Error;
+use std::fmt;
+
+use serde_json::Value;
+
+/// The API's list of error types; each has exactly one status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// 400: the request's shape or values.
+    Validation,
+    /// 401: no valid credential.
+    Unauthorized,
+    /// 403: the credential does not allow this.
+    Forbidden,
+    /// 404: the route, or what the request names, does not exist for the caller.
+    NotFound,
+    /// 405: the route exists, this method of it does not.
+    MethodNotAllowed,
+    /// 409: it contradicts what is stored.
+    Conflict,
+    /// 413: the body is over the route's limit.
+    PayloadTooLarge,
+    /// 415: the body's encoding is not understood.
+    UnsupportedMediaType,
+    /// 429: too many attempts, or the quota is used up.
+    TooManyRequests,
+    /// 500: a fault of the server.
+    Internal,
+    /// 503: saturated, out of time, or the log takes no writes.
+    Unavailable,
+}
+
+/// One fault of a request, at the place it is in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Detail {
+    /// Member names from the outside in, array indexes as decimal strings; empty for the body itself.
+    pub path: Vec<String>,
+    /// What is wrong and what to send instead.
+    pub message: String,
+}
+
+/// A request that ends without success.
+#[derive(Debug)]
+pub struct ServiceError {
+    /// Which of the API's error types.
+    pub kind: ErrorKind,
+    /// What happened and what to change: shown to the client.
+    pub message: String,
+    /// All faults of the request together; empty when there is no single place.
+    pub details: Vec<Detail>,
+    /// Further members of the error body (`insertedCount`, `errors`, `evaluation` …).
+    pub members: Vec<(&'static str, Value)>,
+    /// Value of `Retry-After`.
+    pub retry_after_seconds: Option<u32>,
+    source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl ServiceError {
+    /// An error of this kind; prefer the named constructors.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            details: Vec::new(),
+            members: Vec::new(),
+            retry_after_seconds: None,
+            source: None,
+        }
+    }
+
+    /// 400 without a place.
+    pub fn validation(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Validation, message)
+    }
+
+    /// 400 with all faults found. One fault is the message itself; more are counted.
+    pub fn faults(details: Vec<Detail>) -> Self {
+        let message = match details.as_slice() {
+            [Detail { path, message }] if path.is_empty() => message.clone(),
+            [Detail { path, message }] => format!("{}: {message}", path.join(".")),
+            more => format!("the request has {} faults, listed in details", more.len()),
+        };
+        Self {
+            details,
+            ..Self::new(ErrorKind::Validation, message)
+        }
+    }
+
+    /// 401.
+    pub fn unauthorized(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Unauthorized, message)
+    }
+
+    /// 403.
+    pub fn forbidden(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Forbidden, message)
+    }
+
+    /// 404; `what` is the resource's word, as in `bucket`.
+    pub fn not_found(what: &str) -> Self {
+        Self::new(ErrorKind::NotFound, format!("{what} not found"))
+    }
+
+    /// 409.
+    pub fn conflict(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Conflict, message)
+    }
+
+    /// 413; `body_bytes_max` is the route's limit after decompression.
+    pub fn payload_too_large(body_bytes_max: usize) -> Self {
+        Self::new(
+            ErrorKind::PayloadTooLarge,
+            format!(
+                "the body is larger than the {body_bytes_max} bytes this route takes (counted after decompression)"
+            ),
+        )
+    }
+
+    /// 429 with the seconds to wait.
+    pub fn too_many_requests(message: impl Into<String>, retry_after_seconds: u32) -> Self {
+        Self {
+            retry_after_seconds: Some(retry_after_seconds),
+            ..Self::new(ErrorKind::TooManyRequests, message)
+        }
+    }
+
+    /// 503 with the seconds to wait.
+    pub fn unavailable(message: impl Into<String>, retry_after_seconds: u32) -> Self {
+        Self {
+            retry_after_seconds: Some(retry_after_seconds),
+            ..Self::new(ErrorKind::Unavailable, message)
+        }
+    }
+
+    /// 500; the cause goes to the log, the client gets the request's id to quote.
+    pub fn internal(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::new(
+            ErrorKind::Internal,
+            "an unexpected error occurred; quote the requestId when you report it",
+        )
+        .caused_by(source)
+    }
+
+    /// The same with a private cause for the log.
+    #[must_use]
+    pub fn caused_by(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// The same with the places that it is about.
+    #[must_use]
+    pub fn with_details(mut self, details: Vec<Detail>) -> Self {
+        self.details = details;
+        self
+    }
+
+    /// The same with a further member in the error body.
+    #[must_use]
+    pub fn with_member(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.members.push((name, value.into()));
+        self
+    }
+
+    /// The private cause.
+    pub fn cause(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
+        self.source.as_deref()
+    }
+}
+
+impl fmt::Display for ServiceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for ServiceError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source
+            .as_deref()
+            .map(|cause| cause as &(dyn Error + 'static))
+    }
+}
+
+impl From<crate::random::NoRandomness> for ServiceError {
+    fn from(none: crate::random::NoRandomness) -> Self {
+        Self::internal(none)
+    }
+}

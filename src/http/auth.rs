@@ -1,0 +1,72 @@
+//! From headers to a caller. Every authenticated route begins here, before its body is read.
+
+use actix_web::HttpRequest;
+use actix_web::http::header::{AUTHORIZATION, HeaderName};
+
+use crate::error::ServiceError;
+use crate::service::{Access, Caller, Service};
+
+static API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+const SCHEME: &str = "bearer";
+
+/// The caller of a request, in the contract's order: both credentials at once (400), none or a wrong
+/// one (401), one of a kind that the route does not take (403).
+///
+/// # Errors
+/// 400, 401, 403.
+pub fn authenticate(
+    request: &HttpRequest,
+    service: &Service,
+    access: Access,
+) -> Result<Caller, ServiceError> {
+    let caller = match presented(request)? {
+        Presented::Key(key) => service.caller_of_key(key)?,
+        Presented::Token(token) => service.caller_of_token(token)?,
+        Presented::Nothing => {
+            return Err(ServiceError::unauthorized(
+                "send an API key as X-API-Key, or the bearer token of a sign-in as Authorization",
+            ));
+        }
+    };
+    // Counting the call against the monthly quota belongs between the two: after 401, before 403.
+    access.check(&caller)?;
+    Ok(caller)
+}
+
+/// The operator, by the token of the configuration.
+///
+/// # Errors
+/// 400, 401.
+pub fn authenticate_operator(request: &HttpRequest, service: &Service) -> Result<(), ServiceError> {
+    let token = match presented(request)? {
+        Presented::Token(token) => Some(token),
+        Presented::Key(_) | Presented::Nothing => None,
+    };
+    service.check_operator(token)
+}
+
+enum Presented<'a> {
+    Key(&'a [u8]),
+    Token(&'a str),
+    Nothing,
+}
+
+fn presented(request: &HttpRequest) -> Result<Presented<'_>, ServiceError> {
+    let headers = request.headers();
+    match (headers.get(&API_KEY), headers.get(AUTHORIZATION)) {
+        (Some(_), Some(_)) => Err(ServiceError::validation(
+            "X-API-Key and Authorization were both sent; send one of them",
+        )),
+        (Some(key), None) => Ok(Presented::Key(key.as_bytes().trim_ascii())),
+        (None, Some(authorization)) => {
+            let token = authorization
+                .to_str()
+                .ok()
+                .and_then(|text| text.trim().split_once(' '))
+                .filter(|(scheme, _)| scheme.eq_ignore_ascii_case(SCHEME))
+                .map(|(_, token)| token.trim());
+            Ok(token.map_or(Presented::Nothing, Presented::Token))
+        }
+        (None, None) => Ok(Presented::Nothing),
+    }
+}

@@ -1,0 +1,147 @@
+//! Errors become statuses and bodies here and nowhere else.
+
+use std::fmt;
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{self, HeaderValue};
+use actix_web::{HttpResponse, ResponseError};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::Value;
+
+use super::request_id::{REQUEST_ID_HEADER, RequestId};
+use crate::error::{Detail, ErrorKind, ServiceError};
+
+impl ErrorKind {
+    /// The status and the `error` member of this kind.
+    pub const fn status(self) -> (StatusCode, &'static str) {
+        match self {
+            Self::Validation => (StatusCode::BAD_REQUEST, "Validation Error"),
+            Self::Unauthorized => (StatusCode::UNAUTHORIZED, "Unauthorized"),
+            Self::Forbidden => (StatusCode::FORBIDDEN, "Forbidden"),
+            Self::NotFound => (StatusCode::NOT_FOUND, "Not Found"),
+            Self::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed"),
+            Self::Conflict => (StatusCode::CONFLICT, "Conflict"),
+            Self::PayloadTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "Payload Too Large"),
+            Self::UnsupportedMediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "Unsupported Media Type"),
+            Self::TooManyRequests => (StatusCode::TOO_MANY_REQUESTS, "Too Many Requests"),
+            Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error"),
+            Self::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "Service Unavailable"),
+        }
+    }
+
+    /// The kind of an error that the HTTP library answered by itself.
+    pub fn of_status(status: StatusCode) -> Self {
+        match status {
+            StatusCode::UNAUTHORIZED => Self::Unauthorized,
+            StatusCode::FORBIDDEN => Self::Forbidden,
+            StatusCode::NOT_FOUND => Self::NotFound,
+            StatusCode::METHOD_NOT_ALLOWED => Self::MethodNotAllowed,
+            StatusCode::PAYLOAD_TOO_LARGE => Self::PayloadTooLarge,
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => Self::UnsupportedMediaType,
+            StatusCode::SERVICE_UNAVAILABLE => Self::Unavailable,
+            status if status.is_client_error() => Self::Validation,
+            _ => Self::Internal,
+        }
+    }
+}
+
+/// Carries the error out of a handler; the body is written by [`error_response`], which knows the
+/// request's id.
+impl ResponseError for ServiceError {
+    fn status_code(&self) -> StatusCode {
+        self.kind.status().0
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        HttpResponse::new(self.status_code())
+    }
+}
+
+/// The whole answer of an error.
+pub fn error_response(error: &ServiceError, request_id: RequestId) -> HttpResponse {
+    let (status, _) = error.kind.status();
+    let mut builder = HttpResponse::build(status);
+    builder.content_type("application/json");
+    builder.insert_header((header::CACHE_CONTROL, "no-store"));
+    if let Some(id) = request_id.header_value() {
+        builder.insert_header((REQUEST_ID_HEADER.clone(), id));
+    }
+    if let Some(seconds) = error.retry_after_seconds {
+        builder.insert_header((header::RETRY_AFTER, HeaderValue::from(seconds)));
+    }
+    if error.kind == ErrorKind::Unauthorized {
+        builder.insert_header((header::WWW_AUTHENTICATE, "Bearer"));
+    }
+    if matches!(error.kind, ErrorKind::PayloadTooLarge | ErrorKind::Unavailable) {
+        // What is left of the body is not worth reading, so the connection cannot be used again.
+        builder.force_close();
+    }
+    let body = ErrorBody { error, request_id };
+    // Its members are strings and JSON values: writing them cannot fail.
+    builder.body(serde_json::to_vec(&body).unwrap_or_default())
+}
+
+/// An error that ends a request outside of its handler: out of time, or a panic.
+#[derive(Debug)]
+pub struct Ended {
+    /// What to answer.
+    pub error: ServiceError,
+    /// Of the request.
+    pub request_id: RequestId,
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl ResponseError for Ended {
+    fn status_code(&self) -> StatusCode {
+        self.error.kind.status().0
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        error_response(&self.error, self.request_id)
+    }
+}
+
+/// `{error, message, details?, …members, requestId? (500)}`
+struct ErrorBody<'a> {
+    error: &'a ServiceError,
+    request_id: RequestId,
+}
+
+impl Serialize for ErrorBody<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut body = serializer.serialize_map(None)?;
+        body.serialize_entry("error", self.error.kind.status().1)?;
+        body.serialize_entry("message", &self.error.message)?;
+        if !self.error.details.is_empty() {
+            body.serialize_entry("details", &Details(&self.error.details))?;
+        }
+        for (name, value) in &self.error.members {
+            body.serialize_entry::<str, Value>(name, value)?;
+        }
+        if self.error.kind == ErrorKind::Internal {
+            body.serialize_entry("requestId", &self.request_id.to_string())?;
+        }
+        body.end()
+    }
+}
+
+struct Details<'a>(&'a [Detail]);
+
+impl Serialize for Details<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(serde::Serialize)]
+        struct Entry<'a> {
+            path: &'a [String],
+            message: &'a str,
+        }
+        serializer.collect_seq(self.0.iter().map(|detail| Entry {
+            path: &detail.path,
+            message: &detail.message,
+        }))
+    }
+}

@@ -1,0 +1,208 @@
+//! The HTTP side: handlers translate, `service` decides.
+//!
+//! Every authenticated handler keeps one order: [`auth::authenticate`], the body (`body`), its shape
+//! (`faults`, all at once), one call of the service, the answer (`respond`). Around all of them
+//! stands `edge`. This file is the route table.
+
+pub mod accounts;
+pub mod auth;
+pub mod body;
+pub mod bucket_keys;
+pub mod buckets;
+pub mod data;
+pub mod docs;
+mod edge;
+pub mod error;
+pub mod faults;
+pub mod health;
+pub mod keys;
+pub mod operator;
+pub mod organization;
+pub mod organization_keys;
+pub mod params;
+pub mod query;
+mod request_id;
+pub mod respond;
+mod schema_input;
+mod server;
+pub mod sources;
+pub mod values;
+
+use actix_web::http::{Method, header};
+use actix_web::web::{self, ServiceConfig};
+use actix_web::{HttpResponse, Resource, Route};
+
+use crate::error::{ErrorKind, ServiceError};
+use crate::service::Service;
+
+pub use server::{RunningServer, start};
+
+/// Registers all routes. One that is not in the table is 404; a method that is not is 405 with `Allow`.
+pub fn routes(config: &mut ServiceConfig, service: &Service) {
+    for (path, methods) in table(service.has_operator()) {
+        config.service(resource(path, methods));
+    }
+    config.default_service(web::to(unknown_route));
+}
+
+/// The route table. The operator's routes are not there at all without an operator.
+fn table(operator: bool) -> Vec<(&'static str, Vec<On>)> {
+    let mut table = vec![
+        ("/health", vec![get().to(health::alive)]),
+        ("/ready", vec![get().to(health::ready)]),
+        ("/api/docs", vec![get().to(docs::describe)]),
+        ("/api/auth/signup", vec![post().to(accounts::sign_up)]),
+        ("/api/auth/login", vec![post().to(accounts::log_in)]),
+        ("/api/auth/me", vec![get().to(accounts::me)]),
+        ("/api/auth/password", vec![post().to(accounts::change_password)]),
+        (
+            "/api/organization",
+            vec![get().to(organization::show), patch().to(organization::update)],
+        ),
+        (
+            "/api/organization/keys",
+            vec![
+                get().to(organization_keys::list),
+                post().to(organization_keys::create),
+            ],
+        ),
+        (
+            "/api/organization/keys/{keyId}",
+            vec![delete().to(organization_keys::remove)],
+        ),
+        (
+            "/api/buckets",
+            vec![get().to(buckets::list), post().to(buckets::create)],
+        ),
+        (
+            "/api/buckets/{id}",
+            vec![
+                get().to(buckets::show),
+                patch().to(buckets::update),
+                delete().to(buckets::remove),
+            ],
+        ),
+        (
+            "/api/buckets/{bucketId}/keys",
+            vec![get().to(bucket_keys::list), post().to(bucket_keys::create)],
+        ),
+        (
+            "/api/buckets/{bucketId}/keys/{keyId}",
+            vec![delete().to(bucket_keys::remove)],
+        ),
+        (
+            "/api/buckets/{bucketId}/sources",
+            vec![get().to(sources::list), post().to(sources::create)],
+        ),
+        (
+            "/api/buckets/{bucketId}/sources/{sourceId}",
+            vec![
+                get().to(sources::show),
+                patch().to(sources::update),
+                delete().to(sources::remove),
+            ],
+        ),
+        ("/api/data", vec![post().to(data::ingest)]),
+        ("/api/data/batch", vec![post().to(data::ingest_batch)]),
+        ("/api/data/query", vec![post().to(query::query)]),
+    ];
+    if operator {
+        table.push(("/api/operator/organizations", vec![get().to(operator::list)]));
+        table.push((
+            "/api/operator/organizations/{id}",
+            vec![patch().to(operator::change_plan)],
+        ));
+    }
+    table
+}
+
+/// One path with its methods.
+fn resource(path: &str, methods: Vec<On>) -> Resource {
+    let allow = methods
+        .iter()
+        .map(|on| on.0.as_str())
+        .collect::<Vec<_>>()
+        .join(", ");
+    let refuse = move || {
+        let refusal = HttpResponse::MethodNotAllowed()
+            .insert_header((header::ALLOW, allow.as_str()))
+            .finish();
+        async { refusal }
+    };
+    methods
+        .into_iter()
+        .fold(web::resource(path), |resource, On(_, route)| {
+            resource.route(route)
+        })
+        .default_service(web::to(refuse))
+}
+
+/// A method and what it does.
+struct On(Method, Route);
+
+impl On {
+    fn to<F, Args>(self, handler: F) -> Self
+    where
+        F: actix_web::Handler<Args>,
+        Args: actix_web::FromRequest + 'static,
+        F::Output: actix_web::Responder + 'static,
+    {
+        Self(self.0, self.1.to(handler))
+    }
+}
+
+fn on(method: Method) -> On {
+    On(method.clone(), web::method(method))
+}
+
+fn get() -> On {
+    on(Method::GET)
+}
+
+fn post() -> On {
+    on(Method::POST)
+}
+
+fn patch() -> On {
+    on(Method::PATCH)
+}
+
+fn delete() -> On {
+    on(Method::DELETE)
+}
+
+async fn unknown_route() -> Result<HttpResponse, ServiceError> {
+    Err(ServiceError::new(
+        ErrorKind::NotFound,
+        "there is no such route; /api/docs lists all",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_route_is_described_and_every_description_is_a_route() {
+        let api = serde_json::to_value(<docs::ApiDoc as utoipa::OpenApi>::openapi()).unwrap();
+        let mut described = BTreeSet::new();
+        for (path, item) in api["paths"].as_object().unwrap() {
+            for method in ["get", "post", "patch", "delete", "put", "head"] {
+                if item.get(method).is_some() {
+                    described.insert((path.clone(), method.to_uppercase()));
+                }
+            }
+        }
+        let routed: BTreeSet<_> = table(true)
+            .into_iter()
+            .flat_map(|(path, methods)| {
+                methods
+                    .into_iter()
+                    .map(move |on| (path.to_owned(), on.0.to_string()))
+            })
+            .collect();
+        assert_eq!(routed, described);
+    }
+}

@@ -1,0 +1,96 @@
+//! Reading paths and query strings.
+
+use actix_web::HttpRequest;
+use actix_web::web::Query;
+use serde::Serialize;
+
+use super::faults::Faults;
+use crate::ids::{MalformedId, ObjectId};
+use crate::limits::{LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX};
+use crate::service::page::{Page, PageRequest};
+
+/// The id in the path's segment of this name.
+pub fn id(request: &HttpRequest, name: &str, faults: &mut Faults) -> Option<ObjectId> {
+    let segment = request.match_info().get(name).unwrap_or_default();
+    segment
+        .parse()
+        .map_err(|malformed: MalformedId| faults.add(&[name], malformed.to_string()))
+        .ok()
+}
+
+/// `limit` and `offset` of a list.
+pub fn page(request: &HttpRequest, faults: &mut Faults) -> Option<PageRequest> {
+    let query = query_pairs(request, faults)?;
+    let limit = integer(&query, "limit", LIST_LIMIT_DEFAULT, 1, LIST_LIMIT_MAX, faults);
+    let offset = integer(&query, "offset", 0, 0, u64::MAX, faults);
+    Some(PageRequest {
+        limit: limit?,
+        offset: offset?,
+    })
+}
+
+/// The decoded pairs of the query string.
+pub fn query_pairs(request: &HttpRequest, faults: &mut Faults) -> Option<Vec<(String, String)>> {
+    match Query::<Vec<(String, String)>>::from_query(request.query_string()) {
+        Ok(Query(pairs)) => Some(pairs),
+        Err(_) => {
+            faults.add::<&str>(&[], "the query string is malformed");
+            None
+        }
+    }
+}
+
+/// A parameter of a list's answer.
+#[derive(Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Pagination {
+    /// As asked for.
+    pub limit: u64,
+    /// As asked for.
+    pub offset: u64,
+    /// Entries of the whole list.
+    pub total: u64,
+    /// Whether there are entries behind this page.
+    pub has_more: bool,
+}
+
+impl Pagination {
+    /// What the answer says about its page.
+    pub fn of<T>(request: PageRequest, page: &Page<T>) -> Self {
+        let seen = request.offset.saturating_add(page.entries.len() as u64);
+        Self {
+            limit: request.limit,
+            offset: request.offset,
+            total: page.total,
+            has_more: seen < page.total,
+        }
+    }
+}
+
+fn integer(
+    query: &[(String, String)],
+    name: &str,
+    default: u64,
+    min: u64,
+    max: u64,
+    faults: &mut Faults,
+) -> Option<u64> {
+    let Some((_, text)) = query.iter().rev().find(|(found, _)| found == name) else {
+        return Some(default);
+    };
+    // Digits alone: `parse` would take a plus sign too.
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let value = text
+        .parse()
+        .ok()
+        .filter(|value| digits && (min..=max).contains(value));
+    if value.is_none() {
+        let range = if max == u64::MAX {
+            format!("{min} or more")
+        } else {
+            format!("from {min} to {max}")
+        };
+        faults.add(&[name], format!("must be an integer, {range}, not {text:?}"));
+    }
+    value
+}

@@ -1,0 +1,44 @@
+//! The id that every answer carries as `X-Request-Id`, and that log lines about it carry too.
+
+use std::fmt;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use actix_web::http::header::{HeaderName, HeaderValue};
+
+use crate::random;
+
+/// Its header.
+pub static REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Unique within a process, and all but surely across processes.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestId {
+    process: u64,
+    number: u64,
+}
+
+impl RequestId {
+    /// The next id.
+    pub fn next() -> Self {
+        static PROCESS: OnceLock<u64> = OnceLock::new();
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        // Without randomness ids are still unique within the process.
+        let process = *PROCESS.get_or_init(|| random::bytes().map_or(0, u64::from_le_bytes));
+        Self {
+            process,
+            number: NUMBER.fetch_add(1, Ordering::Relaxed),
+        }
+    }
+
+    /// The header's value.
+    pub fn header_value(self) -> Option<HeaderValue> {
+        HeaderValue::from_str(&self.to_string()).ok()
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}{:08x}", self.process, self.number)
+    }
+}

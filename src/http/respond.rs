@@ -1,0 +1,171 @@
+//! Writing answers: JSON, compressed when the client takes it and it is worth it.
+
+use std::io::Write;
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, VARY};
+use actix_web::web::block;
+use actix_web::{HttpRequest, HttpResponse};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde::Serialize;
+
+use crate::error::ServiceError;
+
+/// Below this, compressing saves no packet.
+const COMPRESS_BYTES_MIN: usize = 1_024;
+/// Above this, compressing takes about a millisecond and is done off the worker thread.
+const INLINE_COMPRESS_BYTES_MAX: usize = 64 * 1_024;
+const ZSTD_LEVEL: i32 = 1;
+
+/// The coding of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coding {
+    /// As it is.
+    Identity,
+    /// For every client.
+    Gzip,
+    /// Faster and smaller.
+    Zstd,
+}
+
+/// A finished body in its coding.
+pub struct Encoded {
+    coding: Coding,
+    bytes: Vec<u8>,
+}
+
+/// The coding that the client takes, zstd before gzip where it likes both equally.
+pub fn coding_of(request: &HttpRequest) -> Coding {
+    let accepted = request
+        .headers()
+        .get(ACCEPT_ENCODING)
+        .and_then(|value| value.to_str().ok());
+    accepted.map_or(Coding::Identity, negotiate)
+}
+
+/// Compresses a finished body; costs processor time, so large ones belong off the worker threads.
+///
+/// # Errors
+/// Never in memory; the encoders' types say so all the same.
+pub fn encode(coding: Coding, body: Vec<u8>) -> Result<Encoded, ServiceError> {
+    let coding = if body.len() < COMPRESS_BYTES_MIN {
+        Coding::Identity
+    } else {
+        coding
+    };
+    let bytes = match coding {
+        Coding::Identity => body,
+        Coding::Gzip => {
+            let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 4), Compression::fast());
+            encoder.write_all(&body).map_err(ServiceError::internal)?;
+            encoder.finish().map_err(ServiceError::internal)?
+        }
+        Coding::Zstd => zstd::bulk::compress(&body, ZSTD_LEVEL).map_err(ServiceError::internal)?,
+    };
+    Ok(Encoded { coding, bytes })
+}
+
+/// An answer of a body that is encoded already.
+pub fn respond_encoded(status: StatusCode, body: Encoded) -> HttpResponse {
+    let mut builder = HttpResponse::build(status);
+    builder.content_type("application/json");
+    builder.insert_header((CACHE_CONTROL, "no-store"));
+    builder.insert_header((VARY, "accept-encoding"));
+    match body.coding {
+        Coding::Identity => {}
+        Coding::Gzip => {
+            builder.insert_header((CONTENT_ENCODING, "gzip"));
+        }
+        Coding::Zstd => {
+            builder.insert_header((CONTENT_ENCODING, "zstd"));
+        }
+    }
+    builder.body(body.bytes)
+}
+
+/// An answer of a finished JSON body, compressed as the client likes.
+///
+/// # Errors
+/// 500 when the compression is interrupted.
+pub async fn respond(
+    request: &HttpRequest,
+    status: StatusCode,
+    body: Vec<u8>,
+) -> Result<HttpResponse, ServiceError> {
+    let coding = coding_of(request);
+    let encoded = if coding == Coding::Identity || body.len() <= INLINE_COMPRESS_BYTES_MAX {
+        encode(coding, body)
+    } else {
+        block(move || encode(coding, body))
+            .await
+            .map_err(|_| ServiceError::internal("the compression was interrupted"))?
+    };
+    Ok(respond_encoded(status, encoded?))
+}
+
+/// An answer of this value as JSON.
+///
+/// # Errors
+/// As [`respond`].
+pub async fn json(
+    request: &HttpRequest,
+    status: StatusCode,
+    value: &impl Serialize,
+) -> Result<HttpResponse, ServiceError> {
+    let body = serde_json::to_vec(value).map_err(ServiceError::internal)?;
+    respond(request, status, body).await
+}
+
+fn negotiate(accepted: &str) -> Coding {
+    let mut best = (0.0, Coding::Identity);
+    for entry in accepted.split(',') {
+        let (name, parameters) = entry.split_once(';').unwrap_or((entry, ""));
+        let quality = parameters
+            .trim()
+            .strip_prefix("q=")
+            .map_or(1.0, |q| q.trim().parse().unwrap_or(0.0));
+        let coding = match name.trim().to_ascii_lowercase().as_str() {
+            "zstd" => Coding::Zstd,
+            "gzip" | "x-gzip" | "*" => Coding::Gzip,
+            _ => continue,
+        };
+        if quality > best.0 || (quality == best.0 && quality > 0.0 && coding == Coding::Zstd) {
+            best = (quality, coding);
+        }
+    }
+    best.1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_client_chooses_the_coding() {
+        for (accepted, coding) in [
+            ("", Coding::Identity),
+            ("identity", Coding::Identity),
+            ("br", Coding::Identity),
+            ("gzip", Coding::Gzip),
+            ("gzip, deflate, br, zstd", Coding::Zstd),
+            ("zstd;q=0.5, gzip;q=0.8", Coding::Gzip),
+            ("gzip;q=0, zstd;q=0", Coding::Identity),
+            ("*", Coding::Gzip),
+            ("GZIP ; q=1.0", Coding::Gzip),
+            ("gzip;q=nonsense", Coding::Identity),
+        ] {
+            assert_eq!(negotiate(accepted), coding, "{accepted:?}");
+        }
+    }
+
+    #[test]
+    fn small_bodies_stay_as_they_are_and_large_ones_round_trip() {
+        let small = encode(Coding::Gzip, vec![b'a'; COMPRESS_BYTES_MIN - 1]).unwrap();
+        assert_eq!(small.coding, Coding::Identity);
+        let plain = vec![b'a'; 100_000];
+        let encoded = encode(Coding::Zstd, plain.clone()).unwrap();
+        assert!(encoded.bytes.len() < 1_000);
+        assert_eq!(zstd::stream::decode_all(encoded.bytes.as_slice()).unwrap(), plain);
+    }
+}

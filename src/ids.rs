@@ -1,0 +1,204 @@
+//! Identifiers of resources: 12 bytes, shown as 24 lowercase hex characters.
+//!
+//! An id says when it was made and no more. It is guessable, so it is never a permission: every
+//! look-up by id is followed by the check of who asks (`service::bucket_for` and its like).
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde::de::{Error as _, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::random;
+
+/// Bytes of an id.
+const ID_BYTES: usize = 12;
+/// The counter's three bytes.
+const COUNTER_MASK: u32 = 0x00ff_ffff;
+
+/// An identifier: 4 bytes of Unix seconds, 5 random bytes of the process, 3 bytes of a counter.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectId([u8; ID_BYTES]);
+
+impl ObjectId {
+    /// The id of these twelve bytes, as the log and the snapshot keep them.
+    pub const fn from_bytes(bytes: [u8; ID_BYTES]) -> Self {
+        Self(bytes)
+    }
+
+    /// The twelve bytes.
+    pub const fn as_bytes(&self) -> &[u8; ID_BYTES] {
+        &self.0
+    }
+
+    /// The 24 lowercase hex characters, without allocating.
+    pub fn to_hex(self) -> [u8; 2 * ID_BYTES] {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut hex = [0; 2 * ID_BYTES];
+        for (pair, byte) in hex.chunks_exact_mut(2).zip(self.0) {
+            pair[0] = DIGITS[usize::from(byte >> 4)];
+            pair[1] = DIGITS[usize::from(byte & 15)];
+        }
+        hex
+    }
+}
+
+impl fmt::Display for ObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hex = self.to_hex();
+        f.write_str(std::str::from_utf8(&hex).map_err(|_| fmt::Error)?)
+    }
+}
+
+impl fmt::Debug for ObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The text is not 24 lowercase hex characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MalformedId;
+
+impl fmt::Display for MalformedId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("must be an id of 24 lowercase hex characters")
+    }
+}
+
+impl std::error::Error for MalformedId {}
+
+impl FromStr for ObjectId {
+    type Err = MalformedId;
+
+    fn from_str(text: &str) -> Result<Self, MalformedId> {
+        let hex: &[u8; 2 * ID_BYTES] = text.as_bytes().try_into().map_err(|_| MalformedId)?;
+        let mut bytes = [0; ID_BYTES];
+        for (byte, pair) in bytes.iter_mut().zip(hex.chunks_exact(2)) {
+            *byte = digit(pair[0])? << 4 | digit(pair[1])?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+fn digit(character: u8) -> Result<u8, MalformedId> {
+    match character {
+        b'0'..=b'9' => Ok(character - b'0'),
+        b'a'..=b'f' => Ok(character - b'a' + 10),
+        _ => Err(MalformedId),
+    }
+}
+
+/// Text in JSON, twelve raw bytes in the log and the snapshot.
+impl Serialize for ObjectId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            serializer.serialize_bytes(&self.0)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ObjectId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct IdVisitor;
+        impl Visitor<'_> for IdVisitor {
+            type Value = ObjectId;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an id of 24 lowercase hex characters, or its 12 bytes")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<ObjectId, E> {
+                text.parse().map_err(E::custom)
+            }
+
+            fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<ObjectId, E> {
+                bytes
+                    .try_into()
+                    .map(ObjectId)
+                    .map_err(|_| E::invalid_length(bytes.len(), &self))
+            }
+        }
+        if deserializer.is_human_readable() {
+            deserializer.deserialize_str(IdVisitor)
+        } else {
+            deserializer.deserialize_bytes(IdVisitor)
+        }
+        .map_err(D::Error::custom)
+    }
+}
+
+/// Makes ids that are unique within this process, and across processes but for odds of 1 in 2^40
+/// per second and counter value.
+#[derive(Debug)]
+pub struct ObjectIds {
+    process: [u8; 5],
+    counter: AtomicU32,
+}
+
+impl ObjectIds {
+    /// A generator with random process bytes and a random first counter.
+    ///
+    /// # Errors
+    /// The operating system gives no random bytes.
+    pub fn new() -> Result<Self, random::NoRandomness> {
+        let process = random::bytes()?;
+        let counter = u32::from_le_bytes(random::bytes()?);
+        Ok(Self {
+            process,
+            counter: AtomicU32::new(counter),
+        })
+    }
+
+    /// The next id; `now_ns` is UTC nanoseconds since the epoch.
+    pub fn next(&self, now_ns: i64) -> ObjectId {
+        let seconds = now_ns.div_euclid(1_000_000_000) as u32;
+        let counter = self.counter.fetch_add(1, Ordering::Relaxed) & COUNTER_MASK;
+        let mut bytes = [0; ID_BYTES];
+        bytes[..4].copy_from_slice(&seconds.to_be_bytes());
+        bytes[4..9].copy_from_slice(&self.process);
+        bytes[9..].copy_from_slice(&counter.to_be_bytes()[1..]);
+        ObjectId(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_and_bytes_agree() {
+        let text = "65a0c3f40123456789abcdef";
+        let id: ObjectId = text.parse().unwrap();
+        assert_eq!(id.to_string(), text);
+        assert_eq!(serde_json::to_string(&id).unwrap(), format!("\"{text}\""));
+        let packed = rmp_serde::to_vec_named(&id).unwrap();
+        assert_eq!(packed.len(), 2 + ID_BYTES);
+        assert_eq!(rmp_serde::from_slice::<ObjectId>(&packed).unwrap(), id);
+    }
+
+    #[test]
+    fn malformed_ids_are_refused() {
+        for text in [
+            "",
+            "65a0c3f4",
+            "65A0C3F40123456789ABCDEF",
+            "65a0c3f40123456789abcdeg",
+            "é5a0c3f40123456789abcde",
+        ] {
+            assert_eq!(text.parse::<ObjectId>(), Err(MalformedId), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn ids_differ_and_start_with_the_second() {
+        let ids = ObjectIds::new().unwrap();
+        let made: std::collections::HashSet<_> =
+            (0..10_000).map(|_| ids.next(1_700_000_000_999_999_999)).collect();
+        assert_eq!(made.len(), 10_000);
+        assert!(made.iter().all(|id| id.to_string().starts_with("6553f100")));
+    }
+}

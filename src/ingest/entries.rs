@@ -1,0 +1,377 @@
+//! The entries of a batch, one after the other: written in passing where all is as expected, else judged with care.
+//! Both ways lead to the same rows; the second also knows what to say.
+
+use std::convert::Infallible;
+use std::fmt::Write as _;
+
+use engine::rows::RowsWriter;
+
+use crate::error::Detail;
+use crate::ids::{MalformedId, ObjectId};
+use crate::limits::BATCH_ENTRIES_MAX;
+
+use super::batch::{Batch, BatchOutcome, EntryError};
+use super::extend::NewFields;
+use super::json::{Kind, Malformed, Scanner};
+use super::members::{
+    Member, MetadataSlot, Slot, TimestampSlot, common_timestamp, detail, read_metadata, read_timestamp,
+    too_old,
+};
+use super::sources::{self, Seen, SourceLookup};
+use super::values::Values;
+use super::{Scratch, columns};
+
+/// Bytes of an entry's error behind which further faults are only counted, so that a body is never answered by
+/// one many times its size.
+const ERROR_BYTES_MAX: usize = 8_192;
+
+/// Objects and arrays open round the members of an entry: the body, `dataPoints`, the entry.
+const ENTRY_DEPTH: u32 = 3;
+
+/// Members whose order is remembered from one entry to the next.
+const ORDER_MAX: usize = 8;
+
+/// Reads entries into rows, errors and new fields.
+pub(super) struct Entries<'s> {
+    now_ns: i64,
+    lookup: &'s mut dyn SourceLookup,
+    pub(super) scratch: &'s mut Scratch,
+    rows: &'s mut RowsWriter,
+    errors: Vec<EntryError>,
+    new_fields: NewFields,
+    /// The members of the entry before.
+    order: [Member; ORDER_MAX],
+    /// Index of the source of the entry before.
+    last: usize,
+}
+
+/// What an entry has said so far.
+#[derive(Default)]
+struct Entry {
+    /// Index of the source among those seen.
+    source: Slot<usize, MalformedId>,
+    timestamp: TimestampSlot,
+    metadata: MetadataSlot,
+    /// Where the object stands.
+    values: Slot<usize, Infallible>,
+    /// The open row holds these values, read for this source.
+    written_for: Option<usize>,
+}
+
+impl<'s> Entries<'s> {
+    pub(super) fn new(
+        now_ns: i64,
+        lookup: &'s mut dyn SourceLookup,
+        scratch: &'s mut Scratch,
+        rows: &'s mut RowsWriter,
+    ) -> Self {
+        let order = [
+            Member::DataSourceId,
+            Member::Timestamp,
+            Member::Values,
+            Member::Metadata,
+        ];
+        Self {
+            now_ns,
+            lookup,
+            scratch,
+            rows,
+            errors: Vec::new(),
+            new_fields: NewFields::default(),
+            order: std::array::from_fn(|place| order.get(place).copied().unwrap_or(Member::Unknown)),
+            last: 0,
+        }
+    }
+
+    /// Reads the array that comes next for this bucket, forgetting what was read before; how many entries it has.
+    pub(super) fn read(&mut self, scan: &mut Scanner<'_>, bucket_id: ObjectId) -> Result<usize, Malformed> {
+        self.rows.clear();
+        self.scratch.clear();
+        self.errors.clear();
+        self.new_fields = NewFields::default();
+        let mut count = 0;
+        let mut more = scan.open(b']')?;
+        while more {
+            // A batch with more entries is refused whole; then it only matters how many.
+            if count < BATCH_ENTRIES_MAX {
+                self.entry(scan, bucket_id, count as u32)?;
+            } else {
+                scan.skip_value(ENTRY_DEPTH - 1)?;
+            }
+            count += 1;
+            more = scan.more(b']')?;
+        }
+        Ok(count)
+    }
+
+    /// The result, of `count` entries read.
+    pub(super) fn finish(self, bucket_id: ObjectId, count: usize) -> Batch {
+        let new_fields = self.new_fields.into_list();
+        if new_fields.is_empty() {
+            Batch::Ready(BatchOutcome {
+                bucket_id,
+                entries: count as u32,
+                errors: self.errors,
+            })
+        } else {
+            Batch::NeedsFields {
+                bucket_id,
+                new_fields,
+            }
+        }
+    }
+
+    fn entry(&mut self, scan: &mut Scanner<'_>, bucket_id: ObjectId, index: u32) -> Result<(), Malformed> {
+        let found = scan.kind()?;
+        if found != Kind::Object {
+            scan.skip_value(ENTRY_DEPTH - 1)?;
+            self.errors.push(EntryError {
+                index,
+                error: format!("must be an object, got {found}"),
+            });
+            return Ok(());
+        }
+        let mut entry = Entry::default();
+        let mut place = 0;
+        let mut more = scan.open(b'}')?;
+        while more {
+            let member = self.member(scan, place)?;
+            scan.peek();
+            match member {
+                Member::DataSourceId => match sources::expected(scan, &self.scratch.seen, self.last) {
+                    Some(index) => {
+                        self.last = index;
+                        entry.source = Slot::Good(index);
+                    }
+                    None => entry.source = self.source(scan, bucket_id)?,
+                },
+                Member::Timestamp => match common_timestamp(scan) {
+                    Some(timestamp_ns) => entry.timestamp = Slot::Good(timestamp_ns),
+                    None => entry.timestamp = read_timestamp(scan, &mut self.scratch.text, ENTRY_DEPTH)?,
+                },
+                Member::Values => self.values(scan, &mut entry)?,
+                Member::Metadata => entry.metadata = read_metadata(scan, ENTRY_DEPTH)?,
+                Member::Unknown => scan.skip_value(ENTRY_DEPTH)?,
+            }
+            place += 1;
+            more = scan.more(b'}')?;
+        }
+        self.settle(scan, &mut entry, index)
+    }
+
+    /// The member whose name and colon come next.
+    #[inline(always)]
+    fn member(&mut self, scan: &mut Scanner<'_>, place: usize) -> Result<Member, Malformed> {
+        scan.peek();
+        let hit = match self.order.get(place) {
+            Some(Member::DataSourceId) => scan.eat(b"\"dataSourceId\":"),
+            Some(Member::Timestamp) => scan.eat(b"\"timestamp\":"),
+            Some(Member::Values) => scan.eat(b"\"values\":"),
+            Some(Member::Metadata) => scan.eat(b"\"metadata\":"),
+            Some(Member::Unknown) | None => false,
+        };
+        if hit {
+            return Ok(self.order[place]);
+        }
+        let member = Member::of(scan.name()?.get(&mut self.scratch.text));
+        if let Some(expected) = self.order.get_mut(place) {
+            *expected = member;
+        }
+        Ok(member)
+    }
+
+    /// The source whose id comes next, where it is none of those expected.
+    #[inline(never)]
+    fn source(
+        &mut self,
+        scan: &mut Scanner<'_>,
+        bucket_id: ObjectId,
+    ) -> Result<Slot<usize, MalformedId>, Malformed> {
+        let found = scan.kind()?;
+        if found != Kind::String {
+            scan.skip_value(ENTRY_DEPTH)?;
+            return Ok(Slot::Other(found));
+        }
+        let Scratch {
+            seen,
+            orders,
+            by_id,
+            text,
+        } = &mut *self.scratch;
+        Ok(match scan.string()?.get(text).parse::<ObjectId>() {
+            Ok(id) => {
+                self.last = sources::find(id, bucket_id, self.lookup, (seen, by_id, orders));
+                Slot::Good(self.last)
+            }
+            Err(fault) => Slot::Bad(fault),
+        })
+    }
+
+    /// Reads the values into a row, where the source is known and takes points; else steps over them.
+    #[inline(always)]
+    fn values(&mut self, scan: &mut Scanner<'_>, entry: &mut Entry) -> Result<(), Malformed> {
+        let found = scan.kind()?;
+        entry.written_for = None;
+        if found != Kind::Object {
+            entry.values = Slot::Other(found);
+            return scan.skip_value(ENTRY_DEPTH);
+        }
+        let start = scan.at();
+        entry.values = Slot::Good(start);
+        if self.write_row(scan, entry)? {
+            return Ok(());
+        }
+        scan.seek(start);
+        scan.skip_value(ENTRY_DEPTH)
+    }
+
+    /// Opens a row with the values that come next; `false` where that has to wait or takes care.
+    #[inline(always)]
+    fn write_row(&mut self, scan: &mut Scanner<'_>, entry: &mut Entry) -> Result<bool, Malformed> {
+        let Scratch {
+            seen, orders, text, ..
+        } = &mut *self.scratch;
+        let index = match entry.source {
+            Slot::Good(index) => index,
+            // Values that come before their source are likely of the one the entry before had; `settle` knows.
+            Slot::Absent => self.last,
+            _ => return Ok(false),
+        };
+        let Some((view, order_from)) = seen
+            .get(index)
+            .and_then(|seen| Some((seen.open()?, seen.order_from)))
+        else {
+            return Ok(false);
+        };
+        let source = &view.source;
+        let order = orders
+            .get_mut(order_from..order_from + source.schema.fields.len())
+            .unwrap_or_default();
+        self.rows.begin(source.ordinal);
+        let end = columns::write_row(scan, &source.schema, order, text, self.rows)?;
+        entry.written_for = end.map(|_| index);
+        scan.seek(end.unwrap_or(scan.at()));
+        Ok(end.is_some())
+    }
+
+    /// The entry has ended: its row becomes one, or it gets an error.
+    #[inline(always)]
+    fn settle(&mut self, scan: &mut Scanner<'_>, entry: &mut Entry, index: u32) -> Result<(), Malformed> {
+        if let (Slot::Good(source), Slot::Good(start)) = (entry.source, entry.values)
+            && entry.written_for != Some(source)
+        {
+            // Mostly because the values stood before the source, and it is another one than expected.
+            let end = scan.at();
+            scan.seek(start);
+            self.write_row(scan, entry)?;
+            scan.seek(end);
+        }
+        let timestamp_ns = match entry.timestamp {
+            Slot::Absent => Some(self.now_ns),
+            other => other.good(),
+        };
+        let metadata = match entry.metadata {
+            Slot::Absent => Some(None),
+            other => other.good().map(|(start, end)| Some(scan.slice(start, end))),
+        };
+        let written = entry
+            .source
+            .good()
+            .filter(|source| entry.written_for == Some(*source));
+        let view = written.and_then(|source| self.scratch.seen.get(source)?.open());
+        let (Some(view), Some(timestamp_ns), Some(metadata)) = (view, timestamp_ns, metadata) else {
+            return self.judge(scan, entry, index);
+        };
+        if timestamp_ns < view.oldest_ns {
+            return self.judge(scan, entry, index);
+        }
+        if let Some(metadata) = metadata {
+            self.rows.metadata(metadata);
+        }
+        self.rows.commit(timestamp_ns);
+        Ok(())
+    }
+
+    /// Reads the entry's values again, with care, and either writes its row after all or lists all its faults.
+    #[cold]
+    fn judge(&mut self, scan: &mut Scanner<'_>, entry: &Entry, index: u32) -> Result<(), Malformed> {
+        self.rows.abort();
+        let end = scan.at();
+        let values = match entry.values {
+            Slot::Good(start) => {
+                scan.seek(start);
+                Some(Values::read(scan, ENTRY_DEPTH)?)
+            }
+            _ => None,
+        };
+        scan.seek(end);
+
+        let mut faults = Vec::new();
+        let timestamp_ns = entry.timestamp.good().unwrap_or(self.now_ns);
+        entry.source.fault("dataSourceId", "a string", true, &mut faults);
+        let seen = entry
+            .source
+            .good()
+            .and_then(|source| self.scratch.seen.get(source));
+        faults.extend(seen.and_then(source_fault));
+        entry
+            .timestamp
+            .fault("timestamp", "an ISO 8601 string", false, &mut faults);
+        let view = seen.and_then(|seen| seen.view.as_ref());
+        faults.extend(view.and_then(|view| too_old(timestamp_ns, view.oldest_ns)));
+        entry.values.fault("values", "an object", true, &mut faults);
+        let mut new_fields = Vec::new();
+        if let Some(values) = &values {
+            values.shape_faults(&mut faults);
+            if let Some(view) = view {
+                new_fields = values.schema_faults(&view.source, &self.new_fields, &mut faults);
+            }
+        }
+        entry.metadata.fault("metadata", "an object", false, &mut faults);
+        let (Some(view), Some(values), true) = (view, values, faults.is_empty()) else {
+            self.errors.push(EntryError {
+                index,
+                error: joined(&faults),
+            });
+            return Ok(());
+        };
+        self.new_fields.add(new_fields);
+        self.rows.begin(view.source.ordinal);
+        values.write_row(&view.source, self.rows);
+        if let Some((start, end)) = entry.metadata.good() {
+            self.rows.metadata(scan.slice(start, end));
+        }
+        self.rows.commit(timestamp_ns);
+        Ok(())
+    }
+}
+
+fn source_fault(seen: &Seen) -> Option<Detail> {
+    match &seen.view {
+        None => Some(detail(
+            &["dataSourceId"],
+            format!("no data source {} in this bucket", seen.id),
+        )),
+        Some(_) if seen.open().is_none() => Some(detail(
+            &["dataSourceId"],
+            format!("data source {} is inactive and takes no data", seen.id),
+        )),
+        Some(_) => None,
+    }
+}
+
+/// All faults in one text.
+fn joined(faults: &[Detail]) -> String {
+    let mut error = String::new();
+    for (index, fault) in faults.iter().enumerate() {
+        if error.len() > ERROR_BYTES_MAX {
+            let _ = write!(error, "; and {} more faults", faults.len() - index);
+            break;
+        }
+        let separator = if index == 0 { "" } else { "; " };
+        // The names of fields are in the messages.
+        let member = fault.path.first().map_or("", String::as_str);
+        let _ = write!(error, "{separator}{member}: {}", fault.message);
+    }
+    error
+}

@@ -1,0 +1,68 @@
+//! Fields that points bring and their sources, in `schemaMode: extend`, do not declare yet. They are gathered
+//! here over a whole body; the caller adds them durably and then parses again, so that no row is ever written
+//! against a schema that is not on disk.
+
+use std::collections::HashMap;
+
+use crate::catalog::{FieldType, Source};
+use crate::ids::ObjectId;
+use crate::limits::{FIELD_NAME_CHARS_MAX, SCHEMA_FIELDS_MAX};
+
+/// A field to add to a source's schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewField {
+    /// The source whose schema is to grow.
+    pub source_id: ObjectId,
+    /// The field's name, valid as one.
+    pub name: String,
+    /// The type of its first value.
+    pub kind: FieldType,
+}
+
+/// The new fields of one body.
+#[derive(Debug, Default)]
+pub(super) struct NewFields {
+    list: Vec<NewField>,
+    kinds: HashMap<ObjectId, HashMap<String, FieldType>>,
+}
+
+impl NewFields {
+    /// The type an earlier point of this body gave the field.
+    pub(super) fn kind(&self, source: &Source, name: &str) -> Option<FieldType> {
+        self.kinds.get(&source.id)?.get(name).copied()
+    }
+
+    /// Whether the schema has room for one more, behind `pending` of a point not yet accepted.
+    pub(super) fn has_room(&self, source: &Source, pending: usize) -> bool {
+        let added = self.kinds.get(&source.id).map_or(0, HashMap::len);
+        source.schema.fields.len() + added + pending < SCHEMA_FIELDS_MAX
+    }
+
+    /// Takes over the fields of an accepted point.
+    pub(super) fn add(&mut self, fields: Vec<NewField>) {
+        for field in fields {
+            self.kinds
+                .entry(field.source_id)
+                .or_default()
+                .insert(field.name.clone(), field.kind);
+            self.list.push(field);
+        }
+    }
+
+    pub(super) fn into_list(self) -> Vec<NewField> {
+        self.list
+    }
+}
+
+/// What is wrong with a name as the name of a field.
+pub(super) fn name_fault(name: &str) -> Option<&'static str> {
+    if name.is_empty() {
+        Some("a field name must not be empty")
+    } else if name.chars().any(char::is_control) {
+        Some("a field name must not contain control characters")
+    } else if name.chars().count() > FIELD_NAME_CHARS_MAX {
+        Some("a field name has at most 128 characters")
+    } else {
+        None
+    }
+}

@@ -1,0 +1,46 @@
+//! Numbers and strings → JSON, straight into the buffer of an answer.
+
+/// Beyond this not every integer is a double, and digits would claim an exactness that is not there.
+const INTEGER_MAX: f64 = (1u64 << 53) as f64;
+
+/// Appends the shortest text that reads back as `value`; integral values without `.0`. What is not finite, which
+/// nothing of ours stores, is written `null`, as JSON has no word for it.
+pub fn write_number(value: f64, out: &mut Vec<u8>) {
+    let integer = value as i64;
+    if value.abs() <= INTEGER_MAX && (integer as f64).to_bits() == value.to_bits() {
+        out.extend_from_slice(itoa::Buffer::new().format(integer).as_bytes());
+    } else if value.is_finite() {
+        let mut buffer = zmij::Buffer::new();
+        let text = buffer.format_finite(value);
+        out.extend_from_slice(text.strip_suffix(".0").unwrap_or(text).as_bytes());
+    } else {
+        out.extend_from_slice(b"null");
+    }
+}
+
+/// Appends `value` in quotes; only what must be escaped is.
+pub fn write_string(value: &str, out: &mut Vec<u8>) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    out.push(b'"');
+    let mut rest = value.as_bytes();
+    while let Some(place) = rest
+        .iter()
+        .position(|byte| *byte < 0x20 || *byte == b'"' || *byte == b'\\')
+    {
+        out.extend_from_slice(&rest[..place]);
+        let byte = rest[place];
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            _ => {
+                out.extend_from_slice(b"\\u00");
+                out.extend_from_slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+            }
+        }
+        rest = &rest[place + 1..];
+    }
+    out.extend_from_slice(rest);
+    out.push(b'"');
+}

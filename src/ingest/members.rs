@@ -1,0 +1,163 @@
+//! The members that a point has in both bodies, next to its `values`: read here, and their faults put into words.
+//! A fault's path and message are the same in both; a batch joins them to one text.
+
+use std::fmt;
+
+use crate::clock::SECOND_NS;
+use crate::error::Detail;
+use crate::ids::{MalformedId, ObjectId};
+use crate::limits::METADATA_BYTES_MAX;
+
+use super::json::{Kind, Malformed, Scanner};
+use super::timestamp::{self, TimestampFault};
+
+/// The members of a point, in the order in which the API's documentation shows them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Member {
+    DataSourceId,
+    Timestamp,
+    Values,
+    Metadata,
+    Unknown,
+}
+
+impl Member {
+    pub(super) fn of(name: &str) -> Self {
+        match name {
+            "dataSourceId" => Self::DataSourceId,
+            "timestamp" => Self::Timestamp,
+            "values" => Self::Values,
+            "metadata" => Self::Metadata,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// A member as far as it has been read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Slot<T, F> {
+    #[default]
+    Absent,
+    Good(T),
+    /// A value of another kind than the member takes.
+    Other(Kind),
+    Bad(F),
+}
+
+impl<T: Copy, F: fmt::Display> Slot<T, F> {
+    pub(super) fn good(&self) -> Option<T> {
+        match self {
+            Self::Good(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// What is wrong, where the member takes `kind` and may be left out unless `required`.
+    pub(super) fn fault(&self, member: &str, kind: &str, required: bool, out: &mut Vec<Detail>) {
+        match self {
+            Self::Absent if required => out.push(detail(&[member], "is required".to_owned())),
+            Self::Absent | Self::Good(_) => {}
+            Self::Other(found) => out.push(detail(&[member], format!("must be {kind}, got {found}"))),
+            Self::Bad(fault) => out.push(detail(&[member], fault.to_string())),
+        }
+    }
+}
+
+pub(super) type IdSlot = Slot<ObjectId, MalformedId>;
+pub(super) type TimestampSlot = Slot<i64, TimestampFault>;
+/// Where the metadata starts and ends.
+pub(super) type MetadataSlot = Slot<(usize, usize), MetadataFault>;
+
+/// The metadata is too long; so many bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct MetadataFault(usize);
+
+impl fmt::Display for MetadataFault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "must be at most {METADATA_BYTES_MAX} bytes as sent, got {}",
+            self.0
+        )
+    }
+}
+
+/// A fault and its place.
+pub(super) fn detail(path: &[&str], message: String) -> Detail {
+    Detail {
+        path: path.iter().map(|name| (*name).to_owned()).collect(),
+        message,
+    }
+}
+
+/// Reads an id; `depth` as for [`Scanner::skip_value`]. The text of it is handed to `found`.
+pub(super) fn read_id(scan: &mut Scanner<'_>, buffer: &mut String, depth: u32) -> Result<IdSlot, Malformed> {
+    Ok(match scan.kind()? {
+        Kind::String => match scan.string()?.get(buffer).parse() {
+            Ok(id) => Slot::Good(id),
+            Err(fault) => Slot::Bad(fault),
+        },
+        other => skipped(scan, other, depth)?,
+    })
+}
+
+/// Reads a timestamp of the common form, if one comes next: its end is found by reading it.
+#[inline(always)]
+pub(super) fn common_timestamp(scan: &mut Scanner<'_>) -> Option<i64> {
+    let text = scan.rest().strip_prefix(b"\"")?;
+    let (timestamp_ns, length) = timestamp::common_form(text)?;
+    if text.get(length) != Some(&b'"') {
+        return None;
+    }
+    scan.seek(scan.at() + length + 2);
+    Some(timestamp_ns)
+}
+
+/// Reads a timestamp of any form.
+pub(super) fn read_timestamp(
+    scan: &mut Scanner<'_>,
+    buffer: &mut String,
+    depth: u32,
+) -> Result<TimestampSlot, Malformed> {
+    Ok(match scan.kind()? {
+        Kind::String => match timestamp::parse(scan.string()?.get(buffer)) {
+            Ok(timestamp_ns) => Slot::Good(timestamp_ns),
+            Err(fault) => Slot::Bad(fault),
+        },
+        other => skipped(scan, other, depth)?,
+    })
+}
+
+/// Steps over the metadata; `null` counts as none.
+pub(super) fn read_metadata(scan: &mut Scanner<'_>, depth: u32) -> Result<MetadataSlot, Malformed> {
+    match scan.kind()? {
+        Kind::Object => {
+            let start = scan.at();
+            scan.skip_value(depth)?;
+            let bytes = scan.at() - start;
+            let fits = bytes <= METADATA_BYTES_MAX;
+            Ok(if fits {
+                Slot::Good((start, scan.at()))
+            } else {
+                Slot::Bad(MetadataFault(bytes))
+            })
+        }
+        Kind::Null => {
+            scan.null()?;
+            Ok(Slot::Absent)
+        }
+        other => skipped(scan, other, depth),
+    }
+}
+
+fn skipped<T, F>(scan: &mut Scanner<'_>, kind: Kind, depth: u32) -> Result<Slot<T, F>, Malformed> {
+    scan.skip_value(depth)?;
+    Ok(Slot::Other(kind))
+}
+
+/// The fault of a point older than its route accepts.
+pub(super) fn too_old(timestamp_ns: i64, oldest_ns: i64) -> Option<Detail> {
+    let oldest = crate::timestamp::format_timestamp_ns(oldest_ns.div_euclid(SECOND_NS) * SECOND_NS);
+    let message = || format!("is too old: the oldest accepted now is {}", oldest.as_str());
+    (timestamp_ns < oldest_ns).then(|| detail(&["timestamp"], message()))
+}

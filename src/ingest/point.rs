@@ -1,0 +1,171 @@
+//! The body of `POST /api/data`. It is judged in two steps, because the API checks the shape of a body before the
+//! resources it names, and what only those resources can tell behind that: [`parse_point`] needs no source,
+//! [`PointBody::write`] gets one.
+
+use engine::rows::RowsWriter;
+
+use crate::catalog::Source;
+use crate::error::Detail;
+use crate::ids::ObjectId;
+
+use super::BodyFault;
+use super::extend::{NewField, NewFields};
+use super::json::{Kind, Scanner};
+use super::members::{
+    IdSlot, Member, MetadataSlot, Slot, TimestampSlot, detail, read_id, read_metadata, read_timestamp,
+    too_old,
+};
+use super::sources::SourceView;
+use super::values::Values;
+
+/// A body without faults of shape.
+#[derive(Debug, Clone)]
+pub struct PointBody<'a> {
+    /// `bucketId`
+    pub bucket_id: ObjectId,
+    /// `dataSourceId`
+    pub source_id: ObjectId,
+    /// `timestamp`, where there was one.
+    pub timestamp_ns: Option<i64>,
+    /// `metadata` exactly as sent, where there was one.
+    pub metadata: Option<&'a str>,
+    values: Values<'a>,
+}
+
+/// A point judged against its source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Point {
+    /// It is the one row of the writer.
+    Ready(PointOutcome),
+    /// The source has to get these fields first; nothing was written.
+    NeedsFields(Vec<NewField>),
+}
+
+/// A point that is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PointOutcome {
+    /// The bucket that the body names.
+    pub bucket_id: ObjectId,
+    /// The source that the body names.
+    pub source_id: ObjectId,
+    /// The timestamp sent, else the request's time.
+    pub timestamp_ns: i64,
+}
+
+/// What stands in `values`.
+enum ValuesSlot<'a> {
+    Absent,
+    Other(Kind),
+    Object(Values<'a>),
+}
+
+/// Reads the body and finds all faults that need no resource.
+///
+/// # Errors
+/// It is not JSON, or it has faults of shape: all of them.
+pub fn parse_point(body: &[u8]) -> Result<PointBody<'_>, BodyFault> {
+    let mut scan = Scanner::new(body)?;
+    let mut buffer = String::new();
+    let found = scan.kind()?;
+    if found != Kind::Object {
+        scan.skip_value(0)?;
+        scan.end()?;
+        return Err(BodyFault::Faults(vec![detail(
+            &[],
+            format!("the body must be an object, got {found}"),
+        )]));
+    }
+    let (mut bucket_id, mut source_id) = (IdSlot::Absent, IdSlot::Absent);
+    let (mut timestamp, mut metadata) = (TimestampSlot::Absent, MetadataSlot::Absent);
+    let mut values = ValuesSlot::Absent;
+    let mut more = scan.open(b'}')?;
+    while more {
+        let name = scan.name()?;
+        scan.peek();
+        match name.get(&mut buffer) {
+            "bucketId" => bucket_id = read_id(&mut scan, &mut buffer, 1)?,
+            name => match Member::of(name) {
+                Member::DataSourceId => source_id = read_id(&mut scan, &mut buffer, 1)?,
+                Member::Timestamp => timestamp = read_timestamp(&mut scan, &mut buffer, 1)?,
+                Member::Metadata => metadata = read_metadata(&mut scan, 1)?,
+                Member::Values => {
+                    values = match scan.kind()? {
+                        Kind::Object => ValuesSlot::Object(Values::read(&mut scan, 1)?),
+                        other => {
+                            scan.skip_value(1)?;
+                            ValuesSlot::Other(other)
+                        }
+                    }
+                }
+                Member::Unknown => scan.skip_value(1)?,
+            },
+        }
+        more = scan.more(b'}')?;
+    }
+    scan.end()?;
+
+    let mut faults = Vec::new();
+    bucket_id.fault("bucketId", "a string", true, &mut faults);
+    source_id.fault("dataSourceId", "a string", true, &mut faults);
+    timestamp.fault("timestamp", "an ISO 8601 string", false, &mut faults);
+    match &values {
+        ValuesSlot::Absent => faults.push(detail(&["values"], "is required".to_owned())),
+        ValuesSlot::Other(kind) => faults.push(detail(&["values"], format!("must be an object, got {kind}"))),
+        ValuesSlot::Object(values) => values.shape_faults(&mut faults),
+    }
+    metadata.fault("metadata", "an object", false, &mut faults);
+    match (bucket_id, source_id, values) {
+        (Slot::Good(bucket_id), Slot::Good(source_id), ValuesSlot::Object(values)) if faults.is_empty() => {
+            let metadata = metadata.good().map(|(start, end)| scan.slice(start, end));
+            Ok(PointBody {
+                bucket_id,
+                source_id,
+                timestamp_ns: timestamp.good(),
+                metadata,
+                values,
+            })
+        }
+        _ => Err(BodyFault::Faults(faults)),
+    }
+}
+
+impl PointBody<'_> {
+    /// Writes the point as the only row of `rows`, at `now_ns` (UTC nanoseconds) where it has no timestamp. That
+    /// the source is one of the body's bucket, which the caller may see, and takes points, is the caller's to check.
+    ///
+    /// # Errors
+    /// All faults that only the source can tell; nothing was written.
+    pub fn write(&self, view: &SourceView, now_ns: i64, rows: &mut RowsWriter) -> Result<Point, Vec<Detail>> {
+        rows.clear();
+        let source: &Source = &view.source;
+        let mut faults = Vec::new();
+        let timestamp_ns = self.timestamp_ns.unwrap_or(now_ns);
+        faults.extend(too_old(timestamp_ns, view.oldest_ns));
+        let new_fields = self
+            .values
+            .schema_faults(source, &NewFields::default(), &mut faults);
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        if !new_fields.is_empty() {
+            return Ok(Point::NeedsFields(new_fields));
+        }
+        rows.begin(source.ordinal);
+        self.values.write_row(source, rows);
+        if let Some(metadata) = self.metadata {
+            rows.metadata(metadata);
+        }
+        rows.commit(timestamp_ns);
+        let (bucket_id, source_id) = (self.bucket_id, self.source_id);
+        Ok(Point::Ready(PointOutcome {
+            bucket_id,
+            source_id,
+            timestamp_ns,
+        }))
+    }
+
+    /// Appends the values as a JSON object for the answer: in the order sent, without those that were null.
+    pub fn write_values(&self, out: &mut Vec<u8>) {
+        self.values.write_json(out);
+    }
+}

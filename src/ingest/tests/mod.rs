@@ -1,0 +1,171 @@
+//! The two bodies, seen from outside: what is written, and what is said of what is not.
+
+mod accepted;
+mod batch_faults;
+mod point_faults;
+mod random;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use engine::rows::RowsWriter;
+
+use super::*;
+use crate::catalog::{Field, FieldType, SchemaMode, Source, SourceStatus};
+
+const NOW_NS: i64 = 1_767_225_600_000_000_000; // 2026-01-01T00:00:00Z
+const OLDEST_NS: i64 = 1_764_633_600_000_000_000; // 2025-12-02T00:00:00Z
+
+const BUCKET: &str = "0000000000000000000000b1";
+const ELSEWHERE: &str = "0000000000000000000000b2";
+/// Strict: number, number, boolean, string, and a name that JSON has to escape.
+const STRICT: &str = "000000000000000000000001";
+/// Extend: one number.
+const EXTEND: &str = "000000000000000000000002";
+/// Strict, one number, inactive.
+const INACTIVE: &str = "000000000000000000000003";
+/// Strict, one number, in the other bucket.
+const FOREIGN: &str = "000000000000000000000004";
+const UNKNOWN: &str = "0000000000000000000000ff";
+
+fn id(text: &str) -> ObjectId {
+    text.parse().unwrap()
+}
+
+fn field((name, kind): &(&str, FieldType)) -> Field {
+    Field {
+        name: (*name).into(),
+        kind: *kind,
+        unit: None,
+        description: None,
+    }
+}
+
+fn source(text: &str, bucket: &str, mode: SchemaMode, fields: &[(&str, FieldType)]) -> Source {
+    let id = id(text);
+    Source {
+        id,
+        ordinal: u32::from(id.as_bytes()[11]),
+        bucket_id: bucket.parse().unwrap(),
+        name: text.into(),
+        kind: "sensor".into(),
+        description: None,
+        schema: Arc::new(fields.iter().map(field).collect::<Vec<_>>().into()),
+        schema_mode: mode,
+        downsampling: true,
+        status: if text == INACTIVE {
+            SourceStatus::Inactive
+        } else {
+            SourceStatus::Active
+        },
+        created_at_ns: 0,
+        updated_at_ns: 0,
+    }
+}
+
+/// The data sources there are, and how often one was asked for.
+struct Sources {
+    known: HashMap<ObjectId, SourceView>,
+    asked: usize,
+}
+
+impl Sources {
+    fn new() -> Self {
+        use FieldType::{Boolean, Number, String};
+        let one = [("t", Number)];
+        let all = [
+            source(
+                STRICT,
+                BUCKET,
+                SchemaMode::Strict,
+                &[
+                    ("t", Number),
+                    ("p", Number),
+                    ("on", Boolean),
+                    ("state", String),
+                    ("a\":1,\"t", Number),
+                ],
+            ),
+            source(EXTEND, BUCKET, SchemaMode::Extend, &one),
+            source(INACTIVE, BUCKET, SchemaMode::Strict, &one),
+            source(FOREIGN, ELSEWHERE, SchemaMode::Strict, &one),
+        ];
+        let view = |source: Source| {
+            (
+                source.id,
+                SourceView {
+                    source: Arc::new(source),
+                    oldest_ns: OLDEST_NS,
+                },
+            )
+        };
+        Self {
+            known: all.into_iter().map(view).collect(),
+            asked: 0,
+        }
+    }
+
+    fn view(&self, text: &str) -> &SourceView {
+        &self.known[&id(text)]
+    }
+
+    /// The schema grows, as the caller would have it durably.
+    fn add(&mut self, fields: &[NewField]) {
+        for new in fields {
+            let view = self.known.get_mut(&new.source_id).unwrap();
+            let mut source = (*view.source).clone();
+            let added = [field(&(&new.name, new.kind))];
+            source.schema = Arc::new(source.schema.extended(&added).unwrap());
+            view.source = Arc::new(source);
+        }
+    }
+}
+
+impl SourceLookup for Sources {
+    fn source(&mut self, id: ObjectId) -> Option<SourceView> {
+        self.asked += 1;
+        self.known.get(&id).cloned()
+    }
+}
+
+/// A batch read with fresh buffers: the result, and the rows as the log would keep them.
+fn batch(body: &str, sources: &mut Sources) -> (Result<Batch, BodyFault>, RowsWriter) {
+    let mut rows = RowsWriter::new();
+    let result = parse_batch(body.as_bytes(), NOW_NS, sources, &mut Scratch::new(), &mut rows);
+    (result, rows)
+}
+
+fn ready(result: Result<Batch, BodyFault>) -> BatchOutcome {
+    match result {
+        Ok(Batch::Ready(outcome)) => outcome,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn entries(entries: &[&str]) -> String {
+    format!(
+        r#"{{"bucketId":"{BUCKET}","dataPoints":[{}]}}"#,
+        entries.join(",")
+    )
+}
+
+fn encoded(rows: &RowsWriter) -> Vec<u8> {
+    let mut out = Vec::new();
+    rows.encode(&mut out);
+    out
+}
+
+/// Rows written by hand.
+fn expected(write: impl FnOnce(&mut RowsWriter)) -> Vec<u8> {
+    let mut rows = RowsWriter::new();
+    write(&mut rows);
+    encoded(&rows)
+}
+
+/// Path and message of each fault, as one line.
+fn lines(details: &[Detail]) -> Vec<String> {
+    details
+        .iter()
+        .map(|detail| format!("{}: {}", detail.path.join("."), detail.message))
+        .collect()
+}

@@ -1,0 +1,262 @@
+//! Every fault of a single point, at its place and together with the others.
+
+use super::*;
+
+fn shape(body: &str) -> Vec<String> {
+    match parse_point(body.as_bytes()) {
+        Err(BodyFault::Faults(details)) => lines(&details),
+        other => panic!("{body}: {other:?}"),
+    }
+}
+
+/// A good point but for one member; without a text, the member is left out.
+fn point(member: &str, text: Option<&str>) -> String {
+    let good = [
+        ("bucketId", format!("\"{BUCKET}\"")),
+        ("dataSourceId", format!("\"{STRICT}\"")),
+        ("timestamp", "\"2026-01-01T00:00:00Z\"".to_owned()),
+        ("values", r#"{"t":1}"#.to_owned()),
+        ("metadata", "{}".to_owned()),
+    ];
+    let members = good.iter().filter_map(|(name, value)| {
+        let value = if *name == member { text? } else { value };
+        Some(format!("\"{name}\":{value}"))
+    });
+    format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+}
+
+#[test]
+fn each_fault_of_shape_is_named_at_its_member() {
+    const FORM: &str = "must be an ISO 8601 date-time such as 2026-01-31T12:00:00Z";
+    for (member, text, fault) in [
+        ("bucketId", None, "is required"),
+        ("bucketId", Some("7"), "must be a string, got number"),
+        ("bucketId", Some("null"), "must be a string, got null"),
+        (
+            "bucketId",
+            Some("\"abc\""),
+            "must be an id of 24 lowercase hex characters",
+        ),
+        (
+            "bucketId",
+            Some("\"0000000000000000000000B1\""),
+            "must be an id of 24 lowercase hex characters",
+        ),
+        ("dataSourceId", None, "is required"),
+        ("dataSourceId", Some("[1]"), "must be a string, got array"),
+        (
+            "dataSourceId",
+            Some("\"\""),
+            "must be an id of 24 lowercase hex characters",
+        ),
+        (
+            "timestamp",
+            Some("1767225600000"),
+            "must be an ISO 8601 string, got number",
+        ),
+        ("timestamp", Some("null"), "must be an ISO 8601 string, got null"),
+        ("timestamp", Some("\"yesterday\""), FORM),
+        ("timestamp", Some("\"20260101T000000Z\""), FORM),
+        (
+            "timestamp",
+            Some("\"2026-02-30\""),
+            "must be a date, time of day and offset that exist; hours end at 23, seconds at 59",
+        ),
+        (
+            "timestamp",
+            Some("\"1500-01-01\""),
+            "must lie within the years 1678 to 2261, in UTC",
+        ),
+        ("values", None, "is required"),
+        ("values", Some("null"), "must be an object, got null"),
+        ("values", Some("[]"), "must be an object, got array"),
+        (
+            "values",
+            Some("{}"),
+            "must have at least one field that is not null",
+        ),
+        (
+            "values",
+            Some(r#"{"t":null,"zz":null}"#),
+            "must have at least one field that is not null",
+        ),
+        (
+            "values.t",
+            Some(r#"{"t":1e999}"#),
+            "field \"t\" must be a finite number of double precision",
+        ),
+        (
+            "values.zz",
+            Some(r#"{"zz":-1e999}"#),
+            "field \"zz\" must be a finite number of double precision",
+        ),
+        ("metadata", Some("[]"), "must be an object, got array"),
+        ("metadata", Some("\"x\""), "must be an object, got string"),
+    ] {
+        let name = member.split('.').next().unwrap();
+        assert_eq!(shape(&point(name, text)), [format!("{member}: {fault}")]);
+    }
+    for (member, text) in [
+        ("timestamp", None),
+        ("metadata", None),
+        ("metadata", Some("null")),
+        ("extra", Some("1")),
+    ] {
+        assert!(
+            parse_point(point(member, text).as_bytes()).is_ok(),
+            "{member} {text:?}"
+        );
+    }
+}
+
+#[test]
+fn metadata_is_measured_as_sent() {
+    let metadata = |bytes: usize| format!(r#"{{ "k":"{}"}}"#, "x".repeat(bytes - 9));
+    assert!(parse_point(point("metadata", Some(&metadata(16_384))).as_bytes()).is_ok());
+    assert_eq!(
+        shape(&point("metadata", Some(&metadata(16_385)))),
+        ["metadata: must be at most 16384 bytes as sent, got 16385"]
+    );
+}
+
+#[test]
+fn all_faults_of_shape_come_together() {
+    let faults = shape(r#"{"dataSourceId":1,"timestamp":2,"values":{"a":1e999,"b":-1e999},"metadata":3}"#);
+    let places: Vec<_> = faults
+        .iter()
+        .map(|fault| fault.split(':').next().unwrap())
+        .collect();
+    assert_eq!(
+        places,
+        [
+            "bucketId",
+            "dataSourceId",
+            "timestamp",
+            "values.a",
+            "values.b",
+            "metadata"
+        ]
+    );
+    for (body, kind) in [
+        ("[]", "array"),
+        ("3", "number"),
+        ("null", "null"),
+        (" \"{}\" ", "string"),
+    ] {
+        assert_eq!(shape(body), [format!(": the body must be an object, got {kind}")]);
+    }
+    let many: Vec<String> = (0..2_000).map(|field| format!("\"f{field}\":1")).collect();
+    let values = format!("{{{}}}", many.join(","));
+    assert_eq!(
+        shape(&point("values", Some(&values))),
+        ["values: has over 1024 fields, a schema at most 256"]
+    );
+}
+
+#[test]
+fn what_is_not_json_is_malformed_wherever_it_stands() {
+    let deep = point("metadata", Some(&"[".repeat(100_000)));
+    let skipped = format!(r#"{{"x":{}}}"#, "[".repeat(100_000));
+    let in_values = point(
+        "values",
+        Some(&format!(r#"{{"t":{}}}"#, "{\"a\":".repeat(100_000))),
+    );
+    for body in [
+        "",
+        "{",
+        "{}x",
+        "{\"a\":01}",
+        "{\"a\":\"\\ud800\"}",
+        "nope",
+        &deep,
+        &skipped,
+        &in_values,
+    ] {
+        let result = parse_point(body.as_bytes());
+        assert!(
+            matches!(result, Err(BodyFault::Malformed(_))),
+            "{:.80}: {result:?}",
+            body
+        );
+    }
+    assert!(matches!(
+        parse_point(b"{\"\xff\":1}"),
+        Err(BodyFault::Malformed(Malformed { offset: 2, .. }))
+    ));
+}
+
+#[test]
+fn faults_against_the_schema_come_together_and_nothing_is_written() {
+    let sources = Sources::new();
+    let mut rows = RowsWriter::new();
+    let body = point(
+        "values",
+        Some(r#"{"t":"warm","zz":1,"on":0,"y":null,"state":{"a":1},"p":2}"#),
+    )
+    .replace("2026-01-01T00:00:00Z", "2025-12-01T23:59:59Z");
+    let parsed = parse_point(body.as_bytes()).unwrap();
+    let details = parsed.write(sources.view(STRICT), NOW_NS, &mut rows).unwrap_err();
+    let declared = r#"(declared: t, p, on, state, a":1,"t)"#;
+    assert_eq!(
+        lines(&details),
+        [
+            "timestamp: is too old: the oldest accepted now is 2025-12-02T00:00:00Z".to_owned(),
+            "values.t: field \"t\" is declared number, got string".to_owned(),
+            format!("values.zz: field \"zz\" is not declared {declared}, got number"),
+            "values.on: field \"on\" is declared boolean, got number".to_owned(),
+            format!("values.y: field \"y\" is not declared {declared}, got null"),
+            "values.state: field \"state\" is declared string, got object".to_owned(),
+        ]
+    );
+    assert_eq!(rows.rows(), 0);
+}
+
+#[test]
+fn a_point_may_be_exactly_as_old_as_its_route_accepts() {
+    let sources = Sources::new();
+    let mut rows = RowsWriter::new();
+    for (timestamp, accepted) in [
+        ("2025-12-02T00:00:00Z", true),
+        ("2025-12-01T23:59:59.999999999Z", false),
+    ] {
+        let body = point("timestamp", Some(&format!("\"{timestamp}\"")));
+        let result = parse_point(body.as_bytes())
+            .unwrap()
+            .write(sources.view(STRICT), NOW_NS, &mut rows);
+        assert_eq!(result.is_ok(), accepted, "{timestamp}");
+    }
+}
+
+#[test]
+fn a_field_that_cannot_be_added_is_refused() {
+    let sources = Sources::new();
+    let mut rows = RowsWriter::new();
+    let long = "é".repeat(128);
+    let too_long = "é".repeat(129);
+    for (name, accepted) in [
+        ("ok", true),
+        (long.as_str(), true),
+        (&too_long, false),
+        ("", false),
+        ("a\\u0007", false),
+    ] {
+        let body = point("values", Some(&format!("{{\"{name}\":1}}")));
+        let parsed = parse_point(body.as_bytes()).unwrap();
+        match parsed.write(sources.view(EXTEND), NOW_NS, &mut rows) {
+            Ok(Point::NeedsFields(new_fields)) => assert!(accepted && new_fields[0].name == name),
+            Err(faults) => assert!(
+                !accepted && faults[0].message.contains("cannot be added"),
+                "{faults:?}"
+            ),
+            Ok(Point::Ready(_)) => panic!("{name} is not declared"),
+        }
+        let body = point("values", Some(&format!("{{\"{name}\":null,\"t\":1}}")));
+        let written = parse_point(body.as_bytes())
+            .unwrap()
+            .write(sources.view(EXTEND), NOW_NS, &mut rows);
+        assert!(
+            matches!(written, Ok(Point::Ready(_))),
+            "null for an undeclared field is simply absent"
+        );
+    }
+}

@@ -1,0 +1,251 @@
+//! Timestamps of requests: ISO 8601 text → UTC nanoseconds. Writing them is `crate::timestamp`'s work. Called by
+//! the ingest bodies for points and by the query for its range.
+//!
+//! Read are `YYYY-MM-DD` (midnight UTC) and `YYYY-MM-DDTHH:MM`, then optionally `:SS`, behind that optionally
+//! `.` and 1 to 9 digits, then `Z`, `±HH`, `±HHMM`, `±HH:MM` or nothing, which is UTC. `T` and `Z` may be lower
+//! case. Not read are the other forms of ISO 8601 (basic, hour only, week and ordinal dates, a comma, `24:00`,
+//! fractions of a minute) and the leap second: a point's place in time is never guessed.
+
+use std::fmt;
+
+use crate::clock::SECOND_NS;
+
+const DAY_SECONDS: i64 = 86_400;
+/// 1678-01-01T00:00:00Z: the first full year that 64-bit nanoseconds hold.
+const FIRST_SECOND: i64 = -9_214_560_000;
+/// 2262-01-01T00:00:00Z: 2261 is the last full year.
+const END_SECOND: i64 = 9_214_646_400;
+
+/// Why a text is not a timestamp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimestampFault {
+    /// Another form than those read here.
+    Form,
+    /// The form is right, but there is no such date, time of day or offset.
+    Value,
+    /// Outside the years 1678 to 2261, in UTC.
+    Range,
+}
+
+impl fmt::Display for TimestampFault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Form => "must be an ISO 8601 date-time such as 2026-01-31T12:00:00Z",
+            Self::Value => {
+                "must be a date, time of day and offset that exist; hours end at 23, seconds at 59"
+            }
+            Self::Range => "must lie within the years 1678 to 2261, in UTC",
+        })
+    }
+}
+
+impl std::error::Error for TimestampFault {}
+
+/// The moment `text` names, in UTC nanoseconds since 1970-01-01.
+#[inline]
+pub fn parse(text: &str) -> Result<i64, TimestampFault> {
+    parse_bytes(text.as_bytes())
+}
+
+/// The same of a text whose bytes are at hand.
+#[inline]
+pub fn parse_bytes(text: &[u8]) -> Result<i64, TimestampFault> {
+    match common_form(text) {
+        Some((timestamp_ns, length)) if length == text.len() => Ok(timestamp_ns),
+        _ => any_form(text),
+    }
+}
+
+/// The moment of `YYYY-MM-DDTHH:MM:SSZ`, with or without a fraction, at the start of `text`, and its length: what
+/// most clients send. All of it is checked at once; what is amiss does not matter here, as [`any_form`] will say it.
+#[inline(always)]
+pub(super) fn common_form(text: &[u8]) -> Option<(i64, usize)> {
+    let (fixed, behind) = text.split_first_chunk::<19>()?;
+    let second_ns = whole_seconds(fixed)?;
+    if let Some(b'Z') = behind.first() {
+        return Some((second_ns, 20));
+    }
+    let (mut fraction, mut scale_ns, mut length) = (0, SECOND_NS, 20);
+    for byte in behind.strip_prefix(b".")? {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 || scale_ns == 1 {
+            let complete = *byte == b'Z' && length > 20;
+            return complete.then_some((second_ns + fraction * scale_ns, length + 1));
+        }
+        (fraction, scale_ns, length) = (fraction * 10 + i64::from(digit), scale_ns / 10, length + 1);
+    }
+    None
+}
+
+/// `YYYY-MM-DDTHH:MM:SS`
+#[inline(always)]
+fn whole_seconds(text: &[u8; 19]) -> Option<i64> {
+    let [date, day, clock] = [0, 8, 11].map(|from| text[from..].first_chunk::<8>());
+    let date = pairs(date?, b"0000-00-")?;
+    let day = i64::from(pairs(day?, b"00T00:00")?[0]);
+    let clock = pairs(clock?, b"00:00:00")?;
+    let (year, month) = (i64::from(date[0]) * 100 + i64::from(date[2]), i64::from(date[5]));
+    let (hour, minute, second) = (i64::from(clock[0]), i64::from(clock[3]), i64::from(clock[6]));
+    let exists = is_date(year, month, day) && hour < 24 && minute < 60 && second < 60;
+    if !exists || !(1678..2262).contains(&year) {
+        return None;
+    }
+    let of_day = hour * 3_600 + minute * 60 + second;
+    Some((days_from_civil(year, month, day) * DAY_SECONDS + of_day) * SECOND_NS)
+}
+
+/// Eight bytes at once: they must be digits where `form` has a zero, and the same where it has a mark. In the
+/// answer, the byte of each digit holds the number that it makes with the next one.
+#[inline(always)]
+fn pairs(text: &[u8; 8], form: &'static [u8; 8]) -> Option<[u8; 8]> {
+    const HIGHS: u64 = u64::from_le_bytes([0x80; 8]);
+    let values = u64::from_le_bytes(*text) ^ u64::from_le_bytes(*form);
+    // Sets the high bit of a byte above 9, of a mark above 0. A carry into the next byte needs a byte that has its
+    // high bit set already.
+    let excess = u64::from_le_bytes(form.map(|byte| if byte == b'0' { 0x7f - 9 } else { 0x7f }));
+    if (values.wrapping_add(excess) | values) & HIGHS != 0 {
+        return None;
+    }
+    Some((values * 10 + (values >> 8)).to_le_bytes())
+}
+
+fn any_form(text: &[u8]) -> Result<i64, TimestampFault> {
+    let Some((date, rest)) = text.split_first_chunk::<10>() else {
+        return Err(TimestampFault::Form);
+    };
+    let day_seconds = date_seconds(date)?;
+    if rest.is_empty() {
+        return in_range(day_seconds, 0);
+    }
+    let Some((clock, rest)) = rest.split_first_chunk::<9>() else {
+        return without_seconds(day_seconds, rest);
+    };
+    if clock[6] != b':' {
+        return without_seconds(day_seconds, &text[10..]);
+    }
+    let minutes = time_of_day(clock[0], [clock[1], clock[2], clock[3], clock[4], clock[5]])?;
+    let second = below(60, two(clock[7], clock[8])?)?;
+    let (fraction_ns, rest) = match rest.split_first() {
+        Some((b'.', rest)) => fraction(rest)?,
+        _ => (0, rest),
+    };
+    in_range(
+        day_seconds + minutes * 60 + second - offset_seconds(rest)?,
+        fraction_ns,
+    )
+}
+
+fn without_seconds(day_seconds: i64, rest: &[u8]) -> Result<i64, TimestampFault> {
+    let Some((clock, rest)) = rest.split_first_chunk::<6>() else {
+        return Err(TimestampFault::Form);
+    };
+    let minutes = time_of_day(clock[0], [clock[1], clock[2], clock[3], clock[4], clock[5]])?;
+    in_range(day_seconds + minutes * 60 - offset_seconds(rest)?, 0)
+}
+
+/// `T`, `HH:MM` → minutes.
+fn time_of_day(separator: u8, clock: [u8; 5]) -> Result<i64, TimestampFault> {
+    if separator | 0x20 != b't' || clock[2] != b':' {
+        return Err(TimestampFault::Form);
+    }
+    let (hour, minute) = (two(clock[0], clock[1])?, two(clock[3], clock[4])?);
+    Ok(below(24, hour)? * 60 + below(60, minute)?)
+}
+
+/// `YYYY-MM-DD` → seconds.
+fn date_seconds(date: &[u8; 10]) -> Result<i64, TimestampFault> {
+    if date[4] != b'-' || date[7] != b'-' {
+        return Err(TimestampFault::Form);
+    }
+    let year = two(date[0], date[1])? * 100 + two(date[2], date[3])?;
+    let (month, day) = (two(date[5], date[6])?, two(date[8], date[9])?);
+    if !is_date(year, month, day) {
+        return Err(TimestampFault::Value);
+    }
+    Ok(days_from_civil(year, month, day) * DAY_SECONDS)
+}
+
+#[inline(always)]
+fn is_date(year: i64, month: i64, day: i64) -> bool {
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        2 => 28 + i64::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    };
+    (1..=12).contains(&month) && (1..=days).contains(&day)
+}
+
+/// Days from 1970-01-01 of a Gregorian date of the years from 0: whole years to the March before, the months since
+/// then in steps of 153 days for five.
+#[inline(always)]
+fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+    let early = month <= 2;
+    let (year, march_month) = (year - i64::from(early), if early { month + 9 } else { month - 3 });
+    let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    year * 365 + leap_days + (153 * march_month + 2) / 5 + day - 1 - 719_468
+}
+
+/// The digits behind the dot → nanoseconds, and what follows them.
+fn fraction(text: &[u8]) -> Result<(i64, &[u8]), TimestampFault> {
+    let length = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    // A dot alone is no fraction in ISO 8601; a tenth digit would be lost.
+    if !(1..=9).contains(&length) {
+        return Err(TimestampFault::Form);
+    }
+    let (digits, rest) = text.split_at(length);
+    let padded = digits
+        .iter()
+        .copied()
+        .chain(std::iter::repeat_n(b'0', 9 - length));
+    Ok((
+        padded.fold(0, |ns, digit| ns * 10 + i64::from(digit - b'0')),
+        rest,
+    ))
+}
+
+/// What UTC is behind the local time; nothing is UTC.
+fn offset_seconds(text: &[u8]) -> Result<i64, TimestampFault> {
+    let (sign, hour, minute) = match *text {
+        [] | [b'Z' | b'z'] => return Ok(0),
+        [sign, h1, h2] => (sign, two(h1, h2)?, 0),
+        [sign, h1, h2, m1, m2] | [sign, h1, h2, b':', m1, m2] => (sign, two(h1, h2)?, two(m1, m2)?),
+        _ => return Err(TimestampFault::Form),
+    };
+    let seconds = below(24, hour)? * 3_600 + below(60, minute)? * 60;
+    match sign {
+        b'+' => Ok(seconds),
+        b'-' => Ok(-seconds),
+        _ => Err(TimestampFault::Form),
+    }
+}
+
+#[inline(always)]
+fn two(tens: u8, ones: u8) -> Result<i64, TimestampFault> {
+    let (tens, ones) = (tens.wrapping_sub(b'0'), ones.wrapping_sub(b'0'));
+    if tens > 9 || ones > 9 {
+        Err(TimestampFault::Form)
+    } else {
+        Ok(i64::from(tens * 10 + ones))
+    }
+}
+
+#[inline(always)]
+fn below(end: i64, value: i64) -> Result<i64, TimestampFault> {
+    if value < end {
+        Ok(value)
+    } else {
+        Err(TimestampFault::Value)
+    }
+}
+
+fn in_range(second: i64, fraction_ns: i64) -> Result<i64, TimestampFault> {
+    if !(FIRST_SECOND..END_SECOND).contains(&second) {
+        return Err(TimestampFault::Range);
+    }
+    Ok(second * SECOND_NS + fraction_ns)
+}
+
+#[cfg(test)]
+#[path = "timestamp_tests.rs"]
+mod tests;

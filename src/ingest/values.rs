@@ -1,0 +1,283 @@
+//! The measurements of a point, the careful way: every member is read, the last of a name wins, and every fault is
+//! found. A single point always goes this way, its values being echoed in the answer; of a batch only entries that
+//! `columns` found something unusual in.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use engine::rows::RowsWriter;
+
+use crate::catalog::{FieldType, SchemaMode, Source};
+use crate::error::Detail;
+use crate::limits::{FIELD_NAME_CHARS_MAX, SCHEMA_FIELDS_MAX};
+
+use super::extend::{NewField, NewFields, name_fault};
+use super::json::{Kind, Malformed, Number, Scanner, write_number, write_string};
+use super::members::detail;
+
+/// Members kept of one `values`. Beyond what any schema holds by so much that nobody misses a fault, it bounds
+/// what a hostile body can make us remember.
+const MEMBERS_MAX: usize = 4 * SCHEMA_FIELDS_MAX;
+
+/// Members up to which a name is found faster by looking at them all.
+const LINEAR_MAX: usize = 16;
+
+/// Declared fields named to someone who sent another.
+const DECLARED_SHOWN_MAX: usize = 8;
+
+/// One value as sent.
+#[derive(Debug, Clone)]
+enum Scalar<'a> {
+    Null,
+    Boolean(bool),
+    Number(Number),
+    String(Cow<'a, str>),
+    Nested(Kind),
+}
+
+impl Scalar<'_> {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Null => Kind::Null,
+            Self::Boolean(_) => Kind::Boolean,
+            Self::Number(_) => Kind::Number,
+            Self::String(_) => Kind::String,
+            Self::Nested(kind) => *kind,
+        }
+    }
+
+    fn field_type(&self) -> Option<FieldType> {
+        match self {
+            Self::Boolean(_) => Some(FieldType::Boolean),
+            Self::Number(_) => Some(FieldType::Number),
+            Self::String(_) => Some(FieldType::String),
+            Self::Null | Self::Nested(_) => None,
+        }
+    }
+}
+
+/// The members of one `values`, each name once.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Values<'a> {
+    members: Vec<(Cow<'a, str>, Scalar<'a>)>,
+    surplus: bool,
+}
+
+impl<'a> Values<'a> {
+    /// Reads the object that comes next; `depth` as for [`Scanner::skip_value`], the object not counted.
+    pub(super) fn read(scan: &mut Scanner<'a>, depth: u32) -> Result<Self, Malformed> {
+        let mut values = Self::default();
+        let mut places: HashMap<Cow<'a, str>, usize> = HashMap::new();
+        let mut more = scan.open(b'}')?;
+        while more {
+            let name = scan.name()?.into_cow();
+            let scalar = read_scalar(scan, depth + 1)?;
+            let members = &mut values.members;
+            let place = match members.len() {
+                ..=LINEAR_MAX => members.iter().position(|(earlier, _)| *earlier == name),
+                _ => places.get(&name).copied(),
+            };
+            match place {
+                Some(place) => members[place].1 = scalar,
+                None if members.len() == MEMBERS_MAX => values.surplus = true,
+                None => {
+                    members.push((name, scalar));
+                    match members.len() - 1 {
+                        ..LINEAR_MAX => {}
+                        LINEAR_MAX => places.extend(members.iter().map(|(name, _)| name.clone()).zip(0..)),
+                        last => {
+                            places.insert(members[last].0.clone(), last);
+                        }
+                    }
+                }
+            }
+            more = scan.more(b'}')?;
+        }
+        Ok(values)
+    }
+
+    /// The faults that need no schema.
+    pub(super) fn shape_faults(&self, out: &mut Vec<Detail>) {
+        if self.surplus {
+            out.push(detail(
+                &["values"],
+                format!("has over {MEMBERS_MAX} fields, a schema at most {SCHEMA_FIELDS_MAX}"),
+            ));
+        }
+        if self.members.iter().all(|(_, scalar)| scalar.kind() == Kind::Null) {
+            out.push(detail(
+                &["values"],
+                "must have at least one field that is not null".to_owned(),
+            ));
+        }
+        for (name, scalar) in &self.members {
+            if matches!(scalar, Scalar::Number(number) if number.is_infinite()) {
+                let message = format!("field {} must be a finite number of double precision", Name(name));
+                out.push(detail(&["values", name], message));
+            }
+        }
+    }
+
+    /// The faults that only the source's schema can tell, and the fields it has yet to get, `new_fields` of
+    /// earlier points taken as declared.
+    pub(super) fn schema_faults(
+        &self,
+        source: &Source,
+        new_fields: &NewFields,
+        out: &mut Vec<Detail>,
+    ) -> Vec<NewField> {
+        let mut pending = Vec::new();
+        for (name, scalar) in &self.members {
+            let declared = match source.schema.field(name) {
+                Some(ordinal) => source
+                    .schema
+                    .fields
+                    .get(usize::from(ordinal))
+                    .map(|field| field.kind),
+                None => new_fields.kind(source, name),
+            };
+            let fault = match (declared, scalar.field_type()) {
+                (Some(_), _) if scalar.kind() == Kind::Null => None,
+                (Some(declared), Some(came)) if came == declared => None,
+                (Some(declared), _) => Some(format!(
+                    "field {} is declared {}, got {}",
+                    Name(name),
+                    declared.name(),
+                    scalar.kind()
+                )),
+                (None, came) if source.schema_mode == SchemaMode::Extend => {
+                    let room = new_fields.has_room(source, pending.len());
+                    match extension_fault(name, scalar, room) {
+                        Some(fault) => Some(fault),
+                        None => {
+                            let field = |kind| NewField {
+                                source_id: source.id,
+                                name: name.to_string(),
+                                kind,
+                            };
+                            pending.extend(came.map(field));
+                            None
+                        }
+                    }
+                }
+                (None, _) => {
+                    let declared = Declared(source);
+                    Some(format!(
+                        "field {} is not declared ({declared}), got {}",
+                        Name(name),
+                        scalar.kind()
+                    ))
+                }
+            };
+            out.extend(fault.map(|message| detail(&["values", name], message)));
+        }
+        pending
+    }
+
+    /// Writes the values into the open row. Those without a field in the schema are left out: there are none once
+    /// [`Values::schema_faults`] has found neither faults nor new fields.
+    pub(super) fn write_row(&self, source: &Source, rows: &mut RowsWriter) {
+        for (name, scalar) in &self.members {
+            let Some(field) = source.schema.field(name) else {
+                continue;
+            };
+            match scalar {
+                Scalar::Boolean(value) => rows.boolean(field, *value),
+                Scalar::Number(number) => rows.number(field, number.value, number.decimals),
+                Scalar::String(value) => rows.string(field, value),
+                Scalar::Null | Scalar::Nested(_) => {}
+            }
+        }
+    }
+
+    /// Appends the values as a JSON object, in the order sent; what was null is left out.
+    pub(super) fn write_json(&self, out: &mut Vec<u8>) {
+        out.push(b'{');
+        let start = out.len();
+        for (name, scalar) in &self.members {
+            if scalar.field_type().is_none() {
+                continue;
+            }
+            if out.len() > start {
+                out.push(b',');
+            }
+            write_string(name, out);
+            out.push(b':');
+            match scalar {
+                Scalar::Boolean(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
+                Scalar::Number(number) => write_number(number.value, out),
+                Scalar::String(value) => write_string(value, out),
+                Scalar::Null | Scalar::Nested(_) => {}
+            }
+        }
+        out.push(b'}');
+    }
+}
+
+fn read_scalar<'a>(scan: &mut Scanner<'a>, depth: u32) -> Result<Scalar<'a>, Malformed> {
+    Ok(match scan.kind()? {
+        Kind::Null => {
+            scan.null()?;
+            Scalar::Null
+        }
+        Kind::Boolean => Scalar::Boolean(scan.boolean()?),
+        Kind::Number => Scalar::Number(scan.number()?),
+        Kind::String => Scalar::String(scan.string()?.into_cow()),
+        kind @ (Kind::Array | Kind::Object) => {
+            scan.skip_value(depth)?;
+            Scalar::Nested(kind)
+        }
+    })
+}
+
+/// Why an undeclared field cannot be added; `null` needs no field and adds none.
+fn extension_fault(name: &str, scalar: &Scalar<'_>, room: bool) -> Option<String> {
+    let kind = scalar.kind();
+    match scalar {
+        Scalar::Null => None,
+        Scalar::Nested(_) => Some(format!(
+            "field {} must be a number, string or boolean, got {kind}",
+            Name(name)
+        )),
+        _ => match name_fault(name) {
+            Some(fault) => Some(format!(
+                "field {} cannot be added: {fault}, got {kind}",
+                Name(name)
+            )),
+            None if !room => Some(format!(
+                "field {} is not declared, and the schema has its {SCHEMA_FIELDS_MAX} fields already, got {kind}",
+                Name(name)
+            )),
+            None => None,
+        },
+    }
+}
+
+/// A field's name in a message: quoted, and cut where nobody reads on.
+struct Name<'a>(&'a str);
+
+impl std::fmt::Display for Name<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0.char_indices().nth(FIELD_NAME_CHARS_MAX) {
+            Some((end, _)) => write!(out, "{:?}…", &self.0[..end]),
+            None => write!(out, "{:?}", self.0),
+        }
+    }
+}
+
+/// The fields a source declares, in a message.
+struct Declared<'a>(&'a Source);
+
+impl std::fmt::Display for Declared<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let fields = &self.0.schema.fields;
+        out.write_str("declared: ")?;
+        for (index, field) in fields.iter().take(DECLARED_SHOWN_MAX).enumerate() {
+            write!(out, "{}{}", if index == 0 { "" } else { ", " }, field.name)?;
+        }
+        match fields.len().saturating_sub(DECLARED_SHOWN_MAX) {
+            0 => Ok(()),
+            more => write!(out, " and {more} more"),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The one log of the server: typed records over `wal`, group commit, one order for everything that changes.
+//!
+//! A record is made durable, then its completion runs on the journal's thread, in log order: a completion applies
+//! (a command to the catalog) or hands on to who applies (an ingest to its bucket's actor). Nothing is acknowledged
+//! earlier. Called by the service for commands and by bucket actors for ingests; knows neither HTTP nor the engine.
+
+mod policy;
+mod queue;
+mod record;
+mod writer;
+
+use std::sync::Arc;
+
+use crate::catalog::{CatalogHandle, Command};
+use crate::error::ServiceError;
+
+pub use policy::RelaxedDisk;
+pub use queue::{Committed, Completion, JournalError};
+pub use record::{Answer, AnswerView, IdempotencyView, IngestRecord, IngestView, Record, RecordError};
+pub use writer::{JournalOptions, JournalStats, JournalWriter};
+
+use queue::Queue;
+
+/// Takes records and makes them durable.
+#[derive(Clone)]
+pub struct JournalHandle {
+    queue: Arc<Queue>,
+    catalog: CatalogHandle,
+}
+
+impl JournalHandle {
+    /// Makes the command durable, has it applied to the catalog in log order, then returns.
+    ///
+    /// # Errors
+    /// 503 when the log is poisoned, full or saturated.
+    pub async fn commit(&self, command: Command) -> Result<(), ServiceError> {
+        let (done, committed) = tokio::sync::oneshot::channel();
+        self.submit_command(command, move |outcome| {
+            // Whoever asked may have gone; the command stands all the same.
+            let _ = done.send(outcome);
+        })?;
+        match committed.await {
+            Ok(outcome) => Ok(outcome?),
+            Err(_) => Err(JournalError::Closed.into()),
+        }
+    }
+
+    /// The same for callers that order commands against their own records: `then` runs on the journal's thread once
+    /// the command is durable and applied.
+    ///
+    /// # Errors
+    /// 503 when the log is poisoned or saturated; `then` does not run.
+    pub fn submit_command(
+        &self,
+        command: Command,
+        then: impl FnOnce(Result<(), JournalError>) + Send + 'static,
+    ) -> Result<(), ServiceError> {
+        let record = record::encode_command(&command).map_err(ServiceError::internal)?;
+        let catalog = self.catalog.clone();
+        let completion: Completion = Box::new(move |outcome| {
+            then(outcome.map(|_| catalog.apply(&command)));
+        });
+        Ok(self.queue.push(record, completion)?)
+    }
+
+    /// Queues an ingest; `then` runs on the journal's thread.
+    ///
+    /// # Errors
+    /// When the log is poisoned, closed or saturated; `then` does not run.
+    pub fn submit_ingest(&self, record: IngestRecord, then: Completion) -> Result<(), JournalError> {
+        self.queue.push(record.into_bytes(), then)
+    }
+
+    /// Whether writes can be taken.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn readiness(&self) -> Result<(), String> {
+        self.queue.readiness()
+    }
+
+    /// Counters and sizes of the log.
+    pub fn stats(&self) -> JournalStats {
+        self.queue.stats()
+    }
+}
+
+impl From<JournalError> for ServiceError {
+    fn from(error: JournalError) -> Self {
+        let (message, retry_after_seconds) = match &error {
+            JournalError::Saturated => ("the server is saturated; send it again in a moment", 1),
+            JournalError::TailTooLong => ("the log is waiting for a checkpoint; send it again in a moment", 1),
+            JournalError::Full(_) => ("the disk is full: nothing can be stored until there is room", 10),
+            JournalError::Poisoned(_) => ("the log failed: nothing can be stored until the server is restarted", 30),
+            JournalError::Closed => ("the server is stopping", 5),
+        };
+        ServiceError::unavailable(message, retry_after_seconds).caused_by(error)
+    }
+}

@@ -1,0 +1,208 @@
+//! What waits for the log: a queue bounded in bytes between many submitters and the one writer.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::{Condvar, Mutex};
+use wal::{Log, LogError, Sequence};
+
+use super::writer::JournalStats;
+
+/// A durable record.
+pub struct Committed {
+    /// Its place in the log.
+    pub sequence: Sequence,
+    /// Its bytes, as submitted.
+    pub record: Vec<u8>,
+}
+
+/// Runs on the journal's thread, in log order: it must neither wait nor panic.
+pub type Completion = Box<dyn FnOnce(Result<Committed, JournalError>) + Send>;
+
+/// Work with the log itself (trim, freeze), done between two groups.
+pub(super) type Control = Box<dyn FnOnce(&mut Log) + Send>;
+
+/// Why a record is not durable.
+#[derive(Clone, Debug)]
+pub enum JournalError {
+    /// More bytes wait for the log than it may keep.
+    Saturated,
+    /// The log is as long as it may get before a checkpoint.
+    TailTooLong,
+    /// The disk is full; nothing of the record was kept.
+    Full(Arc<LogError>),
+    /// A write or sync failed: whether the record was kept shows after a restart.
+    Poisoned(Arc<LogError>),
+    /// The server is stopping.
+    Closed,
+}
+
+impl fmt::Display for JournalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JournalError::Saturated => f.write_str("too many bytes wait for the log"),
+            JournalError::TailTooLong => f.write_str("the log waits for a checkpoint"),
+            JournalError::Full(cause) | JournalError::Poisoned(cause) => cause.fmt(f),
+            JournalError::Closed => f.write_str("the log is closed"),
+        }
+    }
+}
+
+impl std::error::Error for JournalError {}
+
+/// What the writer does next.
+pub(super) enum Work {
+    /// Records to make durable together.
+    Group(Vec<(Vec<u8>, Completion)>),
+    /// Something to do with the log.
+    Control(Control),
+    /// Nothing more will come.
+    End,
+}
+
+/// Shared between handles and the writer.
+pub(super) struct Queue {
+    state: Mutex<State>,
+    arrived: Condvar,
+    bytes_max: usize,
+    tail_bytes_max: u64,
+    /// Mirrors of the log's figures, for readers on other threads.
+    pub(super) figures: Figures,
+}
+
+#[derive(Default)]
+pub(super) struct Figures {
+    pub(super) tail_bytes: AtomicU64,
+    pub(super) frames: AtomicU64,
+    pub(super) records: AtomicU64,
+    pub(super) bytes: AtomicU64,
+    pub(super) syncs: AtomicU64,
+    pub(super) sync_nanoseconds: AtomicU64,
+    /// Everything up to here has been handed to its completion.
+    pub(super) dispatched: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    records: VecDeque<(Vec<u8>, Completion)>,
+    bytes: usize,
+    controls: VecDeque<Control>,
+    closed: bool,
+    failure: Option<JournalError>,
+}
+
+impl Queue {
+    pub(super) fn new(bytes_max: usize, tail_bytes_max: u64) -> Self {
+        Queue {
+            state: Mutex::default(),
+            arrived: Condvar::new(),
+            bytes_max,
+            tail_bytes_max,
+            figures: Figures::default(),
+        }
+    }
+
+    pub(super) fn push(&self, record: Vec<u8>, completion: Completion) -> Result<(), JournalError> {
+        if self.figures.tail_bytes.load(Ordering::Relaxed) > self.tail_bytes_max {
+            return Err(JournalError::TailTooLong);
+        }
+        let mut state = self.state.lock();
+        if let Some(failure) = &state.failure {
+            return Err(failure.clone());
+        }
+        if state.closed {
+            return Err(JournalError::Closed);
+        }
+        if state.bytes > self.bytes_max {
+            return Err(JournalError::Saturated);
+        }
+        state.bytes += record.len();
+        state.records.push_back((record, completion));
+        self.arrived.notify_one();
+        Ok(())
+    }
+
+    /// Queues work with the log. Refused only when the writer has ended.
+    pub(super) fn control(&self, control: Control) -> Result<(), JournalError> {
+        let mut state = self.state.lock();
+        if state.closed {
+            return Err(JournalError::Closed);
+        }
+        state.controls.push_back(control);
+        self.arrived.notify_one();
+        Ok(())
+    }
+
+    /// Waits for work. A group is what has gathered, up to `group_bytes_max` and at least one record.
+    pub(super) fn next(&self, group_bytes_max: usize) -> Work {
+        let mut state = self.state.lock();
+        loop {
+            if let Some(control) = state.controls.pop_front() {
+                return Work::Control(control);
+            }
+            if !state.records.is_empty() {
+                let mut group = Vec::with_capacity(state.records.len());
+                let mut bytes = 0;
+                while let Some((record, completion)) = state.records.pop_front() {
+                    bytes += record.len();
+                    group.push((record, completion));
+                    if state.records.front().is_some_and(|(next, _)| bytes + next.len() > group_bytes_max) {
+                        break;
+                    }
+                }
+                state.bytes -= bytes;
+                return Work::Group(group);
+            }
+            if state.closed {
+                return Work::End;
+            }
+            self.arrived.wait(&mut state);
+        }
+    }
+
+    /// The log failed for good: everything that waits and will come is refused.
+    pub(super) fn fail(&self, failure: &JournalError) {
+        let mut state = self.state.lock();
+        state.failure.get_or_insert_with(|| failure.clone());
+        let waiting = std::mem::take(&mut state.records);
+        state.bytes = 0;
+        drop(state);
+        waiting.into_iter().for_each(|(_, completion)| completion(Err(failure.clone())));
+    }
+
+    /// Nothing more is taken; what waits is still done.
+    pub(super) fn close(&self) {
+        self.state.lock().closed = true;
+        self.arrived.notify_one();
+    }
+
+    pub(super) fn readiness(&self) -> Result<(), String> {
+        let state = self.state.lock();
+        match &state.failure {
+            Some(failure) => Err(format!("the log takes no writes: {failure}")),
+            None if state.closed => Err("the server is stopping".to_owned()),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn stats(&self) -> JournalStats {
+        let load = |figure: &AtomicU64| figure.load(Ordering::Relaxed);
+        let figures = &self.figures;
+        let (waiting_records, waiting_bytes) = {
+            let state = self.state.lock();
+            (state.records.len() as u64, state.bytes as u64)
+        };
+        JournalStats {
+            tail_bytes: load(&figures.tail_bytes),
+            frames: load(&figures.frames),
+            records: load(&figures.records),
+            bytes: load(&figures.bytes),
+            syncs: load(&figures.syncs),
+            sync_nanoseconds: load(&figures.sync_nanoseconds),
+            waiting_records,
+            waiting_bytes,
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! The records of the log. Layout in FORMAT.md of this folder; the first byte says which kind.
+
+use std::fmt;
+
+use crate::catalog::Command;
+
+const COMMAND: u8 = 1;
+const INGEST: u8 = 2;
+
+/// Offset of the first row's sequence within an ingest record: it is known only when the bucket's actor has the
+/// record in hand, and is then written in place.
+const FIRST_SEQUENCE_AT: usize = 5;
+
+/// An answer that is given again for a repeated idempotency key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// HTTP status: 201 or 207.
+    pub status: u16,
+    /// Body as first sent.
+    pub body: Box<[u8]>,
+}
+
+/// An answer within a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnswerView<'a> {
+    /// HTTP status: 201 or 207.
+    pub status: u16,
+    /// Body as sent.
+    pub body: &'a [u8],
+}
+
+impl AnswerView<'_> {
+    /// The answer by itself.
+    pub fn to_owned(self) -> Answer {
+        Answer { status: self.status, body: self.body.into() }
+    }
+}
+
+/// An idempotency key's entry within a record: digests of key and body, and the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IdempotencyView<'a> {
+    /// Digest of the key.
+    pub key: [u8; 16],
+    /// Digest of the request's body.
+    pub body: [u8; 16],
+    /// What was answered.
+    pub answer: AnswerView<'a>,
+}
+
+/// One ingest request, ready for the log but for its sequence.
+pub struct IngestRecord {
+    bytes: Vec<u8>,
+    /// Where the id of the answer's point goes, which holds the sequence.
+    id_at: Option<usize>,
+}
+
+impl IngestRecord {
+    /// A record of `rows` rows. `id_at` is the place of a 24-character point id within the answer's body.
+    pub fn new(
+        bucket: u32,
+        created_at_ns: i64,
+        rows: u32,
+        idempotency: Option<(IdempotencyView<'_>, Option<usize>)>,
+        encode_rows: impl FnOnce(&mut Vec<u8>),
+    ) -> Self {
+        let mut bytes = Vec::with_capacity(64 + 16 * rows as usize);
+        bytes.push(INGEST);
+        bytes.extend_from_slice(&bucket.to_le_bytes());
+        bytes.extend_from_slice(&0u64.to_le_bytes());
+        bytes.extend_from_slice(&created_at_ns.to_le_bytes());
+        bytes.extend_from_slice(&rows.to_le_bytes());
+        bytes.push(u8::from(idempotency.is_some()));
+        let mut id_at = None;
+        if let Some((entry, id_in_body)) = idempotency {
+            bytes.extend_from_slice(&entry.key);
+            bytes.extend_from_slice(&entry.body);
+            bytes.extend_from_slice(&entry.answer.status.to_le_bytes());
+            bytes.extend_from_slice(&(entry.answer.body.len() as u32).to_le_bytes());
+            id_at = id_in_body.map(|at| bytes.len() + at);
+            bytes.extend_from_slice(entry.answer.body);
+        }
+        encode_rows(&mut bytes);
+        IngestRecord { bytes, id_at }
+    }
+
+    /// Size, for bounds.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// A record is never empty.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// Writes the first row's sequence into the record and, as `id`, into the answer it keeps.
+    pub fn number(&mut self, first_sequence: u64, id: &[u8; 24]) {
+        self.bytes[FIRST_SEQUENCE_AT..FIRST_SEQUENCE_AT + 8].copy_from_slice(&first_sequence.to_le_bytes());
+        if let Some(at) = self.id_at {
+            self.bytes[at..at + id.len()].copy_from_slice(id);
+        }
+    }
+
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
+/// An ingest as read from the log.
+#[derive(Clone, Copy, Debug)]
+pub struct IngestView<'a> {
+    /// The bucket's ordinal.
+    pub bucket: u32,
+    /// Sequence of the first row.
+    pub first_sequence: u64,
+    /// When the server took it, UTC nanoseconds.
+    pub created_at_ns: i64,
+    /// Rows in it.
+    pub rows: u32,
+    /// The entry of its idempotency key, if it had one.
+    pub idempotency: Option<IdempotencyView<'a>>,
+    /// The rows, for `engine::Store::apply`.
+    pub encoded_rows: &'a [u8],
+}
+
+/// A record of the log.
+#[derive(Debug)]
+pub enum Record<'a> {
+    /// A change of the catalog.
+    Command(Box<Command>),
+    /// Points.
+    Ingest(IngestView<'a>),
+}
+
+/// A record that does not read although its checksum holds: written by a newer program, or a fault of this one.
+#[derive(Debug)]
+pub enum RecordError {
+    /// An unknown kind.
+    UnknownKind(u8),
+    /// It ends too early.
+    Short,
+    /// A command that does not read.
+    Command(rmp_serde::decode::Error),
+}
+
+impl fmt::Display for RecordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RecordError::UnknownKind(kind) => {
+                write!(f, "the log has a record of kind {kind}, which this program does not know: start the newer program")
+            }
+            RecordError::Short => f.write_str("the log has a record that ends too early"),
+            RecordError::Command(cause) => write!(f, "the log has a command that does not read: {cause}"),
+        }
+    }
+}
+
+impl std::error::Error for RecordError {}
+
+pub(super) fn encode_command(command: &Command) -> Result<Vec<u8>, rmp_serde::encode::Error> {
+    let mut record = vec![COMMAND];
+    record.extend_from_slice(&command.encode()?);
+    Ok(record)
+}
+
+impl<'a> Record<'a> {
+    /// Reads a record.
+    ///
+    /// # Errors
+    /// See [`RecordError`].
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, RecordError> {
+        match bytes.split_first() {
+            Some((&COMMAND, rest)) => {
+                Command::decode(rest).map(|command| Record::Command(Box::new(command))).map_err(RecordError::Command)
+            }
+            Some((&INGEST, rest)) => IngestView::decode(rest).map(Record::Ingest).ok_or(RecordError::Short),
+            Some((kind, _)) => Err(RecordError::UnknownKind(*kind)),
+            None => Err(RecordError::Short),
+        }
+    }
+}
+
+impl<'a> IngestView<'a> {
+    fn decode(bytes: &'a [u8]) -> Option<Self> {
+        let (bucket, rest) = bytes.split_first_chunk()?;
+        let (first_sequence, rest) = rest.split_first_chunk()?;
+        let (created_at, rest) = rest.split_first_chunk()?;
+        let (rows, rest) = rest.split_first_chunk()?;
+        let (flag, mut rest) = rest.split_first()?;
+        let idempotency = if *flag == 0 {
+            None
+        } else {
+            let (key, after) = rest.split_first_chunk()?;
+            let (body, after) = after.split_first_chunk()?;
+            let (status, after) = after.split_first_chunk()?;
+            let (len, after) = after.split_first_chunk()?;
+            let (answer, after) = after.split_at_checked(u32::from_le_bytes(*len) as usize)?;
+            rest = after;
+            let answer = AnswerView { status: u16::from_le_bytes(*status), body: answer };
+            Some(IdempotencyView { key: *key, body: *body, answer })
+        };
+        Some(IngestView {
+            bucket: u32::from_le_bytes(*bucket),
+            first_sequence: u64::from_le_bytes(*first_sequence),
+            created_at_ns: i64::from_le_bytes(*created_at),
+            rows: u32::from_le_bytes(*rows),
+            idempotency,
+            encoded_rows: rest,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(id_at: Option<usize>) -> Vec<u8> {
+        let answer = AnswerView { status: 201, body: b"{\"_id\":\"________________________\"}" };
+        let entry = IdempotencyView { key: [1; 16], body: [2; 16], answer };
+        let mut record = IngestRecord::new(7, -5, 3, Some((entry, id_at)), |out| out.extend_from_slice(b"rows"));
+        record.number(99, b"000000070000000000000063");
+        record.into_bytes()
+    }
+
+    #[test]
+    fn an_ingest_reads_as_it_was_written() {
+        let bytes = sample(Some(8));
+        let Ok(Record::Ingest(view)) = Record::decode(&bytes) else { panic!("an ingest record") };
+        assert_eq!((view.bucket, view.first_sequence, view.created_at_ns, view.rows), (7, 99, -5, 3));
+        assert_eq!(view.encoded_rows, b"rows");
+        let entry = view.idempotency.unwrap();
+        assert_eq!((entry.key, entry.body, entry.answer.status), ([1; 16], [2; 16], 201));
+        assert_eq!(entry.answer.body, b"{\"_id\":\"000000070000000000000063\"}");
+    }
+
+    #[test]
+    fn a_cut_record_is_an_error() {
+        let bytes = sample(None);
+        let whole = bytes.len() - b"rows".len();
+        for cut in 0..whole {
+            assert!(Record::decode(&bytes[..cut]).is_err(), "cut at {cut}");
+        }
+        assert!(matches!(Record::decode(&[9, 9]), Err(RecordError::UnknownKind(9))));
+    }
+}

@@ -1,0 +1,194 @@
+//! The journal's thread: takes what has gathered, writes it as one frame, syncs once, completes everyone in order.
+//! The next sync starts when the last one ended: no timer, and alone a record waits for nothing.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use wal::{Log, LogError, Sequence};
+
+use super::JournalHandle;
+use super::queue::{Committed, Completion, JournalError, Queue, Work};
+use crate::catalog::{CatalogHandle, Frozen};
+
+/// Bytes of one frame, unless a single record is larger: beyond this a sync takes longer than the records it would
+/// save from waiting are worth.
+const GROUP_BYTES_MAX: usize = 1 << 20;
+
+/// Bounds of the journal.
+#[derive(Clone, Copy, Debug)]
+pub struct JournalOptions {
+    /// Bytes that may wait for the log.
+    pub queue_bytes_max: usize,
+    /// Log that a restart may have to replay, in bytes.
+    pub tail_bytes_max: u64,
+}
+
+/// Counters since the start, and sizes now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JournalStats {
+    /// Bytes of the live log files.
+    pub tail_bytes: u64,
+    /// Frames (groups) written.
+    pub frames: u64,
+    /// Records written.
+    pub records: u64,
+    /// Bytes written.
+    pub bytes: u64,
+    /// Syncs of groups.
+    pub syncs: u64,
+    /// Time the syncs took.
+    pub sync_nanoseconds: u64,
+    /// Records that wait.
+    pub waiting_records: u64,
+    /// Bytes that wait.
+    pub waiting_bytes: u64,
+}
+
+/// The thread, and what only its owner may ask of the log.
+pub struct JournalWriter {
+    queue: Arc<Queue>,
+    catalog: CatalogHandle,
+    thread: Option<JoinHandle<Option<Log>>>,
+}
+
+impl JournalWriter {
+    /// Starts the thread. `progress` is told the bytes of the live log files after each group.
+    ///
+    /// # Errors
+    /// The operating system has no thread left.
+    pub fn start(
+        log: Log,
+        catalog: CatalogHandle,
+        options: JournalOptions,
+        progress: impl Fn(u64) + Send + 'static,
+    ) -> std::io::Result<(Self, JournalHandle)> {
+        let queue = Arc::new(Queue::new(options.queue_bytes_max, options.tail_bytes_max));
+        queue.figures.tail_bytes.store(log.tail_bytes(), Ordering::Relaxed);
+        queue.figures.dispatched.store(log.last_sequence(), Ordering::Release);
+        let for_thread = Arc::clone(&queue);
+        let thread = std::thread::Builder::new()
+            .name("journal".to_owned())
+            .spawn(move || Writer { log, queue: for_thread, progress: Box::new(progress) }.run())?;
+        let handle = JournalHandle { queue: Arc::clone(&queue), catalog: catalog.clone() };
+        Ok((JournalWriter { queue, catalog, thread: Some(thread) }, handle))
+    }
+
+    /// Everything up to this sequence has been handed on: a message sent to an actor from now on arrives behind it.
+    pub fn dispatched(&self) -> Sequence {
+        self.queue.figures.dispatched.load(Ordering::Acquire)
+    }
+
+    /// The catalog as of the sequence that stands beside it.
+    ///
+    /// # Errors
+    /// The journal has ended.
+    pub fn freeze_catalog(&self) -> Result<(Frozen, Sequence), JournalError> {
+        let catalog = self.catalog.clone();
+        self.ask(move |log| (catalog.read(|catalog| catalog.freeze()), log.last_sequence()))
+    }
+
+    /// Drops log files that hold nothing behind `covered`.
+    ///
+    /// # Errors
+    /// The disk's, or the journal has ended.
+    pub fn trim(&self, covered: Sequence) -> Result<(), JournalError> {
+        let queue = Arc::clone(&self.queue);
+        let trimmed = self.ask(move |log| {
+            // The active file is begun anew, so that what it holds can go too.
+            let outcome = if log.last_sequence() == covered { log.rotate() } else { Ok(()) };
+            let outcome = outcome.and_then(|()| log.trim(covered));
+            queue.figures.tail_bytes.store(log.tail_bytes(), Ordering::Relaxed);
+            outcome
+        })?;
+        trimmed.map(drop).map_err(|error| JournalError::Full(Arc::new(error)))
+    }
+
+    fn ask<R: Send + 'static>(&self, work: impl FnOnce(&mut Log) -> R + Send + 'static) -> Result<R, JournalError> {
+        let (done, answer) = std::sync::mpsc::sync_channel(1);
+        self.queue.control(Box::new(move |log| {
+            // The asker waits below.
+            let _ = done.send(work(log));
+        }))?;
+        answer.recv().map_err(|_| JournalError::Closed)
+    }
+
+    /// Takes nothing more, completes what waits, and closes the log in order.
+    ///
+    /// # Errors
+    /// The log could not mark its end; nothing acknowledged is lost.
+    pub fn close(&mut self) -> Result<(), LogError> {
+        self.queue.close();
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(Some(log))) => log.close(),
+            _ => Ok(()),
+        }
+    }
+}
+
+struct Writer {
+    log: Log,
+    queue: Arc<Queue>,
+    progress: Box<dyn Fn(u64) + Send>,
+}
+
+impl Writer {
+    /// Until the queue is closed and empty. Answers the log unless it is poisoned.
+    fn run(mut self) -> Option<Log> {
+        loop {
+            match self.queue.next(GROUP_BYTES_MAX) {
+                Work::Group(group) => self.commit(group),
+                Work::Control(control) => control(&mut self.log),
+                Work::End => break,
+            }
+        }
+        self.log.poisoned().is_none().then_some(self.log)
+    }
+
+    fn commit(&mut self, group: Vec<(Vec<u8>, Completion)>) {
+        let (records, completions): (Vec<Vec<u8>>, Vec<Completion>) = group.into_iter().unzip();
+        let written = self.log.append(&records).and_then(|first| {
+            let started = Instant::now();
+            self.log.sync()?;
+            let took = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            self.queue.figures.sync_nanoseconds.fetch_add(took, Ordering::Relaxed);
+            Ok(first)
+        });
+        match written {
+            Ok(first) => {
+                for (index, (record, completion)) in records.into_iter().zip(completions).enumerate() {
+                    completion(Ok(Committed { sequence: first + index as u64, record }));
+                }
+                self.queue.figures.dispatched.store(self.log.durable_sequence(), Ordering::Release);
+            }
+            Err(error) => {
+                let error = Arc::new(error);
+                let failure = match &*error {
+                    LogError::Full { .. } | LogError::FrameTooLarge { .. } => JournalError::Full(error),
+                    LogError::Poisoned { .. }
+                    | LogError::Io { .. }
+                    | LogError::Damaged(_)
+                    | LogError::UnsupportedVersion { .. } => JournalError::Poisoned(error),
+                };
+                tracing::error!(%failure, "records refused");
+                completions.into_iter().for_each(|completion| completion(Err(failure.clone())));
+                if matches!(failure, JournalError::Poisoned(_)) {
+                    self.queue.fail(&failure);
+                }
+            }
+        }
+        let counters = self.log.counters();
+        let figures = &self.queue.figures;
+        for (figure, value) in [
+            (&figures.tail_bytes, self.log.tail_bytes()),
+            (&figures.frames, counters.frames),
+            (&figures.records, counters.records),
+            (&figures.bytes, counters.bytes),
+            (&figures.syncs, counters.syncs),
+        ] {
+            figure.store(value, Ordering::Relaxed);
+        }
+        (self.progress)(self.log.tail_bytes());
+    }
+}

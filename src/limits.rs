@@ -1,0 +1,61 @@
+//! Every limit that the specification and the contract state, once.
+
+/// Body of `POST /api/data`, counted after decompression like all of them.
+pub const INGEST_BODY_BYTES_MAX: usize = 102_400;
+/// Body of `POST /api/data/batch`.
+pub const BATCH_BODY_BYTES_MAX: usize = 10_485_760;
+/// Body of every other route.
+pub const BODY_BYTES_MAX: usize = 1_048_576;
+/// Entries of a batch.
+pub const BATCH_ENTRIES_MAX: usize = 1_000;
+/// Metadata of one point, as sent.
+pub const METADATA_BYTES_MAX: usize = 16_384;
+/// Age of a batch entry.
+pub const BATCH_AGE_DAYS_MAX: i64 = 30;
+/// Characters of an `Idempotency-Key`.
+pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
+
+/// `limit` of a list when absent.
+pub const LIST_LIMIT_DEFAULT: u64 = 100;
+/// `limit` of a list.
+pub const LIST_LIMIT_MAX: u64 = 1_000;
+/// `limit` of raw rows when absent.
+pub const QUERY_LIMIT_DEFAULT: u64 = 100;
+/// `limit` of a query.
+pub const QUERY_LIMIT_MAX: u64 = 10_000;
+
+/// Characters of a bucket's or a key's name.
+pub const NAME_CHARS_MAX: usize = 100;
+/// Characters of names the specification leaves open: users, organizations, data sources, types, units.
+pub const OPEN_NAME_CHARS_MAX: usize = 200;
+/// Characters of a description.
+pub const DESCRIPTION_CHARS_MAX: usize = 4_096;
+/// Characters of an email address (RFC 5321: a path of 256 with its angle brackets).
+pub const EMAIL_CHARS_MAX: usize = 254;
+/// Characters of a password.
+pub const PASSWORD_CHARS_MIN: usize = 10;
+/// Characters of a password.
+pub const PASSWORD_CHARS_MAX: usize = 128;
+
+/// Fields of a schema, fields added while ingesting included.
+pub const SCHEMA_FIELDS_MAX: usize = 256;
+/// Characters of a field's name.
+pub const FIELD_NAME_CHARS_MAX: usize = 128;
+
+/// Largest `retentionDays` anywhere: past it, 64-bit nanoseconds are past every possible timestamp.
+pub const RETENTION_DAYS_MAX: u32 = 1_000_000;
+/// `retentionDays` of a new bucket on a plan without a maximum.
+pub const RETENTION_DAYS_UNLIMITED_DEFAULT: u32 = 365;
+
+/// Hours a bearer token is valid.
+pub const TOKEN_HOURS: i64 = 12;
+/// Failed logins of one email within the window before it is locked.
+pub const LOGIN_FAILURES_PER_EMAIL_MAX: usize = 10;
+/// Failed logins from one address within the window before it is locked.
+pub const LOGIN_FAILURES_PER_ADDRESS_MAX: usize = 50;
+/// The window of failed logins.
+pub const LOGIN_WINDOW_SECONDS: i64 = 15 * 60;
+
+const _: () = assert!(LIST_LIMIT_DEFAULT <= LIST_LIMIT_MAX && QUERY_LIMIT_DEFAULT <= QUERY_LIMIT_MAX);
+const _: () = assert!(INGEST_BODY_BYTES_MAX < BODY_BYTES_MAX && BODY_BYTES_MAX < BATCH_BODY_BYTES_MAX);
+const _: () = assert!(SCHEMA_FIELDS_MAX < u16::MAX as usize);

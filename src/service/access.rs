@@ -1,0 +1,225 @@
+//! Who asks, and what they may reach. The only place where a 401, and a 403 or 404 of a named bucket
+//! or source, is decided.
+
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use super::Service;
+use crate::catalog::{Bucket, Catalog, KeyType, Source};
+use crate::error::ServiceError;
+use crate::ids::ObjectId;
+
+/// An authenticated caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// Whose resources it may see.
+    pub organization_id: ObjectId,
+    /// What it showed.
+    pub credential: Credential,
+}
+
+/// What a caller showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Credential {
+    /// An API key.
+    Key {
+        /// Of the key.
+        id: ObjectId,
+        /// What the key may do.
+        kind: KeyType,
+        /// The one bucket it opens, for write and read keys.
+        bucket_id: Option<ObjectId>,
+    },
+    /// A bearer token.
+    Bearer {
+        /// Who signed in.
+        user_id: ObjectId,
+    },
+}
+
+impl Caller {
+    /// The id of the key or user: `updatedBy`, `keyId`.
+    pub fn actor_id(&self) -> ObjectId {
+        match self.credential {
+            Credential::Key { id, .. } => id,
+            Credential::Bearer { user_id } => user_id,
+        }
+    }
+
+    /// The key's type; `None` for a bearer.
+    pub fn key_type(&self) -> Option<KeyType> {
+        match self.credential {
+            Credential::Key { kind, .. } => Some(kind),
+            Credential::Bearer { .. } => None,
+        }
+    }
+
+    fn may_reach(&self, bucket_id: ObjectId) -> bool {
+        match self.credential {
+            Credential::Key {
+                bucket_id: Some(scope),
+                ..
+            } => scope == bucket_id,
+            Credential::Key { bucket_id: None, .. } | Credential::Bearer { .. } => true,
+        }
+    }
+}
+
+/// The credentials that a route takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access(u8);
+
+impl Access {
+    /// The bearer token alone.
+    pub const BEARER: Self = Self(1);
+    /// Admin keys; and the bearer, who may do whatever an admin key may.
+    pub const ADMIN: Self = Self(1 << 1 | Self::BEARER.0);
+    /// Write keys.
+    pub const WRITE: Self = Self(1 << 2);
+    /// Read keys.
+    pub const READ: Self = Self(1 << 3);
+    /// Integration keys.
+    pub const INTEGRATION: Self = Self(1 << 4);
+
+    /// Both sets together.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    fn takes(self, credential: &Credential) -> bool {
+        let bit = match credential {
+            Credential::Bearer { .. } => Self::BEARER.0,
+            Credential::Key {
+                kind: KeyType::Admin, ..
+            } => Self::ADMIN.0 & !Self::BEARER.0,
+            Credential::Key {
+                kind: KeyType::Write, ..
+            } => Self::WRITE.0,
+            Credential::Key {
+                kind: KeyType::Read, ..
+            } => Self::READ.0,
+            Credential::Key {
+                kind: KeyType::Integration,
+                ..
+            } => Self::INTEGRATION.0,
+        };
+        self.0 & bit != 0
+    }
+
+    /// 403 unless the route takes what the caller showed.
+    ///
+    /// # Errors
+    /// 403 that says which credentials the route takes.
+    pub fn check(self, caller: &Caller) -> Result<(), ServiceError> {
+        if self.takes(&caller.credential) {
+            return Ok(());
+        }
+        let shown = match caller.key_type() {
+            Some(kind) => format!("the {} API key", kind.name()),
+            None => String::from("the bearer token"),
+        };
+        Err(ServiceError::forbidden(format!(
+            "{shown} does not allow this; use {}",
+            self.described()
+        )))
+    }
+
+    fn described(self) -> String {
+        let names: Vec<_> = [
+            (Self::ADMIN.0 & !Self::BEARER.0, "an admin key"),
+            (Self::WRITE.0, "a write key"),
+            (Self::READ.0, "a read key"),
+            (Self::INTEGRATION.0, "an integration key"),
+            (Self::BEARER.0, "the bearer token of a sign-in"),
+        ]
+        .into_iter()
+        .filter(|(bit, _)| self.0 & bit != 0)
+        .map(|(_, name)| name)
+        .collect();
+        names.join(" or ")
+    }
+}
+
+impl Service {
+    /// The caller of an API key.
+    ///
+    /// # Errors
+    /// 401 when the key is unknown or deleted.
+    pub fn caller_of_key(&self, presented: &[u8]) -> Result<Caller, ServiceError> {
+        let hash: [u8; 32] = Sha256::digest(presented).into();
+        let key = self
+            .catalog
+            .read(|catalog| catalog.key_by_hash(&hash).cloned())
+            .ok_or_else(|| {
+                ServiceError::unauthorized("the API key is invalid or deleted; check X-API-Key")
+            })?;
+        self.touches.note(&key, self.now_minute());
+        Ok(Caller {
+            organization_id: key.organization_id,
+            credential: Credential::Key {
+                id: key.id,
+                kind: key.kind,
+                bucket_id: key.bucket_id,
+            },
+        })
+    }
+
+    /// The caller of a bearer token.
+    ///
+    /// # Errors
+    /// 401 when the token is malformed, expired, or older than the password.
+    pub fn caller_of_token(&self, token: &str) -> Result<Caller, ServiceError> {
+        let claims = self.tokens.verify(token)?;
+        self.catalog
+            .read(|catalog| catalog.user(claims.user_id).cloned())
+            .filter(|user| user.password_version == claims.password_version)
+            .map(|user| Caller {
+                organization_id: user.organization_id,
+                credential: Credential::Bearer { user_id: user.id },
+            })
+            .ok_or_else(|| ServiceError::unauthorized("the bearer token is no longer valid; sign in again"))
+    }
+}
+
+/// The bucket that a caller names: 404 when it is unknown or another organization's, which look the
+/// same; 403 when a bucket-scoped key names another bucket of its organization.
+///
+/// # Errors
+/// 404, 403.
+pub fn bucket_for(
+    catalog: &Catalog,
+    caller: &Caller,
+    bucket_id: ObjectId,
+) -> Result<Arc<Bucket>, ServiceError> {
+    let bucket = catalog
+        .bucket(bucket_id)
+        .filter(|bucket| bucket.organization_id == caller.organization_id)
+        .ok_or_else(|| ServiceError::not_found("bucket"))?;
+    if caller.may_reach(bucket_id) {
+        Ok(Arc::clone(bucket))
+    } else {
+        Err(ServiceError::forbidden(
+            "API key does not have access to this bucket",
+        ))
+    }
+}
+
+/// The source that a caller names within a bucket, after the bucket itself.
+///
+/// # Errors
+/// As [`bucket_for`]; 404 when the bucket has no such source.
+pub fn source_for(
+    catalog: &Catalog,
+    caller: &Caller,
+    bucket_id: ObjectId,
+    source_id: ObjectId,
+) -> Result<(Arc<Bucket>, Arc<Source>), ServiceError> {
+    let bucket = bucket_for(catalog, caller, bucket_id)?;
+    let source = catalog
+        .source(source_id)
+        .filter(|source| source.bucket_id == bucket_id)
+        .ok_or_else(|| ServiceError::not_found("data source"))?;
+    Ok((bucket, Arc::clone(source)))
+}

@@ -1,0 +1,200 @@
+//! Signing up, signing in, changing the password.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use super::tokens::IssuedToken;
+use super::{Caller, Credential, Service};
+use crate::catalog::{Catalog, Command, Organization, User};
+use crate::error::ServiceError;
+use crate::ids::ObjectId;
+use crate::random;
+
+/// A checked sign-up.
+pub struct SignUp {
+    /// Trimmed, in lower case.
+    pub email: String,
+    /// As typed.
+    pub password: String,
+    /// Of the person.
+    pub name: String,
+    /// Of the organization; made from the person's name when absent.
+    pub organization_name: Option<String>,
+}
+
+/// A checked sign-in.
+pub struct Login {
+    /// Trimmed, in lower case.
+    pub email: String,
+    /// As typed.
+    pub password: String,
+}
+
+/// Who is signed in.
+pub struct Account {
+    /// The person.
+    pub user: Arc<User>,
+    /// Their organization.
+    pub organization: Arc<Organization>,
+}
+
+/// Who is signed in, and the token that says so.
+pub struct SignedIn {
+    /// To be sent as `Authorization: Bearer`.
+    pub token: IssuedToken,
+    /// Whose it is.
+    pub account: Account,
+}
+
+impl Service {
+    /// 403 when the operator has closed sign-up.
+    ///
+    /// # Errors
+    /// 403.
+    pub fn check_signup_open(&self) -> Result<(), ServiceError> {
+        if self.config.accounts.signup {
+            return Ok(());
+        }
+        Err(ServiceError::forbidden(
+            "sign-up is closed on this server; ask its operator for an account",
+        ))
+    }
+
+    /// Creates an organization and its first user.
+    ///
+    /// # Errors
+    /// 409 when the email has an account.
+    pub async fn sign_up(&self, input: SignUp) -> Result<SignedIn, ServiceError> {
+        let _deciding = self.locks.lock(input.email.as_str()).await;
+        if self
+            .catalog
+            .read(|catalog| catalog.user_by_email(&input.email).is_some())
+        {
+            return Err(ServiceError::conflict(
+                "this email has an account already; sign in instead",
+            ));
+        }
+        let (password, salt) = (input.password, random::bytes()?);
+        let password = self
+            .passwords
+            .run(move |hasher| hasher.hash(&password, salt))
+            .await??;
+        let now_ns = self.now_ns();
+        let organization = Organization {
+            id: self.next_id(),
+            name: input
+                .organization_name
+                .unwrap_or_else(|| format!("{}'s organization", input.name))
+                .into_boxed_str(),
+            plan: self.config.accounts.default_plan,
+            created_at_ns: now_ns,
+            updated_at_ns: now_ns,
+        };
+        let user = User {
+            id: self.next_id(),
+            organization_id: organization.id,
+            email: input.email.into_boxed_str(),
+            name: input.name.into_boxed_str(),
+            password,
+            password_version: 0,
+            created_at_ns: now_ns,
+        };
+        let user_id = user.id;
+        self.journal
+            .commit(Command::SignedUp { organization, user })
+            .await?;
+        self.signed_in(user_id)
+    }
+
+    /// Signs a user in. Unknown emails and wrong passwords get the same answer after the same work.
+    ///
+    /// # Errors
+    /// 401; 429 after too many failures; 503 when too many sign in at once.
+    pub async fn log_in(&self, login: Login, address: Option<IpAddr>) -> Result<SignedIn, ServiceError> {
+        self.logins.check(&login.email, address, self.now_ns())?;
+        let user = self
+            .catalog
+            .read(|catalog| catalog.user_by_email(&login.email).cloned());
+        let (logins, clock) = (Arc::clone(&self.logins), Arc::clone(&self.clock));
+        let user = self
+            .passwords
+            .run(move |hasher| -> Result<Option<Arc<User>>, ServiceError> {
+                // Asked again on the one hashing thread: guesses sent all at once are counted one by one.
+                logins.check(&login.email, address, clock.now_ns())?;
+                let stored = user.as_ref().map(|user| &user.password);
+                if hasher.verify(&login.password, stored)? {
+                    logins.succeeded(&login.email);
+                    Ok(user)
+                } else {
+                    logins.failed(&login.email, address, clock.now_ns());
+                    Ok(None)
+                }
+            })
+            .await??;
+        let user = user.ok_or_else(|| ServiceError::unauthorized("wrong email or password"))?;
+        self.signed_in(user.id)
+    }
+
+    /// The account of a bearer.
+    ///
+    /// # Errors
+    /// 401 when it is gone.
+    pub fn account(&self, caller: &Caller) -> Result<Account, ServiceError> {
+        let user_id = bearer_id(caller)?;
+        self.catalog.read(|catalog| account_of(catalog, user_id))
+    }
+
+    /// Changes the bearer's password; all older tokens stop working.
+    ///
+    /// # Errors
+    /// 401 when the current password is wrong.
+    pub async fn change_password(
+        &self,
+        caller: &Caller,
+        current: String,
+        new: String,
+    ) -> Result<SignedIn, ServiceError> {
+        let user_id = bearer_id(caller)?;
+        let _deciding = self.locks.lock(user_id).await;
+        let stored = self.account(caller)?.user.password.clone();
+        let salt = random::bytes()?;
+        let password = self
+            .passwords
+            .run(move |hasher| {
+                if hasher.verify(&current, Some(&stored))? {
+                    hasher.hash(&new, salt)
+                } else {
+                    Err(ServiceError::unauthorized(
+                        "currentPassword is wrong; nothing was changed",
+                    ))
+                }
+            })
+            .await??;
+        self.journal
+            .commit(Command::PasswordChanged { user_id, password })
+            .await?;
+        self.signed_in(user_id)
+    }
+
+    fn signed_in(&self, user_id: ObjectId) -> Result<SignedIn, ServiceError> {
+        let account = self.catalog.read(|catalog| account_of(catalog, user_id))?;
+        let token = self
+            .tokens
+            .issue(user_id, account.user.password_version, self.now_ns())?;
+        Ok(SignedIn { token, account })
+    }
+}
+
+fn bearer_id(caller: &Caller) -> Result<ObjectId, ServiceError> {
+    match caller.credential {
+        Credential::Bearer { user_id } => Ok(user_id),
+        Credential::Key { .. } => Err(ServiceError::forbidden("sign in and send the bearer token")),
+    }
+}
+
+fn account_of(catalog: &Catalog, user_id: ObjectId) -> Result<Account, ServiceError> {
+    let gone = || ServiceError::unauthorized("the account no longer exists");
+    let user = Arc::clone(catalog.user(user_id).ok_or_else(gone)?);
+    let organization = Arc::clone(catalog.organization(user.organization_id).ok_or_else(gone)?);
+    Ok(Account { user, organization })
+}

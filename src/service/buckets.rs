@@ -1,0 +1,216 @@
+//! Buckets.
+
+use std::sync::Arc;
+
+use super::page::{Page, PageRequest};
+use super::{Caller, Service, bucket_for};
+use crate::catalog::{Bucket, BucketContents, Command, NewBucket};
+use crate::error::ServiceError;
+use crate::ids::ObjectId;
+use crate::limits::RETENTION_DAYS_UNLIMITED_DEFAULT;
+
+/// A checked creation.
+pub struct BucketInput {
+    /// Trimmed.
+    pub name: String,
+    /// Free text.
+    pub description: Option<String>,
+    /// Within the plan; its maximum when absent.
+    pub retention_days: Option<u32>,
+}
+
+/// A checked change; `None` leaves as it is.
+#[derive(Default)]
+pub struct BucketPatch {
+    /// Trimmed.
+    pub name: Option<String>,
+    /// `Some(None)` removes it.
+    pub description: Option<Option<String>>,
+    /// Within the plan, or what it is already.
+    pub retention_days: Option<u32>,
+}
+
+/// A bucket with what it holds.
+pub struct BucketWithStats {
+    /// The bucket.
+    pub bucket: Arc<Bucket>,
+    /// Resources in it.
+    pub contents: BucketContents,
+    /// Points in it, expired ones not counted.
+    pub points: u64,
+}
+
+impl Service {
+    /// The organization's buckets.
+    pub fn list_buckets(&self, caller: &Caller, page: PageRequest) -> Page<Arc<Bucket>> {
+        let organization_id = caller.organization_id;
+        self.catalog.read(|catalog| {
+            page.cut(
+                catalog.bucket_count(organization_id),
+                catalog.buckets_of(organization_id).cloned(),
+            )
+        })
+    }
+
+    /// Creates a bucket.
+    ///
+    /// # Errors
+    /// 403 beyond the plan's number of buckets, 409 on a name in use.
+    pub async fn create_bucket(
+        &self,
+        caller: &Caller,
+        input: BucketInput,
+    ) -> Result<Arc<Bucket>, ServiceError> {
+        let _deciding = self.locks.lock(caller.organization_id).await;
+        let organization = self.organization_of(caller)?;
+        let limits = organization.plan.limits();
+        let retention_days = input
+            .retention_days
+            .or(limits.retention_days_max)
+            .unwrap_or(RETENTION_DAYS_UNLIMITED_DEFAULT);
+        let (count, name_taken) = self.catalog.read(|catalog| {
+            let taken = catalog.bucket_by_name(organization.id, &input.name).is_some();
+            (catalog.bucket_count(organization.id), taken)
+        });
+        if let Some(max) = limits.buckets_max.filter(|max| count >= *max as usize) {
+            return Err(ServiceError::forbidden(format!(
+                "the {} plan allows {max} buckets and all are in use; delete one or change the plan",
+                organization.plan.name()
+            )));
+        }
+        if name_taken {
+            return Err(name_in_use(&input.name));
+        }
+        let id = self.next_id();
+        let bucket = NewBucket {
+            id,
+            organization_id: organization.id,
+            name: input.name.into(),
+            description: input.description.map(Into::into),
+            retention_days,
+            created_at_ns: self.now_ns(),
+        };
+        self.journal.commit(Command::BucketCreated { bucket }).await?;
+        self.bucket(caller, id)
+    }
+
+    /// One bucket.
+    ///
+    /// # Errors
+    /// 404, 403.
+    pub fn bucket(&self, caller: &Caller, id: ObjectId) -> Result<Arc<Bucket>, ServiceError> {
+        self.catalog.read(|catalog| bucket_for(catalog, caller, id))
+    }
+
+    /// One bucket with what it holds.
+    ///
+    /// # Errors
+    /// 404, 403; 503 when the bucket is saturated.
+    pub async fn bucket_with_stats(
+        &self,
+        caller: &Caller,
+        id: ObjectId,
+    ) -> Result<BucketWithStats, ServiceError> {
+        let (bucket, contents, sources) = self.bucket_and_contents(caller, id)?;
+        let points = self.buckets.point_count(&bucket, &sources).await?;
+        Ok(BucketWithStats {
+            bucket,
+            contents,
+            points,
+        })
+    }
+
+    /// Changes a bucket. Without a real change nothing is written.
+    ///
+    /// # Errors
+    /// 404, 403; 409 on a name in use.
+    pub async fn update_bucket(
+        &self,
+        caller: &Caller,
+        id: ObjectId,
+        patch: BucketPatch,
+    ) -> Result<Arc<Bucket>, ServiceError> {
+        let _deciding = self.locks.lock(caller.organization_id).await;
+        let known = self.bucket(caller, id)?;
+        let name: Box<str> = patch.name.map_or_else(|| known.name.clone(), Into::into);
+        let description = patch.description.map_or_else(
+            || known.description.clone(),
+            |description| description.map(Into::into),
+        );
+        let retention_days = patch.retention_days.unwrap_or(known.retention_days);
+        if name != known.name
+            && self
+                .catalog
+                .read(|catalog| catalog.bucket_by_name(known.organization_id, &name).is_some())
+        {
+            return Err(name_in_use(&name));
+        }
+        if name == known.name && description == known.description && retention_days == known.retention_days {
+            return Ok(known);
+        }
+        let command = Command::BucketUpdated {
+            bucket_id: id,
+            name,
+            description,
+            retention_days,
+            at_ns: self.now_ns(),
+        };
+        self.journal.commit(command).await?;
+        self.bucket(caller, id)
+    }
+
+    /// Deletes a bucket with all that it holds.
+    ///
+    /// # Errors
+    /// 404, 403; 503 when the bucket is saturated.
+    pub async fn delete_bucket(
+        &self,
+        caller: &Caller,
+        id: ObjectId,
+    ) -> Result<BucketWithStats, ServiceError> {
+        let _deciding = self.locks.lock(caller.organization_id).await;
+        let (bucket, contents, sources) = self.bucket_and_contents(caller, id)?;
+        let command = Command::BucketDeleted { bucket_id: id };
+        let points = self.buckets.delete_bucket(&bucket, &sources, command).await?;
+        Ok(BucketWithStats {
+            bucket,
+            contents,
+            points,
+        })
+    }
+
+    /// The retention that the caller's plan allows, `None` without a limit; and that a named bucket
+    /// has already, when it is the caller's: what exists stays, also after a downgrade.
+    pub fn retention_limits(
+        &self,
+        caller: &Caller,
+        bucket_id: Option<ObjectId>,
+    ) -> (Option<u32>, Option<u32>) {
+        let current = bucket_id
+            .and_then(|id| self.bucket(caller, id).ok())
+            .map(|bucket| bucket.retention_days);
+        let max = self
+            .organization_of(caller)
+            .ok()
+            .and_then(|it| it.plan.limits().retention_days_max);
+        (max, current)
+    }
+
+    fn bucket_and_contents(
+        &self,
+        caller: &Caller,
+        id: ObjectId,
+    ) -> Result<(Arc<Bucket>, BucketContents, Vec<u32>), ServiceError> {
+        self.catalog.read(|catalog| {
+            let bucket = bucket_for(catalog, caller, id)?;
+            let sources = catalog.sources_of(id).map(|source| source.ordinal).collect();
+            Ok((bucket, catalog.contents_of(id), sources))
+        })
+    }
+}
+
+fn name_in_use(name: &str) -> ServiceError {
+    ServiceError::conflict(format!(
+        "a bucket named {name:?} exists already; choose another name"
+    ))
+}

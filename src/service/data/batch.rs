@@ -1,0 +1,87 @@
+//! `POST /api/data/batch`.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::idempotency::{Digests, IdempotencyKey};
+use super::{IngestAnswer, Refusal, Store, Turn, with_buffers};
+use crate::clock::DAY_NS;
+use crate::error::ServiceError;
+use crate::ids::ObjectId;
+use crate::ingest::{Batch, BatchOutcome, SourceView, parse_batch};
+use crate::journal::{AnswerView, IdempotencyView, IngestRecord};
+use crate::limits::BATCH_AGE_DAYS_MAX;
+use crate::service::{Caller, Service, bucket_for};
+
+impl Service {
+    /// Stores the entries of a batch that are in order.
+    ///
+    /// # Errors
+    /// 400 with all faults outside the entries, or when all entries failed; 404, 403, 409 for a reused key, 503.
+    pub async fn ingest_batch(
+        &self,
+        caller: &Caller,
+        body: &[u8],
+        key: Option<&IdempotencyKey>,
+    ) -> Result<IngestAnswer, ServiceError> {
+        let digests = key.map(|key| key.digests(body));
+        let now_ns = self.now_ns();
+        self.ingest(caller, digests, now_ns, || self.read_batch(caller, body, now_ns, digests)).await
+    }
+
+    fn read_batch(
+        &self,
+        caller: &Caller,
+        body: &[u8],
+        now_ns: i64,
+        digests: Option<Digests>,
+    ) -> Result<Turn, Refusal> {
+        let mut look_up = |id: ObjectId| self.source_view(caller, id, now_ns);
+        with_buffers(|rows, scratch| {
+            let batch = parse_batch(body, now_ns, &mut look_up, scratch, rows).map_err(ServiceError::from)?;
+            let bucket_id = match &batch {
+                Batch::Ready(outcome) => outcome.bucket_id,
+                Batch::NeedsFields { bucket_id, .. } => *bucket_id,
+            };
+            let bucket = self.catalog.read(|catalog| bucket_for(catalog, caller, bucket_id))?;
+            let outcome = match batch {
+                Batch::NeedsFields { new_fields, .. } => return Ok(Turn::Extend(new_fields)),
+                Batch::Ready(outcome) => outcome,
+            };
+            if rows.rows() == 0 {
+                return Err(Refusal { bucket: Some(bucket), error: all_failed(&outcome) });
+            }
+            let answer = IngestAnswer::of_batch(&outcome, rows.rows());
+            let entry = digests.map(|digests| {
+                let view = AnswerView { status: answer.status, body: &answer.body };
+                (IdempotencyView { key: digests.key, body: digests.body, answer: view }, None)
+            });
+            let record = IngestRecord::new(bucket.ordinal, now_ns, rows.rows(), entry, |out| rows.encode(out));
+            let sources = rows.sources().collect();
+            Ok(Turn::Store(Box::new(Store { bucket, record, rows: rows.rows(), sources, answer })))
+        })
+    }
+
+    /// A source of the caller's organization, and how old a batch entry of it may be.
+    fn source_view(&self, caller: &Caller, id: ObjectId, now_ns: i64) -> Option<SourceView> {
+        self.catalog.read(|catalog| {
+            let source = catalog.source(id)?;
+            let bucket = catalog.bucket(source.bucket_id)?;
+            let oldest_ns = now_ns.saturating_sub(BATCH_AGE_DAYS_MAX * DAY_NS);
+            let oldest_ns = oldest_ns.max(bucket.retention_cutoff_ns(now_ns));
+            (bucket.organization_id == caller.organization_id)
+                .then(|| SourceView { source: Arc::clone(source), oldest_ns })
+        })
+    }
+}
+
+/// 400 that carries what a 207 would.
+fn all_failed(outcome: &BatchOutcome) -> ServiceError {
+    let errors: Vec<_> =
+        outcome.errors.iter().map(|it| json!({ "index": it.index, "error": it.error })).collect();
+    ServiceError::validation("all entries of the batch failed; see errors")
+        .with_member("insertedCount", 0)
+        .with_member("failedCount", outcome.errors.len())
+        .with_member("errors", errors)
+}

@@ -1,0 +1,68 @@
+//! `Idempotency-Key`: its form, and the digests under which a request is remembered.
+
+use sha2::{Digest as _, Sha256};
+
+use crate::bucket::Digest;
+use crate::error::{Detail, ServiceError};
+use crate::limits::IDEMPOTENCY_KEY_BYTES_MAX;
+
+/// A key in order: 1 to 255 printable ASCII characters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdempotencyKey(Vec<u8>);
+
+impl IdempotencyKey {
+    /// Checks a header's value.
+    ///
+    /// # Errors
+    /// 400 for one that is empty, too long or not printable.
+    pub fn parse(value: &[u8]) -> Result<Self, ServiceError> {
+        let printable = value.iter().all(|byte| (b' '..=b'~').contains(byte));
+        if printable && (1..=IDEMPOTENCY_KEY_BYTES_MAX).contains(&value.len()) {
+            return Ok(IdempotencyKey(value.to_vec()));
+        }
+        Err(ServiceError::faults(vec![Detail {
+            path: vec!["Idempotency-Key".to_owned()],
+            message: format!("must be 1 to {IDEMPOTENCY_KEY_BYTES_MAX} printable ASCII characters"),
+        }]))
+    }
+
+    /// Digests of the key and of the body it stands for.
+    pub(super) fn digests(&self, body: &[u8]) -> Digests {
+        Digests { key: digest(&self.0), body: digest(body) }
+    }
+}
+
+/// What a request is remembered by.
+#[derive(Clone, Copy)]
+pub(super) struct Digests {
+    pub(super) key: Digest,
+    pub(super) body: Digest,
+}
+
+/// The first half of a SHA-256: 128 bits do not collide by chance, and a client that makes its own keys collide
+/// cheats itself alone.
+fn digest(bytes: &[u8]) -> Digest {
+    let whole: [u8; 32] = Sha256::digest(bytes).into();
+    let mut half = [0; 16];
+    half.copy_from_slice(&whole[..16]);
+    half
+}
+
+pub(super) fn key_reused() -> ServiceError {
+    ServiceError::conflict("this Idempotency-Key was used with another body; use a new key for a new request")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_printable_and_bounded() {
+        for good in [&b"a"[..], b"a b~", &[b'x'; 255]] {
+            assert!(IdempotencyKey::parse(good).is_ok());
+        }
+        for bad in [&b""[..], b"tab\t", "\u{e9}".as_bytes(), &[b'x'; 256], b"\x7f"] {
+            assert!(IdempotencyKey::parse(bad).is_err());
+        }
+    }
+}

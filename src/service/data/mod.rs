@@ -1,0 +1,126 @@
+//! Ingestion: a body becomes a record, the record goes through its bucket's actor to the log, and only then is the
+//! answer given. What is read of a body is `ingest`'s to say; here it meets the catalog, the key and the bucket.
+
+mod answer;
+mod batch;
+mod idempotency;
+mod point;
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use engine::rows::RowsWriter;
+
+pub use answer::IngestAnswer;
+pub use idempotency::IdempotencyKey;
+
+use super::{Caller, Service};
+use crate::bucket::{Ingest, Ingested};
+use crate::catalog::{Bucket, Command, Field};
+use crate::error::ServiceError;
+use crate::ids::ObjectId;
+use crate::ingest::{NewField, Scratch};
+use crate::journal::IngestRecord;
+use idempotency::Digests;
+
+/// A request is read again when what it names changed meanwhile: a source was deleted, or got the fields it brings.
+/// Each turn needs another change by somebody else, so this many say that something is wrong.
+const TURNS_MAX: usize = 8;
+
+thread_local! {
+    /// Buffers of the parser, kept from request to request. Never held across an await.
+    static BUFFERS: RefCell<(RowsWriter, Scratch)> = RefCell::new((RowsWriter::new(), Scratch::new()));
+}
+
+fn with_buffers<R>(work: impl FnOnce(&mut RowsWriter, &mut Scratch) -> R) -> R {
+    BUFFERS.with_borrow_mut(|(rows, scratch)| work(rows, scratch))
+}
+
+/// A request as read against the catalog of one moment.
+enum Turn {
+    /// A record to store, and the answer to give when it is.
+    Store(Box<Store>),
+    /// Fields to add first.
+    Extend(Vec<NewField>),
+}
+
+struct Store {
+    bucket: Arc<Bucket>,
+    record: IngestRecord,
+    rows: u32,
+    /// Ordinals of the sources with rows.
+    sources: Vec<u32>,
+    answer: IngestAnswer,
+}
+
+/// A request that cannot be stored. A repeated key is answered as before all the same, once its bucket is known.
+struct Refusal {
+    bucket: Option<Arc<Bucket>>,
+    error: ServiceError,
+}
+
+impl From<ServiceError> for Refusal {
+    fn from(error: ServiceError) -> Self {
+        Refusal { bucket: None, error }
+    }
+}
+
+impl Service {
+    /// Reads a request until it is stored, answered from its key, or refused.
+    async fn ingest(
+        &self,
+        caller: &Caller,
+        digests: Option<Digests>,
+        now_ns: i64,
+        read: impl Fn() -> Result<Turn, Refusal>,
+    ) -> Result<IngestAnswer, ServiceError> {
+        for _ in 0..TURNS_MAX {
+            let store = match read() {
+                Ok(Turn::Store(store)) => store,
+                Ok(Turn::Extend(fields)) => {
+                    self.extend_schemas(caller, fields).await?;
+                    continue;
+                }
+                Err(refusal) => return self.answered_or(refusal, digests).await,
+            };
+            let Store { bucket, record, rows, sources, answer } = *store;
+            let ingest =
+                Ingest { record, rows, sources, idempotency: digests.map(|it| (it.key, it.body)), now_ns };
+            match self.buckets.ingest(&bucket, ingest).await? {
+                Ingested::Stored { first_sequence } => return Ok(answer.numbered(bucket.ordinal, first_sequence)),
+                Ingested::Replayed(answer) => return Ok(IngestAnswer::replayed(answer)),
+                Ingested::KeyReused => return Err(idempotency::key_reused()),
+                Ingested::SourceGone => {}
+            }
+        }
+        Err(ServiceError::unavailable("what the request names keeps changing; send it again", 1))
+    }
+
+    /// What was answered to the key before, else the refusal.
+    async fn answered_or(&self, refusal: Refusal, digests: Option<Digests>) -> Result<IngestAnswer, ServiceError> {
+        let (Some(bucket), Some(digests)) = (refusal.bucket, digests) else { return Err(refusal.error) };
+        match self.buckets.answered(&bucket, digests.key).await? {
+            Some((body, answer)) if body == digests.body => Ok(IngestAnswer::replayed(answer)),
+            Some(_) => Err(idempotency::key_reused()),
+            None => Err(refusal.error),
+        }
+    }
+
+    /// Adds fields that points brought, in one command for each source.
+    async fn extend_schemas(&self, caller: &Caller, new_fields: Vec<NewField>) -> Result<(), ServiceError> {
+        let _deciding = self.locks.lock(caller.organization_id).await;
+        let mut by_source: Vec<(ObjectId, Vec<Field>)> = Vec::new();
+        for NewField { source_id, name, kind } in new_fields {
+            let field = Field { name: name.into(), kind, unit: None, description: None };
+            match by_source.iter_mut().find(|(id, _)| *id == source_id) {
+                Some((_, fields)) => fields.push(field),
+                None => by_source.push((source_id, vec![field])),
+            }
+        }
+        for (source_id, fields) in by_source {
+            let at_ns = self.now_ns();
+            self.journal.commit(Command::SchemaExtended { source_id, fields, at_ns }).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,155 @@
+//! API keys of an organization and of its buckets.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::credentials::FreshKey;
+use super::page::{Page, PageRequest};
+use super::{Caller, Credential, Service, bucket_for};
+use crate::catalog::{Bucket, Catalog, Command, Key, KeyType};
+use crate::error::ServiceError;
+use crate::ids::ObjectId;
+
+/// A checked creation.
+pub struct NewKey {
+    /// Trimmed.
+    pub name: String,
+    /// Of the types that the route makes.
+    pub kind: KeyType,
+}
+
+/// A key as its maker sees it, once.
+pub struct CreatedKey {
+    /// As kept.
+    pub key: Arc<Key>,
+    /// The whole key.
+    pub text: String,
+    /// Its bucket, for bucket keys.
+    pub bucket: Option<Arc<Bucket>>,
+}
+
+/// Where a key belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyScope {
+    /// The caller's organization.
+    Organization,
+    /// One bucket of it.
+    Bucket(ObjectId),
+}
+
+impl Service {
+    /// The keys of a scope.
+    ///
+    /// # Errors
+    /// 404 or 403 of the bucket.
+    pub fn keys(
+        &self,
+        caller: &Caller,
+        scope: KeyScope,
+        page: PageRequest,
+    ) -> Result<Page<Arc<Key>>, ServiceError> {
+        self.catalog.read(|catalog| {
+            let keys = keys_of(catalog, caller, scope)?;
+            Ok(page.cut(keys.len(), keys.iter().cloned()))
+        })
+    }
+
+    /// Makes a key. Its text is in the answer and nowhere else.
+    ///
+    /// # Errors
+    /// 404 or 403 of the bucket; 403 when an admin key asks for an admin key.
+    pub async fn create_key(
+        &self,
+        caller: &Caller,
+        scope: KeyScope,
+        new: NewKey,
+    ) -> Result<CreatedKey, ServiceError> {
+        if new.kind == KeyType::Admin && !matches!(caller.credential, Credential::Bearer { .. }) {
+            return Err(ServiceError::forbidden(
+                "an admin key cannot make admin keys; use the bearer token of a sign-in",
+            ));
+        }
+        let _deciding = self.locks.lock(caller.organization_id).await;
+        let bucket = match scope {
+            KeyScope::Organization => None,
+            KeyScope::Bucket(id) => Some(self.catalog.read(|catalog| bucket_for(catalog, caller, id))?),
+        };
+        let fresh = FreshKey::new(new.kind)?;
+        let key = Key::new(
+            self.next_id(),
+            caller.organization_id,
+            bucket.as_ref().map(|bucket| bucket.id),
+            new.kind,
+            new.name.into(),
+            fresh.hash,
+            fresh.shown_prefix().into(),
+            self.now_ns(),
+        );
+        self.journal
+            .commit(Command::KeyCreated { key: key.clone() })
+            .await?;
+        Ok(CreatedKey {
+            key: Arc::new(key),
+            text: fresh.text,
+            bucket,
+        })
+    }
+
+    /// Deletes a key; it stops working at once.
+    ///
+    /// # Errors
+    /// 404 or 403 of the bucket; 404 of the key.
+    pub async fn delete_key(
+        &self,
+        caller: &Caller,
+        scope: KeyScope,
+        key_id: ObjectId,
+    ) -> Result<Arc<Key>, ServiceError> {
+        let _deciding = self.locks.lock(caller.organization_id).await;
+        let key = self.catalog.read(|catalog| {
+            keys_of(catalog, caller, scope)?
+                .iter()
+                .find(|key| key.id == key_id)
+                .cloned()
+                .ok_or_else(|| ServiceError::not_found("API key"))
+        })?;
+        self.journal.commit(Command::KeyDeleted { key_id }).await?;
+        Ok(key)
+    }
+
+    /// Makes the uses noted since the last call durable. To be called once a minute.
+    ///
+    /// # Errors
+    /// 503 when the log takes no writes; these uses are then not tried again.
+    pub async fn flush_key_touches(&self) -> Result<(), ServiceError> {
+        let touches = std::mem::take(&mut *self.touches.0.lock());
+        if touches.is_empty() {
+            return Ok(());
+        }
+        self.journal.commit(Command::KeysTouched { touches }).await
+    }
+}
+
+/// Uses of keys that the log does not know yet: at most one a minute and key.
+#[derive(Default)]
+pub(super) struct KeyTouches(Mutex<Vec<(ObjectId, u32)>>);
+
+impl KeyTouches {
+    pub fn note(&self, key: &Key, minute: u32) {
+        if key.touch(minute) {
+            self.0.lock().push((key.id, minute));
+        }
+    }
+}
+
+fn keys_of<'a>(
+    catalog: &'a Catalog,
+    caller: &Caller,
+    scope: KeyScope,
+) -> Result<&'a [Arc<Key>], ServiceError> {
+    match scope {
+        KeyScope::Organization => Ok(catalog.organization_keys(caller.organization_id)),
+        KeyScope::Bucket(id) => bucket_for(catalog, caller, id).map(|bucket| catalog.bucket_keys(bucket.id)),
+    }
+}

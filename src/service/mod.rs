@@ -1,0 +1,122 @@
+//! One function per endpoint, free of HTTP: who may, what is decided, which room does it.
+//!
+//! A change is decided under a lock of its organization, then committed through the journal, so that
+//! decide, log and apply are one step for everyone else of that organization, while organizations
+//! share one sync. Called by `http`; tests call it with a manual clock and no socket.
+
+pub mod access;
+pub mod accounts;
+pub mod buckets;
+mod credentials;
+pub mod data;
+pub mod keys;
+mod locks;
+pub mod login_limiter;
+pub mod operator;
+pub mod organization;
+pub mod page;
+pub mod passwords;
+pub mod query;
+pub mod sources;
+pub mod tokens;
+
+use std::sync::Arc;
+use std::thread::available_parallelism;
+
+use crate::bucket::Buckets;
+use crate::catalog::{CatalogHandle, Organization};
+use crate::clock::{Clock, MINUTE_NS};
+use crate::config::Config;
+use crate::error::ServiceError;
+use crate::ids::{ObjectId, ObjectIds};
+use crate::journal::JournalHandle;
+use crate::query_pool::QueryPool;
+
+pub use access::{Access, Caller, Credential, bucket_for, source_for};
+use keys::KeyTouches;
+use locks::Locks;
+use login_limiter::LoginLimiter;
+use passwords::Passwords;
+use tokens::Tokens;
+
+/// The rooms that endpoints call, and what they share.
+pub struct Service {
+    /// As it was checked at the start.
+    pub config: Arc<Config>,
+    /// The time of day.
+    pub clock: Arc<dyn Clock>,
+    /// Makes ids.
+    pub ids: ObjectIds,
+    /// What exists.
+    pub catalog: CatalogHandle,
+    /// Makes changes durable.
+    pub journal: JournalHandle,
+    /// Owns the points.
+    pub buckets: Buckets,
+    /// Scans and aggregates.
+    pub queries: QueryPool,
+    /// Signs and reads bearer tokens.
+    pub tokens: Tokens,
+    passwords: Passwords,
+    logins: Arc<LoginLimiter>,
+    touches: KeyTouches,
+    locks: Locks,
+}
+
+impl Service {
+    /// A service over opened rooms whose catalog has its server secret.
+    ///
+    /// # Errors
+    /// The operating system gives no random bytes or no thread, or the catalog has no secret.
+    pub fn new(
+        config: Arc<Config>,
+        clock: Arc<dyn Clock>,
+        catalog: CatalogHandle,
+        journal: JournalHandle,
+        buckets: Buckets,
+    ) -> Result<Self, ServiceError> {
+        let secret = catalog
+            .read(|catalog| catalog.server_secret().copied())
+            .ok_or_else(|| ServiceError::internal("the catalog has no server secret"))?;
+        let cores = available_parallelism().map_or(1, usize::from);
+        let threads = if config.query.threads == 0 { cores / 2 } else { config.query.threads };
+        let queries = QueryPool::start(threads, config.query.queue_max, config.query.timeout);
+        let queries = queries.map_err(ServiceError::internal)?;
+        Ok(Self {
+            config,
+            clock,
+            ids: ObjectIds::new()?,
+            catalog,
+            journal,
+            buckets,
+            queries,
+            tokens: Tokens::new(&secret),
+            passwords: Passwords::start().map_err(ServiceError::internal)?,
+            logins: Arc::new(LoginLimiter::default()),
+            touches: KeyTouches::default(),
+            locks: Locks::default(),
+        })
+    }
+
+    /// UTC nanoseconds.
+    pub fn now_ns(&self) -> i64 {
+        self.clock.now_ns()
+    }
+
+    /// The next id.
+    pub fn next_id(&self) -> ObjectId {
+        self.ids.next(self.now_ns())
+    }
+
+    /// Minutes since the epoch.
+    fn now_minute(&self) -> u32 {
+        u32::try_from(self.now_ns() / MINUTE_NS).unwrap_or(0)
+    }
+
+    /// The organization of an authenticated caller.
+    fn organization_of(&self, caller: &Caller) -> Result<Arc<Organization>, ServiceError> {
+        self.catalog
+            .read(|catalog| catalog.organization(caller.organization_id).cloned())
+            .ok_or_else(|| ServiceError::not_found("organization"))
+    }
+}

@@ -1,0 +1,70 @@
+//! What the operator of the server may do: see organizations and change their plans.
+
+use std::sync::Arc;
+
+use subtle::ConstantTimeEq;
+
+use super::Service;
+use super::page::{Page, PageRequest};
+use crate::catalog::{Command, Organization, Plan};
+use crate::error::ServiceError;
+use crate::ids::ObjectId;
+
+impl Service {
+    /// Whether the operator routes exist.
+    pub fn has_operator(&self) -> bool {
+        self.config.operator.token.is_some()
+    }
+
+    /// Checks the operator's token, in constant time.
+    ///
+    /// # Errors
+    /// 401.
+    pub fn check_operator(&self, presented: Option<&str>) -> Result<(), ServiceError> {
+        let expected = self.config.operator.token.as_deref().unwrap_or_default();
+        let presented = presented.unwrap_or_default();
+        if !expected.is_empty() && bool::from(expected.as_bytes().ct_eq(presented.as_bytes())) {
+            return Ok(());
+        }
+        Err(ServiceError::unauthorized(
+            "send the operator token as authorization: bearer",
+        ))
+    }
+
+    /// All organizations.
+    pub fn all_organizations(&self, page: PageRequest) -> Page<Arc<Organization>> {
+        self.catalog.read(|catalog| {
+            let all = catalog.organizations();
+            page.cut(all.len(), all.cloned())
+        })
+    }
+
+    /// Puts an organization on another plan. What exists stays, also beyond the new plan's limits.
+    ///
+    /// # Errors
+    /// 404.
+    pub async fn change_plan(
+        &self,
+        organization_id: ObjectId,
+        plan: Plan,
+    ) -> Result<Arc<Organization>, ServiceError> {
+        let _deciding = self.locks.lock(organization_id).await;
+        let find = || {
+            self.catalog
+                .read(|catalog| catalog.organization(organization_id).cloned())
+                .ok_or_else(|| ServiceError::not_found("organization"))
+        };
+        let known = find()?;
+        if known.plan == plan {
+            return Ok(known);
+        }
+        self.journal
+            .commit(Command::PlanChanged {
+                organization_id,
+                plan,
+                at_ns: self.now_ns(),
+            })
+            .await?;
+        find()
+    }
+}

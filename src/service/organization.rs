@@ -1,0 +1,42 @@
+//! The caller's organization.
+
+use std::sync::Arc;
+
+use super::{Caller, Service};
+use crate::catalog::{Command, Organization};
+use crate::error::ServiceError;
+
+impl Service {
+    /// The caller's organization.
+    ///
+    /// # Errors
+    /// 404 when it is gone.
+    pub fn organization(&self, caller: &Caller) -> Result<Arc<Organization>, ServiceError> {
+        self.organization_of(caller)
+    }
+
+    /// Renames it, when a name is given that is not its own.
+    ///
+    /// # Errors
+    /// 503 when the log takes no writes.
+    pub async fn rename_organization(
+        &self,
+        caller: &Caller,
+        name: Option<String>,
+    ) -> Result<Arc<Organization>, ServiceError> {
+        let organization_id = caller.organization_id;
+        let _deciding = self.locks.lock(organization_id).await;
+        let known = self.organization_of(caller)?;
+        let Some(name) = name.filter(|name| **name != *known.name) else {
+            return Ok(known);
+        };
+        let at_ns = self.now_ns();
+        let command = Command::OrganizationRenamed {
+            organization_id,
+            name: name.into(),
+            at_ns,
+        };
+        self.journal.commit(command).await?;
+        self.organization_of(caller)
+    }
+}

@@ -1,0 +1,113 @@
+//! Cursors: the place of the last row sent, and a fingerprint of the question it belongs to. They hold no secret and
+//! open nothing: a made-up one only begins elsewhere in what its sender may read anyway.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use engine::query::Position;
+use sha2::{Digest, Sha256};
+
+use super::QueryInput;
+
+const VERSION: u8 = 1;
+/// Version, timestamp, sequence, fingerprint, checksum.
+const BYTES: usize = 1 + 8 + 8 + 8 + 4;
+
+/// The first bytes of a digest of the question.
+pub type Fingerprint = [u8; 8];
+
+/// A cursor as sent back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    /// The last row sent.
+    pub position: Position,
+    /// Of the question it was made for.
+    pub fingerprint: Fingerprint,
+}
+
+impl Cursor {
+    /// The text for `nextCursor`.
+    pub fn encode(&self) -> String {
+        let mut bytes = Vec::with_capacity(BYTES);
+        bytes.push(VERSION);
+        bytes.extend_from_slice(&self.position.0.to_be_bytes());
+        bytes.extend_from_slice(&self.position.1.to_be_bytes());
+        bytes.extend_from_slice(&self.fingerprint);
+        let checksum = crc32fast::hash(&bytes);
+        bytes.extend_from_slice(&checksum.to_be_bytes());
+        URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    /// Reads a cursor; `None` when it is none.
+    pub fn decode(text: &str) -> Option<Self> {
+        let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+        let (content, checksum) = bytes.split_last_chunk::<4>()?;
+        let (version, rest) = content.split_first()?;
+        if bytes.len() != BYTES || *version != VERSION || crc32fast::hash(content) != u32::from_be_bytes(*checksum) {
+            return None;
+        }
+        let (timestamp, rest) = rest.split_first_chunk()?;
+        let (sequence, rest) = rest.split_first_chunk()?;
+        let position = (i64::from_be_bytes(*timestamp), u64::from_be_bytes(*sequence));
+        Some(Cursor { position, fingerprint: rest.try_into().ok()? })
+    }
+}
+
+impl QueryInput {
+    /// A digest of all that decides which rows there are and in which order; not of how many are asked for.
+    pub fn fingerprint(&self) -> Fingerprint {
+        let mut sources = self.source_ids.clone();
+        sources.sort_unstable();
+        sources.dedup();
+        let mut fields = self.fields.clone();
+        fields.sort_unstable();
+        fields.dedup();
+        let mut metadata: Vec<_> = self.metadata.iter().collect();
+        metadata.sort_unstable_by_key(|(name, _)| *name);
+        let mut digest = Sha256::new();
+        let mut add = |part: &[u8]| {
+            digest.update((part.len() as u64).to_le_bytes());
+            digest.update(part);
+        };
+        add(self.bucket_id.as_bytes());
+        add(&[u8::from(self.descending)]);
+        for bound in [self.start_ns, self.end_ns] {
+            add(&bound.map_or([0; 9], |ns| {
+                let mut bytes = [1; 9];
+                bytes[1..].copy_from_slice(&ns.to_le_bytes());
+                bytes
+            }));
+        }
+        sources.iter().for_each(|source| add(source.as_bytes()));
+        add(b"fields");
+        fields.iter().for_each(|field| add(field.as_bytes()));
+        add(b"metadata");
+        for (name, value) in metadata {
+            add(name.as_bytes());
+            add(value.to_string().as_bytes());
+        }
+        let whole: [u8; 32] = digest.finalize().into();
+        let mut first = [0; 8];
+        first.copy_from_slice(&whole[..8]);
+        first
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_comes_back_and_a_changed_one_does_not() {
+        let cursor = Cursor { position: (-5, 77), fingerprint: *b"question" };
+        let text = cursor.encode();
+        assert_eq!(Cursor::decode(&text), Some(cursor));
+        for (index, _) in text.char_indices() {
+            let mut changed: Vec<u8> = text.clone().into_bytes();
+            changed[index] = if changed[index] == b'A' { b'B' } else { b'A' };
+            assert_eq!(Cursor::decode(std::str::from_utf8(&changed).unwrap()), None, "changed at {index}");
+        }
+        for other in ["", "AAAA", &text[1..], &format!("{text}A"), "not base64!"] {
+            assert_eq!(Cursor::decode(other), None);
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Data sources.
+
+use std::sync::Arc;
+
+use super::page::{Page, PageRequest};
+use super::{Caller, Service, bucket_for, source_for};
+use crate::bucket::SourceStats;
+use crate::catalog::{
+    Command, Field, FieldType, NewSource, Schema, SchemaMode, Source, SourceSettings, SourceStatus,
+};
+use crate::error::{Detail, ServiceError};
+use crate::ids::ObjectId;
+
+/// A checked change; `None` leaves as it is.
+#[derive(Default)]
+pub struct SourcePatch {
+    /// Trimmed.
+    pub name: Option<String>,
+    /// The API's `type`, trimmed.
+    pub kind: Option<String>,
+    /// `Some(None)` removes it.
+    pub description: Option<Option<String>>,
+    /// The whole schema as it should be.
+    pub fields: Option<Vec<Field>>,
+    /// What happens to undeclared fields.
+    pub schema_mode: Option<SchemaMode>,
+    /// Whether large raw queries are aggregated by themselves.
+    pub downsampling: Option<bool>,
+    /// Whether it takes data.
+    pub status: Option<SourceStatus>,
+}
+
+/// A source with what the engine knows of it.
+pub struct SourceWithStats {
+    /// The source.
+    pub source: Arc<Source>,
+    /// Its points.
+    pub stats: SourceStats,
+}
+
+/// What a deletion removed.
+pub struct DeletedSource {
+    /// As it was.
+    pub source: Arc<Source>,
+    /// Points removed.
+    pub points: u64,
+    /// Alert rules removed.
+    pub alert_rules: u64,
+}
+
+impl Service {
+    /// The sources of a bucket.
+    ///
+    /// # Errors
+    /// 404, 403; 503 when the bucket is saturated.
+    pub async fn list_sources(
+        &self,
+        caller: &Caller,
+        bucket_id: ObjectId,
+        page: PageRequest,
+    ) -> Result<Page<SourceWithStats>, ServiceError> {
+        let (bucket, page) = self.catalog.read(|catalog| {
+            let bucket = bucket_for(catalog, caller, bucket_id)?;
+            let page = page.cut(
+                catalog.source_count(bucket_id),
+                catalog.sources_of(bucket_id).cloned(),
+            );
+            Ok::<_, ServiceError>((bucket, page))
+        })?;
+        let ordinals: Vec<u32> = page.entries.iter().map(|source| source.ordinal).collect();
+        let stats = self.buckets.stats(&bucket, &ordinals).await?;
+        let entries = page.entries.into_iter().zip(stats);
+        Ok(Page {
+            entries: entries
+                .map(|(source, stats)| SourceWithStats { source, stats })
+                .collect(),
+            total: page.total,
+        })
+    }
+
+    /// Creates a source.
+    ///
+    /// # Errors
+    /// 404, 403; 409 on a name in use.
+    pub async fn create_source(
+        &self,
+        caller: &Caller,
+        bucket_id: ObjectId,
+        settings: SourceSettings,
+    ) -> Result<SourceWithStats, ServiceError> {
+        let _deciding = self.locks.lock(caller.organization_id).await;
+        let taken = self.catalog.read(|catalog| {
+            bucket_for(catalog, caller, bucket_id)?;
+            Ok::<_, ServiceError>(catalog.source_by_name(bucket_id, &settings.name).is_some())
+        })?;
+        if taken {
+            return Err(name_in_use(&settings.name));
+        }
+        let id = self.next_id();
+        let source = NewSource {
+            id,
+            bucket_id,
+            settings,
+            created_at_ns: self.now_ns(),
+        };
+        self.journal.commit(Command::SourceCreated { source }).await?;
+        let (_, source) = self
+            .catalog
+            .read(|catalog| source_for(catalog, caller, bucket_id, id))?;
+        Ok(SourceWithStats {
+            source,
+            stats: SourceStats::default(),
+        })
+    }
+
+    /// One source.
+    ///
+    /// # Errors
+    /// 404, 403; 503 when the bucket is saturated.
+    pub async fn source(
+        &self,
+        caller: &Caller,
+        bucket_id: ObjectId,
+        source_id: ObjectId,
+    ) -> Result<SourceWithStats, ServiceError> {
+        let (bucket, source) = self
+            .catalog
+            .read(|catalog| source_for(catalog, caller, bucket_id, source_id))?;
+        let stats = self
+            .buckets
+            .stats(&bucket, &[source.ordinal])
+            .await?
+            .pop()
+            .unwrap_or_default();
+        Ok(SourceWithStats { source, stats })
+    }
+
+    /// Changes a source. Without a real change nothing is written.
+    ///
+    /// # Errors
+    /// 404, 403; 409 on a name in use, a removed field or a changed type.
+    pub async fn update_source(
+        &self,
+        caller: &Caller,
+        bucket_id: ObjectId,
+        source_id: ObjectId,
+        patch: SourcePatch,
+    ) -> Result<SourceWithStats, ServiceError> {
+        {
+            let _deciding = self.locks.lock(caller.organization_id).await;
+            let (_, known) = self
+                .catalog
+                .read(|catalog| source_for(catalog, caller, bucket_id, source_id))?;
+            if let Some(fields) = &patch.fields {
+                check_fields(&known.schema, fields)?;
+            }
+            let settings = patch.over(&known);
+            let renamed = settings.name != known.name;
+            if renamed
+                && self
+                    .catalog
+                    .read(|it| it.source_by_name(bucket_id, &settings.name).is_some())
+            {
+                return Err(name_in_use(&settings.name));
+            }
+            if changes(&known, &settings) {
+                let at_ns = self.now_ns();
+                self.journal
+                    .commit(Command::SourceUpdated {
+                        source_id,
+                        settings,
+                        at_ns,
+                    })
+                    .await?;
+            }
+        }
+        self.source(caller, bucket_id, source_id).await
+    }
+
+    /// Deletes a source with its points.
+    ///
+    /// # Errors
+    /// 404, 403; 503 when the bucket is saturated.
+    pub async fn delete_source(
+        &self,
+        caller: &Caller,
+        bucket_id: ObjectId,
+        source_id: ObjectId,
+    ) -> Result<DeletedSource, ServiceError> {
+        let _deciding = self.locks.lock(caller.organization_id).await;
+        let (bucket, source, alert_rules) = self.catalog.read(|catalog| {
+            let (bucket, source) = source_for(catalog, caller, bucket_id, source_id)?;
+            Ok::<_, ServiceError>((bucket, source, catalog.alert_rule_count(source_id)))
+        })?;
+        let command = Command::SourceDeleted { source_id };
+        let points = self
+            .buckets
+            .delete_source(&bucket, source.ordinal, command)
+            .await?;
+        Ok(DeletedSource {
+            source,
+            points,
+            alert_rules,
+        })
+    }
+}
+
+impl SourcePatch {
+    fn over(self, known: &Source) -> SourceSettings {
+        SourceSettings {
+            name: self.name.map_or_else(|| known.name.clone(), Into::into),
+            kind: self.kind.map_or_else(|| Arc::clone(&known.kind), Into::into),
+            description: self.description.map_or_else(
+                || known.description.clone(),
+                |description| description.map(Into::into),
+            ),
+            // No fields merge into no change: a field that ingesting adds meanwhile stays as it is.
+            fields: self.fields.unwrap_or_default(),
+            schema_mode: self.schema_mode.unwrap_or(known.schema_mode),
+            downsampling: self.downsampling.unwrap_or(known.downsampling),
+            status: self.status.unwrap_or(known.status),
+        }
+    }
+}
+
+fn changes(known: &Source, settings: &SourceSettings) -> bool {
+    settings.name != known.name
+        || settings.kind != known.kind
+        || settings.description != known.description
+        || known.schema.merged(&settings.fields).is_some()
+        || settings.schema_mode != known.schema_mode
+        || settings.downsampling != known.downsampling
+        || settings.status != known.status
+}
+
+/// A schema may grow; its fields stay, with their types.
+fn check_fields(known: &Schema, wanted: &[Field]) -> Result<(), ServiceError> {
+    let mut details = Vec::new();
+    for field in &known.fields {
+        match wanted.iter().find(|it| it.name == field.name) {
+            None => details.push(fault(
+                &[&field.name],
+                format!("cannot be removed; it is declared as {}", field.kind.name()),
+            )),
+            Some(it) if it.kind != field.kind => details.push(fault(
+                &[&field.name, "type"],
+                format!(
+                    "cannot change from {} to {}",
+                    field.kind.name(),
+                    FieldType::name(it.kind)
+                ),
+            )),
+            Some(_) => {}
+        }
+    }
+    if details.is_empty() {
+        return Ok(());
+    }
+    let message = "a schema can gain fields, but not lose them or change their types; send all existing fields unchanged";
+    Err(ServiceError::conflict(message).with_details(details))
+}
+
+fn fault(path: &[&str], message: String) -> Detail {
+    let path = std::iter::once("schema")
+        .chain(path.iter().copied())
+        .map(str::to_owned)
+        .collect();
+    Detail { path, message }
+}
+
+fn name_in_use(name: &str) -> ServiceError {
+    ServiceError::conflict(format!(
+        "a data source named {name:?} exists in this bucket already; choose another name"
+    ))
+}

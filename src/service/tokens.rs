@@ -1,0 +1,270 @@
+//! Bearer tokens: JSON Web Tokens, HS256 and nothing else, signed with the server's secret.
+
+use hmac::{Hmac, KeyInit, Mac};
+use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
+use jsonwebtoken::errors::{Error as JwtError, ErrorKind as JwtErrorKind};
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, encode};
+use serde::{Deserialize, Serialize};
+use sha2::Sha256;
+use signature::{Signer, Verifier};
+
+use crate::clock::SECOND_NS;
+use crate::error::ServiceError;
+use crate::ids::ObjectId;
+use crate::limits::TOKEN_HOURS;
+
+/// Issuer and audience: this server.
+const SELF: &str = "tidewatch";
+
+/// Signs and reads bearer tokens.
+pub struct Tokens {
+    signing: EncodingKey,
+    verifying: DecodingKey,
+    validation: Validation,
+}
+
+/// A fresh token.
+pub struct IssuedToken {
+    /// As sent in `Authorization: Bearer`.
+    pub token: String,
+    /// UTC nanoseconds.
+    pub expires_at_ns: i64,
+}
+
+/// What a valid token says.
+pub struct TokenClaims {
+    /// Who signed in.
+    pub user_id: ObjectId,
+    /// Valid only while this is the user's.
+    pub password_version: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Claims {
+    iss: String,
+    aud: String,
+    sub: ObjectId,
+    iat: i64,
+    nbf: i64,
+    exp: i64,
+    /// Of the password that it was issued for.
+    pwv: u32,
+}
+
+impl Tokens {
+    /// Tokens of the server with this secret.
+    pub fn new(secret: &[u8; 32]) -> Self {
+        // A second start within one process finds the same provider installed.
+        let _ = PROVIDER.install_default();
+        let mut validation = Validation::new(Algorithm::HS256);
+        validation.set_issuer(&[SELF]);
+        validation.set_audience(&[SELF]);
+        validation.set_required_spec_claims(&["exp", "nbf", "iss", "aud", "sub"]);
+        validation.validate_nbf = true;
+        validation.leeway = 0;
+        Self {
+            signing: EncodingKey::from_secret(secret),
+            verifying: DecodingKey::from_secret(secret),
+            validation,
+        }
+    }
+
+    /// A token for twelve hours from `now_ns`.
+    ///
+    /// # Errors
+    /// 500 when it cannot be signed.
+    pub fn issue(
+        &self,
+        user_id: ObjectId,
+        password_version: u32,
+        now_ns: i64,
+    ) -> Result<IssuedToken, ServiceError> {
+        let now = now_ns.div_euclid(SECOND_NS);
+        let exp = now + TOKEN_HOURS * 3_600;
+        let claims = Claims {
+            iss: SELF.to_owned(),
+            aud: SELF.to_owned(),
+            sub: user_id,
+            iat: now,
+            nbf: now,
+            exp,
+            pwv: password_version,
+        };
+        let token =
+            encode(&Header::new(Algorithm::HS256), &claims, &self.signing).map_err(ServiceError::internal)?;
+        Ok(IssuedToken {
+            token,
+            expires_at_ns: exp * SECOND_NS,
+        })
+    }
+
+    /// What a token says, when its signature, times, issuer and audience are right.
+    ///
+    /// # Errors
+    /// 401 that tells expiry from everything else.
+    pub fn verify(&self, token: &str) -> Result<TokenClaims, ServiceError> {
+        let claims = decode::<Claims>(token, &self.verifying, &self.validation)
+            .map_err(|fault| match fault.kind() {
+                JwtErrorKind::ExpiredSignature => {
+                    ServiceError::unauthorized("the bearer token has expired; sign in again")
+                }
+                _ => ServiceError::unauthorized("the bearer token is invalid; sign in again"),
+            })?
+            .claims;
+        Ok(TokenClaims {
+            user_id: claims.sub,
+            password_version: claims.pwv,
+        })
+    }
+}
+
+/// HS256 alone. The library's own providers bring RSA, elliptic curves or a C library, none of which
+/// this server may ever accept.
+static PROVIDER: CryptoProvider = CryptoProvider {
+    signer_factory: |algorithm, key| {
+        let mac = mac_of(*algorithm, key.as_bytes())?;
+        Ok(Box::new(Hs256(mac)) as Box<dyn JwtSigner>)
+    },
+    verifier_factory: |algorithm, key| {
+        let mac = mac_of(*algorithm, key.try_get_as_bytes()?)?;
+        Ok(Box::new(Hs256(mac)) as Box<dyn JwtVerifier>)
+    },
+    key_utils: KeyUtils::new_unimplemented(),
+};
+
+fn mac_of(algorithm: Algorithm, secret: &[u8]) -> Result<Hmac<Sha256>, JwtError> {
+    if algorithm != Algorithm::HS256 {
+        return Err(JwtErrorKind::InvalidAlgorithm.into());
+    }
+    Hmac::new_from_slice(secret).map_err(|_| JwtErrorKind::InvalidKeyFormat.into())
+}
+
+struct Hs256(Hmac<Sha256>);
+
+impl Signer<Vec<u8>> for Hs256 {
+    fn try_sign(&self, message: &[u8]) -> Result<Vec<u8>, signature::Error> {
+        Ok(self
+            .0
+            .clone()
+            .chain_update(message)
+            .finalize()
+            .into_bytes()
+            .to_vec())
+    }
+}
+
+impl JwtSigner for Hs256 {
+    fn algorithm(&self) -> Algorithm {
+        Algorithm::HS256
+    }
+}
+
+impl Verifier<Vec<u8>> for Hs256 {
+    fn verify(&self, message: &[u8], signature: &Vec<u8>) -> Result<(), signature::Error> {
+        let mac = self.0.clone().chain_update(message);
+        mac.verify_slice(signature).map_err(|_| signature::Error::new())
+    }
+}
+
+impl JwtVerifier for Hs256 {
+    fn algorithm(&self) -> Algorithm {
+        Algorithm::HS256
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::clock::{Clock, SystemClock};
+
+    const SECRET: [u8; 32] = [42; 32];
+
+    fn user() -> ObjectId {
+        ObjectId::from_bytes([1; 12])
+    }
+
+    /// A token of any header and claims, signed with this secret.
+    fn forged(header: &Value, claims: &Value, secret: &[u8]) -> String {
+        let message = format!(
+            "{}.{}",
+            URL_SAFE_NO_PAD.encode(header.to_string()),
+            URL_SAFE_NO_PAD.encode(claims.to_string())
+        );
+        let mac: Hmac<Sha256> = Hmac::new_from_slice(secret).unwrap();
+        let signed = mac.chain_update(&message).finalize().into_bytes();
+        format!("{message}.{}", URL_SAFE_NO_PAD.encode(signed))
+    }
+
+    fn good() -> Value {
+        let now = SystemClock.now_ns() / SECOND_NS;
+        json!({"iss": SELF, "aud": SELF, "sub": user().to_string(), "iat": now, "nbf": now, "exp": now + 60, "pwv": 3})
+    }
+
+    fn with(name: &str, value: Value) -> Value {
+        let mut claims = good();
+        claims[name] = value;
+        claims
+    }
+
+    fn without(name: &str) -> Value {
+        let mut claims = good();
+        claims.as_object_mut().unwrap().remove(name);
+        claims
+    }
+
+    #[test]
+    fn an_issued_token_says_who_and_which_password() {
+        let tokens = Tokens::new(&SECRET);
+        let issued = tokens.issue(user(), 3, SystemClock.now_ns()).unwrap();
+        let claims = tokens.verify(&issued.token).unwrap();
+        assert_eq!((claims.user_id, claims.password_version), (user(), 3));
+        assert!(
+            tokens
+                .verify(&forged(&json!({"alg": "HS256", "typ": "JWT"}), &good(), &SECRET))
+                .is_ok()
+        );
+    }
+
+    #[test]
+    fn every_forgery_is_refused() {
+        let tokens = Tokens::new(&SECRET);
+        let hs256 = json!({"alg": "HS256", "typ": "JWT"});
+        let now = SystemClock.now_ns() / SECOND_NS;
+        let mut forgeries = vec![
+            forged(&hs256, &good(), &[43; 32]),
+            forged(&json!({"alg": "none"}), &good(), &SECRET),
+            forged(&json!({"alg": "HS512"}), &good(), &SECRET),
+            forged(&json!({"alg": "RS256"}), &good(), &SECRET),
+            String::from("a.b.c"),
+            String::new(),
+        ];
+        for claims in [
+            with("exp", json!(now - 1)),
+            with("exp", json!((now + 60).to_string())),
+            with("exp", Value::Null),
+            with("nbf", json!(now + 60)),
+            with("aud", json!("another")),
+            with("iss", json!("another")),
+            with("sub", json!("not an id")),
+            without("exp"),
+            without("nbf"),
+            without("aud"),
+            without("iss"),
+            without("sub"),
+            without("pwv"),
+        ] {
+            forgeries.push(forged(&hs256, &claims, &SECRET));
+        }
+        let right = forged(&hs256, &good(), &SECRET);
+        forgeries.push(format!("{right}."));
+        forgeries.push(format!("{right}AA"));
+        forgeries.push(right[..right.rfind('.').unwrap() + 1].to_owned());
+        for forgery in forgeries {
+            assert!(tokens.verify(&forgery).is_err(), "{forgery}");
+        }
+    }
+}

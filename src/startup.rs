@@ -1,0 +1,192 @@
+//! From a configuration to a serving process, and back: lock, recover, bind, wait, stop.
+
+mod lock;
+mod logging;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::web::Data;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::catalog::{Bytes, CatalogHandle, Command};
+use crate::checkpoint::{self, Checkpointer};
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::error::ServiceError;
+use crate::http::{self, RunningServer};
+use crate::journal::JournalHandle;
+use crate::random;
+use crate::service::Service;
+
+pub use lock::{DirectoryLock, LockError};
+pub use logging::start_logging;
+
+/// Uses of keys become durable this often: `lastUsedAt` is exact to the minute.
+const KEY_TOUCH_PERIOD: Duration = Duration::from_secs(60);
+
+/// A server that was started and not yet stopped.
+pub struct Running {
+    server: RunningServer,
+    service: Data<Service>,
+    checkpointer: Checkpointer,
+    /// Held to the end: nobody else may open the directory before the last byte is written.
+    _lock: DirectoryLock,
+}
+
+/// Why the server does not start, or did not stop cleanly.
+#[derive(Debug)]
+pub enum StartupError {
+    /// The data directory cannot be had.
+    Lock(LockError),
+    /// What is on disk cannot be opened, or not be closed.
+    Rooms(checkpoint::OpenError),
+    /// The last checkpoint failed, or the log could not be closed; what was acknowledged is in the log all the same.
+    Close(checkpoint::CheckpointError),
+    /// The address cannot be bound.
+    Bind {
+        /// Which.
+        address: std::net::SocketAddr,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The operating system gives no signals.
+    Signals(std::io::Error),
+    /// The rooms cannot be set up.
+    Service(ServiceError),
+}
+
+impl fmt::Display for StartupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lock(cause) => cause.fmt(f),
+            Self::Rooms(cause) => cause.fmt(f),
+            Self::Close(cause) => cause.fmt(f),
+            Self::Bind { address, source } => {
+                write!(f, "cannot listen on {address} (server.listen): {source}")
+            }
+            Self::Signals(source) => write!(f, "cannot listen for signals: {source}"),
+            Self::Service(error) => match error.cause() {
+                Some(cause) => write!(f, "cannot start: {error}: {cause}"),
+                None => write!(f, "cannot start: {error}"),
+            },
+        }
+    }
+}
+
+impl std::error::Error for StartupError {}
+
+/// Serves until SIGTERM or SIGINT, then stops cleanly.
+///
+/// # Errors
+/// As [`start`]; the last checkpoint failed.
+pub async fn serve(config: Config, clock: Arc<dyn Clock>) -> Result<(), StartupError> {
+    let mut terminate = signal(SignalKind::terminate()).map_err(StartupError::Signals)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(StartupError::Signals)?;
+    let running = start(config, clock).await?;
+    let received = std::future::poll_fn(|context| {
+        if terminate.poll_recv(context).is_ready() {
+            return std::task::Poll::Ready("SIGTERM");
+        }
+        interrupt.poll_recv(context).map(|_| "SIGINT")
+    })
+    .await;
+    tracing::info!(signal = received, "stopping: finishing requests in flight");
+    running.stop().await
+}
+
+/// Locks the directory, recovers, and only then binds: nothing is served before all is replayed.
+///
+/// # Errors
+/// The directory is in use, the log is damaged, the address is taken.
+pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, StartupError> {
+    let config = Arc::new(config);
+    let lock = DirectoryLock::take(&config.storage.data_dir).map_err(StartupError::Lock)?;
+    let rooms = checkpoint::start(&config, Arc::clone(&clock)).map_err(StartupError::Rooms)?;
+    tracing::info!(
+        records = rooms.recovered.log.records,
+        points = rooms.recovered.points,
+        torn_tail = ?rooms.recovered.log.torn_tail,
+        took = ?rooms.recovered.took,
+        "recovered"
+    );
+    make_server_secret(&rooms.catalog, &rooms.journal)
+        .await
+        .map_err(StartupError::Service)?;
+    let service = Service::new(
+        Arc::clone(&config),
+        clock,
+        rooms.catalog.clone(),
+        rooms.journal.clone(),
+        rooms.buckets.clone(),
+    );
+    let service = Data::new(service.map_err(StartupError::Service)?);
+    let server = http::start(service.clone()).map_err(|source| StartupError::Bind {
+        address: config.server.listen,
+        source,
+    })?;
+    flush_key_touches_every_minute(service.clone());
+    tracing::info!(
+        pid = std::process::id(),
+        data_dir = %config.storage.data_dir.display(),
+        "listening on http://{}",
+        server.address
+    );
+    Ok(Running {
+        server,
+        service,
+        checkpointer: rooms.checkpointer,
+        _lock: lock,
+    })
+}
+
+impl Running {
+    /// Where it listens.
+    pub fn address(&self) -> std::net::SocketAddr {
+        self.server.address
+    }
+
+    /// Stops accepting, finishes what is in flight, checkpoints.
+    ///
+    /// # Errors
+    /// The last checkpoint failed; what was acknowledged is in the log all the same.
+    pub async fn stop(self) -> Result<(), StartupError> {
+        self.server.stop().await;
+        if let Err(error) = self.service.flush_key_touches().await {
+            tracing::warn!(%error, "the last uses of keys are not kept");
+        }
+        self.checkpointer.close().await.map_err(StartupError::Close)?;
+        tracing::info!("stopped");
+        Ok(())
+    }
+}
+
+/// The first start of a data directory makes the secret that signs its tokens.
+async fn make_server_secret(catalog: &CatalogHandle, journal: &JournalHandle) -> Result<(), ServiceError> {
+    if catalog.read(|catalog| catalog.server_secret().is_some()) {
+        return Ok(());
+    }
+    journal
+        .commit(Command::ServerSecretSet {
+            secret: Bytes(random::bytes()?),
+        })
+        .await
+}
+
+fn flush_key_touches_every_minute(service: Data<Service>) {
+    actix_web::rt::spawn(async move {
+        loop {
+            actix_web::rt::time::sleep(KEY_TOUCH_PERIOD).await;
+            if let Err(error) = service.flush_key_touches().await {
+                tracing::warn!(%error, "uses of keys are not kept");
+            }
+        }
+    });
+}
+
+/// The lock's place within a data directory.
+fn lock_path(data_dir: &std::path::Path) -> PathBuf {
+    data_dir.join("LOCK")
+}

@@ -1,0 +1,146 @@
+//! One process per data directory: an advisory lock on `LOCK`, taken before anything is read.
+//!
+//! The file is never deleted: whoever deleted it while another waited would leave two processes
+//! holding two files of one name. The kernel drops the lock with the process, so that a kill leaves
+//! nothing to clean up; the process id inside is for people.
+
+use std::fmt;
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
+
+use super::lock_path;
+
+/// The holder writes its process id right behind taking the lock: whoever comes in between looks
+/// again, this often and with this pause.
+const HOLDER_LOOKS_MAX: usize = 20;
+const HOLDER_PAUSE: Duration = Duration::from_millis(10);
+
+/// The lock, held until dropped.
+#[derive(Debug)]
+pub struct DirectoryLock {
+    _file: File,
+}
+
+/// The directory cannot be had.
+#[derive(Debug)]
+pub enum LockError {
+    /// Another process has it.
+    Held {
+        /// The directory.
+        data_dir: PathBuf,
+        /// What the lock file says.
+        pid: Option<u32>,
+    },
+    /// The disk.
+    Io {
+        /// What was touched.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+impl fmt::Display for LockError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Held {
+                data_dir,
+                pid: Some(pid),
+            } => write!(
+                f,
+                "data directory {} is in use by process {pid}; stop it or choose another with --data-dir",
+                data_dir.display()
+            ),
+            Self::Held { data_dir, pid: None } => {
+                write!(
+                    f,
+                    "data directory {} is in use by another process",
+                    data_dir.display()
+                )
+            }
+            Self::Io { path, source } => write!(f, "cannot lock {}: {source}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for LockError {}
+
+impl DirectoryLock {
+    /// Takes the lock of a directory, which is made when it does not exist. Never waits for a holder.
+    ///
+    /// # Errors
+    /// Another process holds it; the disk.
+    pub fn take(data_dir: &Path) -> Result<Self, LockError> {
+        let io = |path: &Path| {
+            let path = path.to_owned();
+            move |source| LockError::Io { path, source }
+        };
+        // Password hashes and secrets are inside: for the owner alone.
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(data_dir)
+            .map_err(io(data_dir))?;
+        let path = lock_path(data_dir);
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .map_err(io(&path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(LockError::Held {
+                    data_dir: data_dir.to_owned(),
+                    pid: holder(&mut file),
+                });
+            }
+            Err(TryLockError::Error(source)) => return Err(LockError::Io { path, source }),
+        }
+        write_pid(&mut file).map_err(io(&path))?;
+        Ok(Self { _file: file })
+    }
+}
+
+fn write_pid(file: &mut File) -> io::Result<()> {
+    file.set_len(0)?;
+    file.rewind()?;
+    writeln!(file, "{}", std::process::id())?;
+    file.sync_all()
+}
+
+fn holder(file: &mut File) -> Option<u32> {
+    for _ in 0..HOLDER_LOOKS_MAX {
+        let mut text = String::new();
+        if file.rewind().is_ok() && file.read_to_string(&mut text).is_ok() && text.ends_with('\n') {
+            return text.trim().parse().ok();
+        }
+        sleep(HOLDER_PAUSE);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_taker_is_told_who_holds_it() {
+        let data_dir = std::env::temp_dir().join(format!("tidewatch-lock-{}", std::process::id()));
+        let held = DirectoryLock::take(&data_dir).unwrap();
+        let refused = DirectoryLock::take(&data_dir).unwrap_err();
+        assert!(matches!(refused, LockError::Held { pid: Some(pid), .. } if pid == std::process::id()));
+        assert!(refused.to_string().contains(&std::process::id().to_string()));
+        drop(held);
+        drop(DirectoryLock::take(&data_dir).unwrap());
+        assert!(lock_path(&data_dir).exists());
+        std::fs::remove_dir_all(&data_dir).unwrap();
+    }
+}

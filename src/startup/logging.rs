@@ -1,0 +1,24 @@
+//! Log lines on standard error.
+
+use std::io::{IsTerminal, stderr};
+
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::config::{LogConfig, LogFormat};
+
+/// Sends log lines to standard error from now on. A second call changes nothing.
+pub fn start_logging(config: &LogConfig) {
+    // The configuration was checked: a filter that does not parse cannot get here.
+    let filter = config
+        .filter
+        .parse()
+        .unwrap_or_else(|_| Targets::new().with_default(LevelFilter::INFO));
+    let lines = tracing_subscriber::fmt::layer().with_writer(stderr);
+    let registry = tracing_subscriber::registry().with(filter);
+    let _ = match config.format {
+        LogFormat::Text => registry.with(lines.with_ansi(stderr().is_terminal())).try_init(),
+        LogFormat::Json => registry.with(lines.json().flatten_event(true)).try_init(),
+    };
+}

@@ -1,0 +1,146 @@
+//! Timestamps as the API shows them: UTC, `Z`, and no fraction or the shortest of 3, 6 or 9 digits
+//! that loses nothing. Reading timestamps is the ingest room's work.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use crate::clock::{DAY_NS, SECOND_NS};
+
+/// `YYYY-MM-DDTHH:MM:SS.nnnnnnnnnZ`.
+const TEXT_BYTES_MAX: usize = 30;
+/// `YYYY-MM-DDTHH:MM:SS`.
+const WHOLE_SECONDS_BYTES: usize = 19;
+
+/// A formatted timestamp, held without allocating.
+#[derive(Clone, Copy)]
+pub struct TimestampText {
+    bytes: [u8; TEXT_BYTES_MAX],
+    length: u8,
+}
+
+impl TimestampText {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(self.as_bytes()).unwrap_or_default()
+    }
+
+    /// The text's bytes, all ASCII.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
+}
+
+/// The timestamp as the API shows it; `timestamp_ns` is UTC nanoseconds since the epoch.
+pub fn format_timestamp_ns(timestamp_ns: i64) -> TimestampText {
+    let (year, month, day) = civil_from_days(timestamp_ns.div_euclid(DAY_NS));
+    let of_day_ns = timestamp_ns.rem_euclid(DAY_NS);
+    let second = of_day_ns / SECOND_NS;
+    let mut bytes = *b"0000-00-00T00:00:00.000000000Z";
+    digits(&mut bytes[0..4], year);
+    digits(&mut bytes[5..7], month);
+    digits(&mut bytes[8..10], day);
+    digits(&mut bytes[11..13], second / 3_600);
+    digits(&mut bytes[14..16], second / 60 % 60);
+    digits(&mut bytes[17..19], second % 60);
+    let fraction_ns = of_day_ns % SECOND_NS;
+    digits(&mut bytes[20..29], fraction_ns);
+    let end = match fraction_ns {
+        0 => WHOLE_SECONDS_BYTES,
+        ns if ns % 1_000_000 == 0 => WHOLE_SECONDS_BYTES + 4,
+        ns if ns % 1_000 == 0 => WHOLE_SECONDS_BYTES + 7,
+        _ => WHOLE_SECONDS_BYTES + 10,
+    };
+    bytes[end] = b'Z';
+    TimestampText {
+        bytes,
+        length: end as u8 + 1,
+    }
+}
+
+/// A moment in an answer: UTC nanoseconds since the epoch, written as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timestamp(pub i64);
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(format_timestamp_ns(self.0).as_str())
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(format_timestamp_ns(self.0).as_str())
+    }
+}
+
+fn digits(place: &mut [u8], mut value: i64) {
+    for digit in place.iter_mut().rev() {
+        *digit = b'0' + (value % 10) as u8;
+        value /= 10;
+    }
+}
+
+/// Proleptic Gregorian date of a day counted from 1970-01-01 (Howard Hinnant, "chrono-Compatible
+/// Low-Level Date Algorithms": eras of 400 years that start in March).
+fn civil_from_days(days: i64) -> (i64, i64, i64) {
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let march_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * march_month + 2) / 5 + 1;
+    let month = if march_month < 10 {
+        march_month + 3
+    } else {
+        march_month - 9
+    };
+    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fraction_is_the_shortest_that_loses_nothing() {
+        for (ns, text) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (1_700_000_000_000_000_000, "2023-11-14T22:13:20Z"),
+            (1_700_000_000_500_000_000, "2023-11-14T22:13:20.500Z"),
+            (1_700_000_000_000_120_000, "2023-11-14T22:13:20.000120Z"),
+            (1_700_000_000_000_000_007, "2023-11-14T22:13:20.000000007Z"),
+            (951_782_400_000_000_000, "2000-02-29T00:00:00Z"),
+            (-1, "1969-12-31T23:59:59.999999999Z"),
+            (i64::MIN, "1677-09-21T00:12:43.145224192Z"),
+            (i64::MAX, "2262-04-11T23:47:16.854775807Z"),
+        ] {
+            assert_eq!(format_timestamp_ns(ns).as_str(), text);
+            assert_eq!(
+                serde_json::to_string(&Timestamp(ns)).unwrap(),
+                format!("\"{text}\"")
+            );
+        }
+    }
+
+    #[test]
+    fn every_day_of_four_centuries_follows_the_one_before() {
+        let mut before = civil_from_days(-1);
+        for day in 0..146_097 {
+            let (year, month, date) = civil_from_days(day);
+            let next = match before {
+                (y, 12, 31) => (y + 1, 1, 1),
+                (y, m, d) if date == 1 => {
+                    let leap = (y % 4 == 0 && y % 100 != 0) || y % 400 == 0;
+                    let length = [31, 28 + i64::from(leap), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+                    assert_eq!(d, length[(m - 1) as usize], "{y}-{m}");
+                    (y, m + 1, 1)
+                }
+                (y, m, d) => (y, m, d + 1),
+            };
+            assert_eq!((year, month, date), next);
+            before = next;
+        }
+    }
+}

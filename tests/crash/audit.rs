@@ -1,0 +1,290 @@
+//! What must hold after a restart, whatever the end before it was.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde_json::{Value, json};
+
+use crate::ledger::{Ledger, Operation, Place, Sent};
+use crate::load::send;
+use crate::support::client::Client;
+use crate::support::given::Account;
+use crate::support::time::{HOUR, SECOND, now_ns, timestamp};
+
+/// All raw rows of a bucket, page by page.
+pub fn rows(place: &Place) -> Vec<Value> {
+    let mut body = json!({"limit": 10_000, "downsampling": false});
+    let mut rows = Vec::new();
+    loop {
+        let mut answer = place.bucket.query(&body);
+        match answer["data"].take() {
+            Value::Array(page) => rows.extend(page),
+            other => panic!("spec: `data` is an array, not {other}"),
+        }
+        if answer["metadata"]["hasMore"] == false {
+            return rows;
+        }
+        body["cursor"] = answer["metadata"]["nextCursor"].take();
+    }
+}
+
+pub fn number(row: &Value) -> u64 {
+    row["values"]["number"]
+        .as_u64()
+        .unwrap_or_else(|| panic!("every point of this test has a number: {row}"))
+}
+
+/// Every acknowledged point once and as sent, every unanswered request whole or not at all, nothing else, ids as
+/// they were. Unanswered requests that are there count as acknowledged from now on; the others are forgotten, unless
+/// they carry a key and are sent again.
+pub fn points(places: &[Place], ledger: &mut Ledger, context: &str) {
+    let mut found: HashMap<u64, (usize, Value)> = HashMap::new();
+    let mut ids: HashSet<(usize, String)> = HashSet::new();
+    for (bucket, place) in places.iter().enumerate() {
+        for row in rows(place) {
+            let id = row["_id"].as_str().unwrap_or("?").to_owned();
+            assert!(
+                ids.insert((bucket, id)),
+                "contract 4: `_id` of a point is unique: {row} ({context})"
+            );
+            let (number, row) = (number(&row), row);
+            let twice = found.insert(number, (bucket, row));
+            assert!(
+                twice.is_none(),
+                "contract 4: point {number} was sent once and is there twice ({context})"
+            );
+        }
+    }
+    for sent in ledger.acknowledged.values() {
+        let Some((bucket, row)) = found.get(&sent.number) else {
+            panic!(
+                "contract 4: acknowledged means durable: point {} is gone ({context})",
+                sent.number
+            )
+        };
+        assert_as_sent(sent, *bucket, row, places, context);
+    }
+    for (operation, _) in settle(ledger, |number| found.contains_key(&number), context) {
+        for sent in &operation.points {
+            let (bucket, row) = &found[&sent.number];
+            assert_as_sent(sent, *bucket, row, places, context);
+        }
+        ledger.acknowledge(&operation);
+    }
+    for number in found.keys() {
+        let sent = ledger.acknowledged.contains_key(number);
+        assert!(
+            sent,
+            "contract 4: nothing is there that was not sent: point {number} ({context})"
+        );
+    }
+    for (number, (_, row)) in found {
+        let id = row["_id"].as_str().unwrap_or("?").to_owned();
+        let before = ledger.ids.entry(number).or_insert_with(|| id.clone());
+        assert_eq!(
+            *before, id,
+            "contract 4: `_id` of a point never changes: point {number} ({context})"
+        );
+    }
+}
+
+/// Takes the unanswered requests that are there out of the ledger; those that are not there stay only with a key.
+fn settle(ledger: &mut Ledger, is_there: impl Fn(u64) -> bool, context: &str) -> Vec<(Operation, usize)> {
+    let mut there = Vec::new();
+    let mut retried = Vec::new();
+    for operation in ledger.unknown.drain(..) {
+        let count = operation
+            .points
+            .iter()
+            .filter(|sent| is_there(sent.number))
+            .count();
+        let whole = count == operation.points.len();
+        assert!(
+            whole || count == 0,
+            "contract 4: a batch's entries appear together, or not at all: {count} of {} ({context})",
+            operation.points.len()
+        );
+        if operation.idempotency_key.is_some() {
+            retried.push(operation.clone());
+        }
+        if whole {
+            there.push((operation, count));
+        }
+    }
+    ledger.unknown = retried;
+    there
+}
+
+fn assert_as_sent(sent: &Sent, bucket: usize, row: &Value, places: &[Place], context: &str) {
+    let sentence = "contract 4: a stored point does not change";
+    assert_eq!(bucket, sent.bucket, "{sentence}: the bucket of {row} ({context})");
+    assert_eq!(
+        row["dataSourceId"], places[bucket].sources[sent.source],
+        "{sentence}: the source of {row} ({context})"
+    );
+    assert_eq!(
+        row["timestamp"],
+        timestamp(sent.at),
+        "{sentence}: the timestamp of {row} ({context})"
+    );
+    assert_eq!(
+        row["values"]["half"].as_f64(),
+        Some(sent.number as f64 / 2.0),
+        "{sentence}: the values of {row} ({context})"
+    );
+}
+
+/// A client that got no answer sends again with its key: exactly one of both is stored. One that got an answer gets
+/// the same again.
+pub fn retries(
+    client: &Client,
+    places: &[Place],
+    ledger: &mut Ledger,
+    random: &mut fastrand::Rng,
+    context: &str,
+) {
+    for operation in std::mem::take(&mut ledger.unknown) {
+        let was_there = ledger.acknowledged.contains_key(&operation.points[0].number);
+        let admin = &places[operation.points[0].bucket].bucket.admin;
+        let answer =
+            send(client, admin, &operation).unwrap_or_else(|| panic!("no answer to a retry ({context})"));
+        assert_eq!(
+            answer.status,
+            operation.success(),
+            "contract 4: a retry with its key: {answer} ({context})"
+        );
+        let replayed = answer.header("idempotent-replayed") == Some("true");
+        assert_eq!(
+            replayed, was_there,
+            "contract 4: a retry is a replay if the first was stored: {answer} ({context})"
+        );
+        ledger.acknowledge(&operation);
+        ledger.replayable.push((operation, answer.text()));
+    }
+    for _ in 0..ledger.replayable.len().min(10) {
+        let (operation, first) = &ledger.replayable[random.usize(..ledger.replayable.len())];
+        let admin = &places[operation.points[0].bucket].bucket.admin;
+        let answer =
+            send(client, admin, operation).unwrap_or_else(|| panic!("no answer to a retry ({context})"));
+        let sentence =
+            "contract 4: the same key with the same body gives the first answer again, over restarts";
+        assert_eq!(
+            answer.header("idempotent-replayed"),
+            Some("true"),
+            "{sentence}: {answer} ({context})"
+        );
+        assert_eq!(answer.text(), *first, "{sentence} ({context})");
+    }
+}
+
+/// Grouped counts, sums and extremes equal those of the raw rows.
+pub fn groups(places: &[Place], random: &mut fastrand::Rng, context: &str) {
+    for place in places {
+        let rows = rows(place);
+        let span = 20 * 24 * 3600;
+        let from = timestamp(now_ns() / SECOND * SECOND - random.i64(0..span) * SECOND);
+        for filters in [json!({}), json!({"startTime": from})] {
+            for merge in [false, true] {
+                for aggregation in ["count", "sum", "min", "max"] {
+                    let body = json!({
+                        "filters": filters, "aggregation": aggregation, "groupBy": "hour", "mergeSources": merge,
+                    });
+                    let mut expected: BTreeMap<(String, String), Vec<u64>> = BTreeMap::new();
+                    for row in &rows {
+                        let at = row["timestamp"].as_str().unwrap_or("?");
+                        if filters.get("startTime").is_none() || instant(at) >= instant(&from) {
+                            let source = if merge {
+                                ""
+                            } else {
+                                row["dataSourceId"].as_str().unwrap_or("?")
+                            };
+                            expected
+                                .entry((format!("{}:00:00Z", &at[..13]), source.to_owned()))
+                                .or_default()
+                                .push(number(row));
+                        }
+                    }
+                    let found = place.bucket.query(&body);
+                    let found: BTreeMap<(String, String), u64> = found["data"]
+                        .as_array()
+                        .into_iter()
+                        .flatten()
+                        .map(|row| {
+                            let source = row["dataSourceId"].as_str().unwrap_or_default();
+                            let key = (
+                                row["timestamp"].as_str().unwrap_or("?").to_owned(),
+                                source.to_owned(),
+                            );
+                            (key, row["values"]["number"].as_u64().unwrap_or(u64::MAX))
+                        })
+                        .collect();
+                    let aggregate = |numbers: &Vec<u64>| match aggregation {
+                        "count" => numbers.len() as u64,
+                        "sum" => numbers.iter().sum(),
+                        "min" => numbers.iter().copied().min().unwrap_or_default(),
+                        _ => numbers.iter().copied().max().unwrap_or_default(),
+                    };
+                    let expected: BTreeMap<(String, String), u64> = expected
+                        .iter()
+                        .map(|(key, numbers)| (key.clone(), aggregate(numbers)))
+                        .collect();
+                    assert_eq!(
+                        found, expected,
+                        "contract 5: grouped results equal the raw points: {body} ({context})"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Timestamps of one form compare as texts once their fractions have one length.
+fn instant(timestamp: &str) -> String {
+    let digits = timestamp.trim_end_matches('Z');
+    let (seconds, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    format!("{seconds}.{fraction:0<9}")
+}
+
+/// Acknowledged creations and deletions of sources hold.
+pub fn sources(client: &Client, place: &Place, ledger: &mut Ledger, context: &str) {
+    for (id, deleted) in &mut ledger.created {
+        let path = format!("/api/buckets/{}/sources/{id}", place.bucket.id);
+        let status = client.get(&path).key(&place.bucket.admin).send().status;
+        match deleted {
+            Some(false) => assert_eq!(status, 200, "an acknowledged source is gone ({context})"),
+            Some(true) => assert_eq!(
+                status, 404,
+                "a source is back whose deletion was acknowledged ({context})"
+            ),
+            None => *deleted = Some(status == 404),
+        }
+    }
+}
+
+/// The account is as it was, and its token goes on working.
+pub fn account(account: &Account, context: &str) {
+    let me = account.client.get("/api/auth/me").bearer(&account.token).send();
+    let me = me.expect(
+        200,
+        &format!("contract 2: a token is good for 12 h, over restarts ({context})"),
+    );
+    assert_eq!(
+        me["user"]["email"], account.email,
+        "the user is as before ({context})"
+    );
+    assert_eq!(
+        me["organization"]["_id"], account.organization_id,
+        "the organization is as before ({context})"
+    );
+}
+
+/// Hours of the last three weeks with points, for a look at what the test did.
+pub fn hours(places: &[Place]) -> usize {
+    let bound = timestamp(now_ns() - 21 * 24 * HOUR);
+    let body = json!({
+        "filters": {"startTime": bound}, "aggregation": "count", "groupBy": "hour", "mergeSources": true,
+    });
+    places
+        .iter()
+        .filter_map(|place| place.bucket.query(&body)["metadata"]["count"].as_u64())
+        .sum::<u64>() as usize
+}

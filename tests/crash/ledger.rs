@@ -1,0 +1,107 @@
+//! What the writers sent and what the server said about it.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use crate::support::given::{Bucket, point};
+
+/// A point that was sent. Its number is unique over the whole test and stands in the field `number`.
+#[derive(Clone)]
+pub struct Sent {
+    pub number: u64,
+    pub bucket: usize,
+    pub source: usize,
+    pub at: i64,
+}
+
+/// One ingest request.
+#[derive(Clone)]
+pub struct Operation {
+    pub points: Vec<Sent>,
+    pub batch: bool,
+    /// A batch with an entry that must be refused among the good ones.
+    pub faulty: bool,
+    pub idempotency_key: Option<String>,
+    pub body: String,
+}
+
+impl Operation {
+    pub fn new(
+        points: Vec<Sent>,
+        batch: bool,
+        faulty: bool,
+        idempotency_key: Option<String>,
+        places: &[Place],
+    ) -> Self {
+        let place = &places[points[0].bucket];
+        let entry = |sent: &Sent| {
+            point(
+                &place.sources[sent.source],
+                sent.at,
+                &json!({"number": sent.number, "half": sent.number as f64 / 2.0}),
+            )
+        };
+        let mut entries: Vec<Value> = points.iter().map(entry).collect();
+        let body = if batch {
+            if faulty {
+                entries.insert(
+                    entries.len() / 2,
+                    json!({"dataSourceId": place.sources[0], "values": {"number": "none"}}),
+                );
+            }
+            json!({"bucketId": place.bucket.id, "dataPoints": entries})
+        } else {
+            entries[0]["bucketId"] = json!(place.bucket.id);
+            entries.swap_remove(0)
+        };
+        Self {
+            points,
+            batch,
+            faulty,
+            idempotency_key,
+            body: body.to_string(),
+        }
+    }
+
+    pub fn path(&self) -> &'static str {
+        if self.batch {
+            "/api/data/batch"
+        } else {
+            "/api/data"
+        }
+    }
+
+    /// What a server that takes it answers.
+    pub fn success(&self) -> u16 {
+        if self.faulty { 207 } else { 201 }
+    }
+}
+
+/// A bucket and its sources.
+pub struct Place {
+    pub bucket: Bucket,
+    pub sources: Vec<String>,
+}
+
+#[derive(Default)]
+pub struct Ledger {
+    /// By number: what must be there.
+    pub acknowledged: HashMap<u64, Sent>,
+    /// Acknowledged requests with a key, and the answer's text.
+    pub replayable: Vec<(Operation, String)>,
+    /// Requests without an answer: each is there whole or not at all.
+    pub unknown: Vec<Operation>,
+    /// By number: the id a point was seen with.
+    pub ids: HashMap<u64, String>,
+    /// Sources created, with whether their deletion was acknowledged (`None`: it was asked for without an answer).
+    pub created: HashMap<String, Option<bool>>,
+}
+
+impl Ledger {
+    pub fn acknowledge(&mut self, operation: &Operation) {
+        for sent in &operation.points {
+            self.acknowledged.insert(sent.number, sent.clone());
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Killing the server: what was acknowledged is there after every kind of end, once, and nothing is half there.
+//!
+//! `CRASH_ROUNDS` sets how many times the main test kills (12), `CRASH_SEED` repeats a run; the seed is printed.
+#![expect(
+    clippy::unwrap_used,
+    reason = "in a test a panic is the report, its place is the message"
+)]
+
+mod audit;
+mod ledger;
+mod load;
+mod rounds;
+#[path = "../support/mod.rs"]
+mod support;
+mod torn_log;

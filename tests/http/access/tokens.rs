@@ -1,0 +1,155 @@
+//! Bearer tokens and key texts: what is no credential is 401.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Value, json};
+
+use crate::scene;
+use crate::support::client::Answer;
+
+const UNAUTHORIZED: &str = "spec: a missing, invalid or deleted credential is 401";
+
+fn part(token: &str, nth: usize) -> &str {
+    token
+        .split('.')
+        .nth(nth)
+        .unwrap_or_else(|| panic!("contract 2: the bearer token is a JWT, not `{token}`"))
+}
+
+fn encoded(value: &Value) -> String {
+    URL_SAFE_NO_PAD.encode(value.to_string())
+}
+
+fn decoded(part: &str) -> Value {
+    serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).unwrap()).unwrap()
+}
+
+#[test]
+fn the_token_is_a_jwt_signed_with_hs256_for_12_hours() {
+    let (_server, account, _) = scene::bucket();
+    let header = decoded(part(&account.token, 0));
+    assert_eq!(
+        header["alg"], "HS256",
+        "contract 2: the bearer token is a JWT (HS256, 12 h)"
+    );
+    let claims = decoded(part(&account.token, 1));
+    let seconds = claims["exp"]
+        .as_i64()
+        .zip(claims["iat"].as_i64())
+        .map(|(exp, iat)| exp - iat);
+    if let Some(seconds) = seconds {
+        assert_eq!(
+            seconds,
+            12 * 3600,
+            "contract 2: the bearer token is a JWT (HS256, 12 h)"
+        );
+    }
+    assert!(
+        claims["exp"].is_i64(),
+        "contract 2: the token ends by itself, so it has `exp`: {claims}"
+    );
+    assert_eq!(
+        account.token.split('.').count(),
+        3,
+        "contract 2: the bearer token is a JWT"
+    );
+}
+
+#[test]
+fn a_token_that_the_server_did_not_sign_is_401() {
+    let (_server, account, _) = scene::bucket();
+    let token = &account.token;
+    let (header, claims, signature) = (part(token, 0), part(token, 1), part(token, 2));
+    let mut longer = decoded(claims);
+    longer["exp"] = json!(4_000_000_000_u64);
+    let mut timeless = decoded(claims);
+    timeless.as_object_mut().unwrap().remove("exp");
+    let unsigned = encoded(&json!({"alg": "none", "typ": "JWT"}));
+    let other_algorithm = encoded(&json!({"alg": "HS512", "typ": "JWT"}));
+    let mut flipped = URL_SAFE_NO_PAD.decode(signature).unwrap();
+    flipped[0] ^= 1;
+    let flipped = URL_SAFE_NO_PAD.encode(flipped);
+    let forged = [
+        format!("{unsigned}.{claims}."),
+        format!("{unsigned}.{claims}.{signature}"),
+        format!("{other_algorithm}.{claims}.{signature}"),
+        format!("{header}.{}.{signature}", encoded(&longer)),
+        format!("{header}.{}.{signature}", encoded(&timeless)),
+        format!("{header}.{claims}.{flipped}"),
+        format!("{header}.{claims}."),
+        format!("{header}.{claims}"),
+        format!("{token}A"),
+        format!("{token}.{signature}"),
+        token[..token.len() - 1].to_owned(),
+        // Signed with the key `secret`, which no server should use.
+        "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxIiwiZXhwIjo0MDAwMDAwMDAwfQ.\
+         4DXwTpF4pZ0vF2Ol0vQ8h8O2gNV2K6Yv4qvL3cH0z2I"
+            .to_owned(),
+        String::new(),
+        "undefined".to_owned(),
+        account.admin.clone(),
+    ];
+    for forged in forged {
+        for path in ["/api/auth/me", "/api/buckets"] {
+            account
+                .client
+                .get(path)
+                .bearer(&forged)
+                .send()
+                .refused(401, &format!("{UNAUTHORIZED} (bearer `{forged}`)"));
+        }
+    }
+    account
+        .client
+        .get("/api/auth/me")
+        .bearer(token)
+        .send()
+        .expect(200, "the real one still works");
+}
+
+#[test]
+fn what_is_no_key_is_401() {
+    let (_server, account, bucket) = scene::bucket();
+    let key = &account.admin;
+    let refused = |answer: Answer| answer.refused(401, UNAUTHORIZED);
+    let flipped = format!(
+        "{}{}",
+        &key[..key.len() - 1],
+        if key.ends_with('A') { 'B' } else { 'A' }
+    );
+    let other_type = key.replace("svc_a_", "svc_r_");
+    let padded = format!("{key}A");
+    for wrong in [
+        "",
+        "x",
+        "svc_a_",
+        &key[..key.len() - 1],
+        &padded,
+        &flipped,
+        &other_type,
+        &key.to_uppercase(),
+        &account.token,
+    ] {
+        refused(account.client.get("/api/buckets").key(wrong).send());
+    }
+    for authorization in [
+        key.clone(),
+        format!("Basic {key}"),
+        "Bearer".to_owned(),
+        account.token.clone(),
+    ] {
+        refused(
+            account
+                .client
+                .get("/api/buckets")
+                .header("Authorization", authorization)
+                .send(),
+        );
+    }
+    for name in ["api_key", "apiKey", "key", "X-API-Key", "token", "access_token"] {
+        // The spec: keys in URLs must not be used, so they must not work.
+        refused(account.client.get(&format!("/api/buckets?{name}={key}")).send());
+    }
+    let body = json!({"bucketId": bucket.id, "apiKey": key});
+    refused(account.client.post("/api/data/query").json(&body).send());
+}

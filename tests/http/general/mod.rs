@@ -1,0 +1,10 @@
+//! Chapter 1 and its small print: what holds for every request, whatever it asks for.
+
+mod bodies;
+mod errors;
+mod faults;
+mod ids;
+mod lists;
+mod numbers;
+mod order;
+mod timestamps;

@@ -1,0 +1,23 @@
+//! The contract, sentence by sentence, over HTTP against the real binary. One module per chapter; what an
+//! assertion says is the sentence it found broken. Every test starts its own server on a fresh data directory,
+//! so that none depends on another's leftovers.
+#![expect(
+    clippy::unwrap_used,
+    reason = "in a test a panic is the report, its place is the message"
+)]
+
+mod calendar;
+mod model;
+mod refusal;
+mod routes;
+mod scene;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod access;
+mod buckets;
+mod general;
+mod ingest;
+mod operation;
+mod query;
+mod real_data;

@@ -1,0 +1,12 @@
+//! Chapter 5: raw rows, filters, paging, groups, downsampling.
+
+mod cursor;
+mod downsampling;
+mod fields;
+mod filters;
+mod grouped;
+mod layout;
+mod metadata_filter;
+mod paging;
+mod raw;
+mod units;

@@ -1,0 +1,200 @@
+//! Every route of the chapters tested here, with who may call it: the tables of the contract and the spec as data.
+//! The access matrix, the order of checks and the malformed bodies are generated from it, so that a route that is
+//! added without an entry is the only way to escape them.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    Bearer,
+    Admin,
+    Write,
+    Read,
+    Integration,
+}
+
+const BEARER: &[Role] = &[Role::Bearer];
+const ADMIN: &[Role] = &[Role::Bearer, Role::Admin];
+const WRITE: &[Role] = &[Role::Bearer, Role::Admin, Role::Write];
+const READ: &[Role] = &[Role::Bearer, Role::Admin, Role::Write, Role::Read];
+const QUERY: &[Role] = &[
+    Role::Bearer,
+    Role::Admin,
+    Role::Write,
+    Role::Read,
+    Role::Integration,
+];
+
+pub struct Route {
+    pub method: &'static str,
+    /// With `{bucket}`, `{source}`, `{key}`, `{organizationKey}` for the ids of a scene.
+    pub path: &'static str,
+    /// The same placeholders, and `{unique}` for a name never used before.
+    pub body: Option<&'static str>,
+    pub roles: &'static [Role],
+    /// What a caller of those roles gets.
+    pub success: u16,
+}
+
+const fn route(
+    method: &'static str,
+    path: &'static str,
+    body: Option<&'static str>,
+    roles: &'static [Role],
+    success: u16,
+) -> Route {
+    Route {
+        method,
+        path,
+        body,
+        roles,
+        success,
+    }
+}
+
+/// All routes that need a credential.
+pub const ROUTES: &[Route] = &[
+    route("GET", "/api/auth/me", None, BEARER, 200),
+    // An empty body, which is refused last of all: a real one would end the caller's own token.
+    route("POST", "/api/auth/password", Some("{}"), BEARER, 400),
+    route("GET", "/api/organization", None, ADMIN, 200),
+    route(
+        "PATCH",
+        "/api/organization",
+        Some(r#"{"name":"Tide Lab"}"#),
+        ADMIN,
+        200,
+    ),
+    route("GET", "/api/organization/keys", None, ADMIN, 200),
+    route(
+        "POST",
+        "/api/organization/keys",
+        Some(r#"{"name":"{unique}","type":"integration"}"#),
+        ADMIN,
+        201,
+    ),
+    route(
+        "DELETE",
+        "/api/organization/keys/{organizationKey}",
+        None,
+        ADMIN,
+        200,
+    ),
+    route("GET", "/api/buckets", None, ADMIN, 200),
+    route("POST", "/api/buckets", Some(r#"{"name":"{unique}"}"#), ADMIN, 201),
+    route("GET", "/api/buckets/{bucket}", None, ADMIN, 200),
+    route(
+        "PATCH",
+        "/api/buckets/{bucket}",
+        Some(r#"{"description":"{unique}"}"#),
+        ADMIN,
+        200,
+    ),
+    route("DELETE", "/api/buckets/{bucket}", None, ADMIN, 200),
+    route("GET", "/api/buckets/{bucket}/keys", None, ADMIN, 200),
+    route(
+        "POST",
+        "/api/buckets/{bucket}/keys",
+        Some(r#"{"name":"{unique}","type":"read"}"#),
+        ADMIN,
+        201,
+    ),
+    route("DELETE", "/api/buckets/{bucket}/keys/{key}", None, ADMIN, 200),
+    route("GET", "/api/buckets/{bucket}/sources", None, READ, 200),
+    route(
+        "POST",
+        "/api/buckets/{bucket}/sources",
+        Some(r#"{"name":"{unique}","schema":{"level":{"type":"number"}}}"#),
+        WRITE,
+        201,
+    ),
+    route("GET", "/api/buckets/{bucket}/sources/{source}", None, READ, 200),
+    route(
+        "PATCH",
+        "/api/buckets/{bucket}/sources/{source}",
+        Some(r#"{"description":"{unique}"}"#),
+        WRITE,
+        200,
+    ),
+    route(
+        "DELETE",
+        "/api/buckets/{bucket}/sources/{source}",
+        None,
+        ADMIN,
+        200,
+    ),
+    route(
+        "POST",
+        "/api/data",
+        Some(r#"{"bucketId":"{bucket}","dataSourceId":"{source}","values":{"level":1}}"#),
+        WRITE,
+        201,
+    ),
+    route(
+        "POST",
+        "/api/data/batch",
+        Some(r#"{"bucketId":"{bucket}","dataPoints":[{"dataSourceId":"{source}","values":{"level":1}}]}"#),
+        WRITE,
+        201,
+    ),
+    route(
+        "POST",
+        "/api/data/query",
+        Some(r#"{"bucketId":"{bucket}"}"#),
+        QUERY,
+        200,
+    ),
+];
+
+/// Ids to put into the placeholders of a route.
+#[derive(Clone)]
+pub struct Ids {
+    pub bucket: String,
+    pub source: String,
+    pub key: String,
+    pub organization_key: String,
+}
+
+impl Ids {
+    pub fn all(id: &str) -> Self {
+        let id = id.to_owned();
+        Self {
+            bucket: id.clone(),
+            source: id.clone(),
+            key: id.clone(),
+            organization_key: id,
+        }
+    }
+
+    fn fill(&self, template: &str) -> String {
+        static UNIQUE: AtomicU32 = AtomicU32::new(0);
+        template
+            .replace("{bucket}", &self.bucket)
+            .replace("{source}", &self.source)
+            .replace("{key}", &self.key)
+            .replace("{organizationKey}", &self.organization_key)
+            .replace(
+                "{unique}",
+                &format!("unique {}", UNIQUE.fetch_add(1, Ordering::Relaxed)),
+            )
+    }
+}
+
+impl Route {
+    pub fn path(&self, ids: &Ids) -> String {
+        ids.fill(self.path)
+    }
+
+    pub fn body(&self, ids: &Ids) -> Option<String> {
+        self.body.map(|body| ids.fill(body))
+    }
+
+    /// Whether an id in the path or the body decides about 404 and the bucket's 403.
+    pub fn names_a_bucket(&self) -> bool {
+        self.path.contains("{bucket}") || self.body.is_some_and(|body| body.contains("{bucket}"))
+    }
+
+    pub fn names_a_resource(&self) -> bool {
+        self.names_a_bucket() || self.path.contains('{')
+    }
+}

@@ -1,0 +1,210 @@
+//! The scenes most tests of this binary are set in, and shorthands for what they say to the server.
+
+use serde_json::{Value, json};
+
+use crate::support::client::{Answer, Client};
+use crate::support::given::{Account, Bucket, text};
+use crate::support::process::{Server, Setup};
+
+/// A well-formed id that names nothing.
+pub const UNKNOWN_ID: &str = "0123456789abcdef01234567";
+
+/// Longer than any test's timestamps reach back.
+pub const RETENTION_DAYS_MAX: u32 = 1_000_000;
+
+pub fn server() -> Server {
+    Server::start_with(Setup::unlimited())
+}
+
+pub fn server_with(key: &str, value: &str) -> Server {
+    Server::start_with(Setup::unlimited().set(key, value))
+}
+
+/// A server with one account that has one bucket, which keeps everything.
+pub fn bucket() -> (Server, Account, Bucket) {
+    let server = server();
+    let account = Account::sign_up(&server.client);
+    let bucket = account.bucket_with(&json!({"name": "tides", "retentionDays": RETENTION_DAYS_MAX}));
+    (server, account, bucket)
+}
+
+/// Any call with an API key; `Value::Null` sends no body.
+#[track_caller]
+pub fn call(client: &Client, key: &str, method: &str, path: &str, body: &Value) -> Answer {
+    let request = client.request(method, path).key(key);
+    if body.is_null() {
+        request.send()
+    } else {
+        request.json(body).send()
+    }
+}
+
+impl Bucket {
+    /// A call with the admin key on `/api/buckets/<this>` and what `below` adds to it.
+    #[track_caller]
+    pub fn call(&self, method: &str, below: &str, body: &Value) -> Answer {
+        call(
+            &self.client,
+            &self.admin,
+            method,
+            &format!("/api/buckets/{}{below}", self.id),
+            body,
+        )
+    }
+
+    /// A new key of this bucket: `write` or `read`.
+    #[track_caller]
+    pub fn key(&self, kind: &str) -> String {
+        let path = format!("/api/buckets/{}/keys", self.id);
+        let answer = self
+            .client
+            .post(&path)
+            .key(&self.admin)
+            .json(&json!({"name": kind, "type": kind}))
+            .send();
+        text(
+            &answer.expect(201, "spec: POST /api/buckets/:bucketId/keys"),
+            "/apiKey/key",
+        )
+    }
+
+    /// Sends the points in batches of the largest size; all must be taken.
+    #[track_caller]
+    pub fn send(&self, points: &[Value]) {
+        for points in points.chunks(1000) {
+            let body = json!({"bucketId": self.id, "dataPoints": points});
+            let answer = self
+                .client
+                .post("/api/data/batch")
+                .key(&self.admin)
+                .json(&body)
+                .send();
+            let answer = answer.expect(201, "spec: a batch without faults is 201");
+            assert_eq!(
+                answer["insertedCount"],
+                points.len(),
+                "spec: `insertedCount` of a whole batch"
+            );
+        }
+    }
+
+    /// POST /api/data of a point without `bucketId`.
+    #[track_caller]
+    pub fn single(&self, point: &Value) -> Answer {
+        let mut body = point.clone();
+        body["bucketId"] = json!(self.id);
+        self.client.post("/api/data").key(&self.admin).json(&body).send()
+    }
+
+    /// POST /api/data/batch of these entries.
+    #[track_caller]
+    pub fn batch(&self, entries: &[Value]) -> Answer {
+        let body = json!({"bucketId": self.id, "dataPoints": entries});
+        self.client
+            .post("/api/data/batch")
+            .key(&self.admin)
+            .json(&body)
+            .send()
+    }
+
+    /// POST /api/data/query of a body without `bucketId`.
+    #[track_caller]
+    pub fn ask(&self, body: &Value) -> Answer {
+        let mut body = body.clone();
+        body["bucketId"] = json!(self.id);
+        self.client
+            .post("/api/data/query")
+            .key(&self.admin)
+            .json(&body)
+            .send()
+    }
+
+    /// All raw rows under these filters, in one answer.
+    #[track_caller]
+    pub fn rows(&self, filters: &Value) -> Vec<Value> {
+        let answer = self.query(&json!({"filters": filters, "limit": 10_000, "downsampling": false}));
+        assert_eq!(
+            answer["metadata"]["hasMore"], false,
+            "this test's points fit one answer"
+        );
+        array(&answer, "/data")
+    }
+}
+
+/// The array at a JSON pointer, which must be there.
+#[track_caller]
+pub fn array(value: &Value, pointer: &str) -> Vec<Value> {
+    let found = value.pointer(pointer).and_then(Value::as_array);
+    found
+        .unwrap_or_else(|| panic!("an array is expected at {pointer} of {value}"))
+        .clone()
+}
+
+/// The names of a JSON object's members, sorted.
+pub fn members(value: &Value) -> Vec<&str> {
+    let mut names: Vec<&str> = value
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| name.as_str())
+        .collect();
+    names.sort_unstable();
+    names
+}
+
+/// The one member of every row, in order.
+pub fn column(rows: &[Value], pointer: &str) -> Vec<Value> {
+    rows.iter()
+        .map(|row| row.pointer(pointer).cloned().unwrap_or(Value::Null))
+        .collect()
+}
+
+/// How numbers under this name are spelled in a JSON text, in order of appearance.
+pub fn spellings<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
+    let member = format!("\"{name}\":");
+    let mut found = Vec::new();
+    for (at, _) in text.match_indices(&member) {
+        let rest = text[at + member.len()..].trim_start();
+        let end = rest.find(|c: char| !matches!(c, '0'..='9' | '+' | '-' | '.' | 'e' | 'E'));
+        let number = &rest[..end.unwrap_or(rest.len())];
+        if !number.is_empty() {
+            found.push(number);
+        }
+    }
+    found
+}
+
+/// The faults an answer reports must be exactly these paths.
+#[track_caller]
+pub fn assert_faults(answer: &Answer, expected: &[&str], sentence: &str) {
+    answer.refused(400, sentence);
+    let mut found = answer.faults();
+    found.dedup();
+    let mut expected = expected.to_vec();
+    expected.sort_unstable();
+    assert_eq!(
+        found, expected,
+        "contract 1: all faults of one body, each at its path ({sentence}): {answer}"
+    );
+}
+
+/// A timestamp of the contract: UTC, `Z`, no fraction when zero, else 3, 6 or 9 digits, the fewest that lose nothing.
+#[track_caller]
+pub fn assert_timestamp(value: &Value, what: &str) {
+    let text = value
+        .as_str()
+        .unwrap_or_else(|| panic!("contract 1: `{what}` is a timestamp, not {value}"));
+    let shape: String = text
+        .chars()
+        .map(|c| if c.is_ascii_digit() { '0' } else { c })
+        .collect();
+    let well_formed = match shape.strip_prefix("0000-00-00T00:00:00") {
+        Some("Z") => true,
+        Some(".000Z" | ".000000Z" | ".000000000Z") => !text.ends_with("000Z"),
+        _ => false,
+    };
+    assert!(
+        well_formed,
+        "contract 1: `{what}` has no fraction or the fewest of 3, 6, 9 digits, and Z: {text}"
+    );
+}

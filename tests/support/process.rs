@@ -1,0 +1,254 @@
+//! The server under test as a child process: started on a free port with a fresh data directory, stopped with
+//! SIGTERM, killed with SIGKILL, started again on what it left behind.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use super::client::Client;
+
+/// Generous: a debug build on two busy cores, recovery included.
+const START_WITHIN: Duration = Duration::from_secs(60);
+const STOP_WITHIN: Duration = Duration::from_secs(30);
+
+/// The operator token every server of the tests is configured with, unless its setup says otherwise.
+pub const OPERATOR_TOKEN: &str = "operator-token-of-the-tests";
+
+/// How a server is configured: keys of the contract's chapter 9 by their dotted names, handed over by environment.
+#[derive(Clone, Default)]
+pub struct Setup {
+    variables: Vec<(String, String)>,
+}
+
+impl Setup {
+    /// New organizations without limits and an operator token: what tests with many calls want.
+    pub fn unlimited() -> Self {
+        Self::default()
+            .set("accounts.default_plan", "Enterprise")
+            .set("operator.token", OPERATOR_TOKEN)
+    }
+
+    pub fn set(mut self, key: &str, value: &str) -> Self {
+        self.variables.push((variable(key), value.to_owned()));
+        self
+    }
+}
+
+/// `wal.sync` → `TIDEWATCH_WAL__SYNC`
+pub fn variable(key: &str) -> String {
+    format!("TIDEWATCH_{}", key.replace('.', "__").to_uppercase())
+}
+
+/// The binary as a command without any setting inherited from whoever runs the tests.
+pub fn command(working_directory: &Path) -> Command {
+    let binary = std::env::var_os("SERVER_BINARY")
+        .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_tidewatch")), PathBuf::from);
+    let mut command = Command::new(binary);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("TIDEWATCH_") {
+            command.env_remove(name);
+        }
+    }
+    command
+        .env_remove("RUST_LOG")
+        .env_remove("RUST_BACKTRACE")
+        .current_dir(working_directory);
+    command
+}
+
+pub struct Server {
+    pub client: Client,
+    setup: Setup,
+    root: TempDir,
+    running: Option<Running>,
+}
+
+struct Running {
+    child: Child,
+    log: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    pub fn start_with(setup: Setup) -> Self {
+        let root = TempDir::new().unwrap_or_else(|error| panic!("no temporary directory: {error}"));
+        let mut server = Self {
+            client: Client::new(),
+            setup,
+            root,
+            running: None,
+        };
+        server.launch();
+        server
+    }
+
+    /// The data directory; it exists as long as this value.
+    pub fn data_dir(&self) -> PathBuf {
+        self.root.path().join("data")
+    }
+
+    /// Starts the binary on the data directory and returns when it says where it listens.
+    pub fn launch(&mut self) {
+        let (running, addresses) = self.spawn();
+        let log = Arc::clone(&running.log);
+        self.running = Some(running);
+        match addresses.recv_timeout(START_WITHIN) {
+            Ok(address) => self.client.point_at(&address),
+            Err(RecvTimeoutError::Timeout) => {
+                panic!(
+                    "the server did not say `listening on http://…` within {START_WITHIN:?}\n{}",
+                    tail(&log)
+                )
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                panic!(
+                    "the server ended before it said `listening on http://…`\n{}",
+                    tail(&log)
+                )
+            }
+        }
+    }
+
+    /// Starts the binary and kills it `after` that time, ready or not.
+    pub fn launch_and_kill(&mut self, after: Duration) {
+        let (mut running, _) = self.spawn();
+        wait_for_exit(&mut running.child, after);
+        self.running = Some(running);
+        self.kill();
+    }
+
+    /// SIGKILL, and nothing else: what the server did not write is gone.
+    pub fn kill(&mut self) {
+        if let Some(mut running) = self.running.take() {
+            // Errors mean that it has ended already.
+            let _ = running.child.kill();
+            let _ = running.child.wait();
+        }
+    }
+
+    /// SIGTERM, then waits for the end.
+    pub fn stop(&mut self) -> ExitStatus {
+        let Some(mut running) = self.running.take() else {
+            panic!("the server is not running")
+        };
+        let pid = Pid::from_child(&running.child);
+        kill_process(pid, Signal::TERM).unwrap_or_else(|error| panic!("cannot signal the server: {error}"));
+        wait_for_exit(&mut running.child, STOP_WITHIN).unwrap_or_else(|| {
+            let _ = running.child.kill();
+            panic!(
+                "contract 9: SIGTERM ends the server; it still ran {STOP_WITHIN:?} later\n{}",
+                tail(&running.log)
+            )
+        })
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.running.as_ref().map_or_else(
+            || panic!("the server is not running"),
+            |running| running.child.id(),
+        )
+    }
+
+    fn spawn(&self) -> (Running, Receiver<String>) {
+        let mut command = command(self.root.path());
+        command
+            .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
+            .arg(self.data_dir());
+        command.envs(self.setup.variables.iter().cloned());
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command
+            .spawn()
+            .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
+
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let (said, addresses) = channel();
+        if let Some(output) = child.stdout.take() {
+            follow(output, Arc::clone(&log), said.clone());
+        }
+        if let Some(output) = child.stderr.take() {
+            follow(output, Arc::clone(&log), said);
+        }
+        (Running { child, log }, addresses)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if thread::panicking()
+            && let Some(running) = &self.running
+        {
+            eprintln!("{}", tail(&running.log));
+        }
+        self.kill();
+    }
+}
+
+/// Polls until the child has ended; `None` when the deadline comes first.
+pub fn wait_for_exit(child: &mut Child, within: Duration) -> Option<ExitStatus> {
+    let deadline = Instant::now() + within;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status),
+            Ok(None) if Instant::now() < deadline => thread::sleep(Duration::from_millis(2)),
+            Ok(None) => return None,
+            Err(error) => panic!("cannot wait for the server: {error}"),
+        }
+    }
+}
+
+/// Runs the command to its end, which must come by itself; answers what it said on both outputs.
+pub fn run_to_end(command: &mut Command, within: Duration) -> (ExitStatus, String) {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command
+        .spawn()
+        .unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
+    let status = wait_for_exit(&mut child, within);
+    if status.is_none() {
+        let _ = child.kill();
+    }
+    let output = child
+        .wait_with_output()
+        .unwrap_or_else(|error| panic!("no output of {command:?}: {error}"));
+    let said = format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    match status {
+        Some(status) => (status, said),
+        None => panic!("{command:?} should have ended by itself within {within:?}; it said:\n{said}"),
+    }
+}
+
+fn follow(output: impl Read + Send + 'static, log: Arc<Mutex<Vec<String>>>, said: Sender<String>) {
+    thread::spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            if let Some((_, address)) = line.split_once("listening on http://") {
+                let address = address
+                    .split(|c: char| c.is_whitespace() || c == '"' || c == '\u{1b}')
+                    .next();
+                // The receiver is gone when the address is known already.
+                let _ = said.send(format!("http://{}", address.unwrap_or_default()));
+            }
+            log.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        }
+    });
+}
+
+fn tail(log: &Mutex<Vec<String>>) -> String {
+    let lines = log.lock().unwrap_or_else(PoisonError::into_inner);
+    let from = lines.len().saturating_sub(40);
+    format!("the server's last words:\n{}", lines[from..].join("\n"))
+}

@@ -1,0 +1,106 @@
+//! The name and header of a log file. Pure: no disk, no state. Drawn in `FORMAT.md`.
+
+use std::ffi::OsStr;
+
+use crate::Sequence;
+use crate::error::HeaderFault;
+
+/// Format version this program writes, and the latest it reads.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// Bytes of a file before its first frame.
+pub(crate) const FILE_HEADER_BYTES: u64 = 64;
+
+const FILE_MAGIC: [u8; 8] = [0xF7, b'T', b'W', b'L', b'O', b'G', b'\r', b'\n'];
+
+const NAME_DIGITS: usize = 20;
+const NAME_SUFFIX: &str = ".log";
+
+const _: () = assert!(
+    u64::MAX.ilog10() as usize + 1 == NAME_DIGITS,
+    "names sort as their numbers do"
+);
+
+/// Name of the file that begins with the record.
+pub(crate) fn name(first_sequence: Sequence) -> String {
+    format!("{first_sequence:0NAME_DIGITS$}{NAME_SUFFIX}")
+}
+
+/// First sequence of a log file, by its name; `None` for a file that is none of ours.
+pub(crate) fn parse_name(name: &OsStr) -> Option<Sequence> {
+    let digits = name.to_str()?.strip_suffix(NAME_SUFFIX)?;
+    let ours = digits.len() == NAME_DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|&first| ours && first > 0)
+}
+
+/// What a file says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileHeader {
+    pub(crate) first_sequence: Sequence,
+    pub(crate) predecessor: Predecessor,
+}
+
+/// The file before, as it was when this one was begun; all zero when there was none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Predecessor {
+    pub(crate) first_sequence: Sequence,
+    pub(crate) bytes: u64,
+    /// Checksum of its last frame, or of its header when it had none.
+    pub(crate) crc: u32,
+}
+
+/// How a header could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HeaderError {
+    Fault(HeaderFault),
+    /// Whole, but of a version this program does not know.
+    Version(u32),
+}
+
+impl FileHeader {
+    /// The bytes, and their checksum.
+    pub(crate) fn encode(&self) -> ([u8; FILE_HEADER_BYTES as usize], u32) {
+        let mut bytes = [0; FILE_HEADER_BYTES as usize];
+        bytes[0..8].copy_from_slice(&FILE_MAGIC);
+        bytes[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.first_sequence.to_le_bytes());
+        bytes[24..32].copy_from_slice(&self.predecessor.first_sequence.to_le_bytes());
+        bytes[32..40].copy_from_slice(&self.predecessor.bytes.to_le_bytes());
+        bytes[40..44].copy_from_slice(&self.predecessor.crc.to_le_bytes());
+        let crc = crc32fast::hash(&bytes[..60]);
+        bytes[60..64].copy_from_slice(&crc.to_le_bytes());
+        (bytes, crc)
+    }
+
+    /// Reads a header, and its checksum.
+    pub(crate) fn decode(bytes: &[u8; FILE_HEADER_BYTES as usize]) -> Result<(FileHeader, u32), HeaderError> {
+        if bytes[0..8] != FILE_MAGIC {
+            return Err(HeaderError::Fault(HeaderFault::Magic));
+        }
+        let expected = u32::from_le_bytes(array(bytes, 60));
+        let found = crc32fast::hash(&bytes[..60]);
+        if expected != found {
+            return Err(HeaderError::Fault(HeaderFault::Checksum { expected, found }));
+        }
+        let version = u32::from_le_bytes(array(bytes, 8));
+        if version != FORMAT_VERSION {
+            return Err(HeaderError::Version(version));
+        }
+        let header = FileHeader {
+            first_sequence: u64::from_le_bytes(array(bytes, 16)),
+            predecessor: Predecessor {
+                first_sequence: u64::from_le_bytes(array(bytes, 24)),
+                bytes: u64::from_le_bytes(array(bytes, 32)),
+                crc: u32::from_le_bytes(array(bytes, 40)),
+            },
+        };
+        Ok((header, expected))
+    }
+}
+
+/// The `N` bytes at the offset of a header; offsets are constants that lie within it.
+pub(crate) fn array<const N: usize>(bytes: &[u8], offset: usize) -> [u8; N] {
+    let mut array = [0; N];
+    array.copy_from_slice(&bytes[offset..offset + N]);
+    array
+}

@@ -1,0 +1,188 @@
+//! Reads one log file frame by frame through a window of bounded size. Never writes, decides nothing: what
+//! a fault means is decided in `walk`.
+
+use std::io;
+use std::path::Path;
+
+use crate::Sequence;
+use crate::disk::DiskFile;
+use crate::error::{FrameFault, HeaderFault, LogError};
+use crate::file::{FILE_HEADER_BYTES, FileHeader, HeaderError, array};
+use crate::frame::{FRAME_HEADER_BYTES, FRAME_MAGIC, FrameHeader, Position};
+
+/// Bytes read at once: large enough that small frames share one read, small against a frame's limit.
+const WINDOW_BYTES: u64 = 256 << 10;
+
+/// One open log file and the part of it that is in memory: at most the window or one frame.
+pub(crate) struct FileReader<'a> {
+    file: Box<dyn DiskFile>,
+    path: &'a Path,
+    first_sequence: Sequence,
+    file_bytes: u64,
+    window: Vec<u8>,
+    window_offset: u64,
+}
+
+/// What stands at an offset.
+pub(crate) enum Found<'a> {
+    Frame(FrameHeader, &'a [u8]),
+    Bad {
+        fault: FrameFault,
+        /// Where the frame would end; known when its header is whole and the file is long enough.
+        end: Option<u64>,
+    },
+    End,
+}
+
+impl<'a> FileReader<'a> {
+    /// Reads a file whose name says it begins with the record. `window` is a buffer to reuse.
+    pub(crate) fn new(
+        file: Box<dyn DiskFile>,
+        path: &'a Path,
+        first_sequence: Sequence,
+        mut window: Vec<u8>,
+    ) -> Result<FileReader<'a>, LogError> {
+        let file_bytes = file.len().map_err(LogError::io("read", path))?;
+        window.clear();
+        Ok(FileReader {
+            file,
+            path,
+            first_sequence,
+            file_bytes,
+            window,
+            window_offset: 0,
+        })
+    }
+
+    pub(crate) fn file_bytes(&self) -> u64 {
+        self.file_bytes
+    }
+
+    /// Gives the buffer back.
+    pub(crate) fn into_window(self) -> Vec<u8> {
+        self.window
+    }
+
+    /// The file's header and its checksum.
+    pub(crate) fn header(&mut self) -> Result<Result<(FileHeader, u32), HeaderError>, LogError> {
+        if self.file_bytes < FILE_HEADER_BYTES {
+            return Ok(Err(HeaderError::Fault(HeaderFault::Short {
+                found: self.file_bytes,
+            })));
+        }
+        let decoded = FileHeader::decode(&array(self.bytes(0, FILE_HEADER_BYTES)?, 0));
+        Ok(decoded.and_then(|(header, crc)| {
+            if header.first_sequence == self.first_sequence {
+                Ok((header, crc))
+            } else {
+                Err(HeaderError::Fault(HeaderFault::Name {
+                    found: header.first_sequence,
+                }))
+            }
+        }))
+    }
+
+    /// What stands at the offset, checksums verified.
+    pub(crate) fn frame(&mut self, offset: u64) -> Result<Found<'_>, LogError> {
+        let left = self.file_bytes.saturating_sub(offset);
+        if left == 0 {
+            return Ok(Found::End);
+        }
+        let header = match self.frame_header(offset)? {
+            Ok(header) => header,
+            Err(fault) => return Ok(Found::Bad { fault, end: None }),
+        };
+        let bytes = self.bytes(offset, header.frame_bytes())?;
+        let payload = &bytes[FRAME_HEADER_BYTES..];
+        Ok(match header.verify(payload) {
+            Ok(()) => Found::Frame(header, payload),
+            Err(fault) => Found::Bad {
+                fault,
+                end: Some(offset + header.frame_bytes()),
+            },
+        })
+    }
+
+    /// The first valid frame at or after the offset whose sequence is not before `sequence`, and where.
+    /// Older ones are remains of what once stood here and say nothing about what is missing.
+    pub(crate) fn next_valid(
+        &mut self,
+        mut offset: u64,
+        sequence: Sequence,
+    ) -> Result<Option<(u64, Sequence)>, LogError> {
+        while offset + FRAME_HEADER_BYTES as u64 <= self.file_bytes {
+            let window_bytes = WINDOW_BYTES.min(self.file_bytes - offset);
+            let window = self.bytes(offset, window_bytes)?;
+            let Some(at) = window
+                .windows(FRAME_MAGIC.len())
+                .position(|bytes| bytes == FRAME_MAGIC)
+            else {
+                // The last bytes may be the beginning of a magic that goes on behind the window.
+                offset += window_bytes - (FRAME_MAGIC.len() as u64 - 1);
+                continue;
+            };
+            offset += at as u64;
+            // The header has a checksum over its place, so that hardly a candidate costs reading a payload.
+            if let Ok(header) = self.frame_header(offset)?
+                && header.first_sequence >= sequence
+                && let Found::Frame(..) = self.frame(offset)?
+            {
+                return Ok(Some((offset, header.first_sequence)));
+            }
+            offset += 1;
+        }
+        Ok(None)
+    }
+
+    /// Whether the file holds nothing but zeros from the offset on.
+    pub(crate) fn is_zero_from(&mut self, mut offset: u64) -> Result<bool, LogError> {
+        while offset < self.file_bytes {
+            let window_bytes = WINDOW_BYTES.min(self.file_bytes - offset);
+            if self.bytes(offset, window_bytes)?.iter().any(|byte| *byte != 0) {
+                return Ok(false);
+            }
+            offset += window_bytes;
+        }
+        Ok(true)
+    }
+
+    fn frame_header(&mut self, offset: u64) -> Result<Result<FrameHeader, FrameFault>, LogError> {
+        let left = self.file_bytes.saturating_sub(offset);
+        let header_bytes = FRAME_HEADER_BYTES as u64;
+        if left < header_bytes {
+            return Ok(Err(FrameFault::Short {
+                needed: header_bytes,
+                found: left,
+            }));
+        }
+        let position = Position {
+            file_first_sequence: self.first_sequence,
+            offset,
+        };
+        let header = FrameHeader::decode(&array(self.bytes(offset, header_bytes)?, 0), position);
+        // Checked before anything is allocated for the payload.
+        Ok(header.and_then(|header| match header.frame_bytes() {
+            needed if needed > left => Err(FrameFault::Short { needed, found: left }),
+            _ => Ok(header),
+        }))
+    }
+
+    /// Bytes of the file that the caller has checked to lie within it.
+    fn bytes(&mut self, offset: u64, bytes: u64) -> Result<&[u8], LogError> {
+        let end = offset + bytes;
+        let window_end = self.window_offset + self.window.len() as u64;
+        if offset < self.window_offset || end > window_end {
+            let read = bytes.max(WINDOW_BYTES).min(self.file_bytes - offset);
+            self.window.clear();
+            self.window.resize(read as usize, 0);
+            self.window_offset = offset;
+            let filled = self.file.read_exact_at(offset, &mut self.window);
+            filled.map_err(|error: io::Error| {
+                self.window.clear();
+                LogError::io("read", self.path)(error)
+            })?;
+        }
+        let start = (offset - self.window_offset) as usize;
+        Ok(&self.window[start..start + bytes as usize])
+    }
+}

@@ -1,0 +1,166 @@
+//! Opens a log: reads all of it, hands its records to the caller, and only when everything is whole cuts a
+//! torn tail and makes durable what it found. Refuses anything else without altering a byte.
+
+use std::path::{Path, PathBuf};
+
+use crate::Sequence;
+use crate::create::{self, OpenFile};
+use crate::disk::{Disk, DiskFile};
+use crate::error::{Damage, DamageKind, LogError, OpenError};
+use crate::file::{FILE_HEADER_BYTES, Predecessor};
+use crate::walk::{FileState, Torn, Visitor, Walk, walk};
+
+/// What opening a log found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recovery {
+    /// Records handed to the caller.
+    pub records: u64,
+    /// Frames read.
+    pub frames: u64,
+    /// Bytes of the log's files, as found.
+    pub bytes: u64,
+    /// Last sequence of the log; 0 when it has none.
+    pub last_sequence: Sequence,
+    /// What a crash had left behind the last whole frame; it has been cut off. Never acknowledged, unless
+    /// the disk itself damaged the last frame.
+    pub torn_tail: Option<TornTail>,
+}
+
+/// The part of the last log file that was being written at a crash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TornTail {
+    /// The last log file.
+    pub path: PathBuf,
+    /// Where it stops being whole, in bytes.
+    pub offset: u64,
+    /// Bytes from there to the file's end.
+    pub bytes: u64,
+}
+
+/// What takes each record of a log as it is opened; an error ends the opening.
+pub type Replay<'a, E> = dyn FnMut(Sequence, &[u8]) -> Result<(), E> + 'a;
+
+/// A log that is whole, durable and ready to be appended to.
+pub(crate) struct Recovered {
+    /// Oldest first.
+    pub(crate) sealed: Vec<FileState>,
+    /// The file to append to, and what it holds.
+    pub(crate) file: Box<dyn DiskFile>,
+    pub(crate) active: FileState,
+    pub(crate) recovery: Recovery,
+}
+
+/// See [`crate::Log::open`].
+pub(crate) fn recover<E>(
+    disk: &dyn Disk,
+    dir: &Path,
+    from: Sequence,
+    replay: &mut Replay<'_, E>,
+) -> Result<Recovered, OpenError<E>> {
+    let mut replayer = Replayer {
+        from,
+        replay,
+        records: 0,
+    };
+    let found = walk(disk, dir, Some(from), &mut replayer)?;
+    let records = replayer.records;
+    if found.last_sequence < from {
+        return Err(LogError::from(ends_early(&found, dir, from)).into());
+    }
+    let recovery = Recovery {
+        records,
+        frames: found.files.iter().map(|file| file.frames).sum(),
+        bytes: found.bytes,
+        last_sequence: found.last_sequence,
+        torn_tail: found.torn.as_ref().map(|torn| torn.tail.clone()),
+    };
+    let Walk {
+        files: mut sealed,
+        torn,
+        ..
+    } = found;
+    let OpenFile { file, state: active } = make_ready(disk, dir, &mut sealed, torn.as_ref())?;
+    Ok(Recovered {
+        sealed,
+        file,
+        active,
+        recovery,
+    })
+}
+
+/// From here on the disk is altered: everything read was whole. Answers the file to append to, taken off
+/// the end of `files`.
+fn make_ready(
+    disk: &dyn Disk,
+    dir: &Path,
+    files: &mut Vec<FileState>,
+    torn: Option<&Torn>,
+) -> Result<OpenFile, LogError> {
+    if let Some(Torn { tail, newborn: true }) = torn {
+        create::remove_file(disk, dir, &tail.path)?;
+    }
+    let Some(active) = files.pop() else {
+        disk.create_dir_all(dir).map_err(LogError::io("create", dir))?;
+        return create::create_file(disk, dir, 1, Predecessor::default());
+    };
+    let path = &active.path;
+    let mut file = disk.open(path).map_err(LogError::io("open", path))?;
+    if let Some(Torn { tail, newborn: false }) = torn {
+        file.truncate(tail.offset)
+            .map_err(LogError::io("truncate", path))?;
+    }
+    rewrite_last(file.as_mut(), &active)?;
+    file.sync_data().map_err(LogError::io("sync", path))?;
+    // Its name too: the process may have ended between beginning the file and syncing the directory.
+    disk.sync_dir(dir).map_err(LogError::io("sync", dir))?;
+    Ok(OpenFile { file, state: active })
+}
+
+/// Writes what was written last once more, byte for byte. When the sync of it failed, the kernel has marked
+/// its pages clean: it can still be read, but no later sync would write it, and at the next power loss it
+/// would be a hole in front of newer frames. Everything before it was synced before it was written.
+fn rewrite_last(file: &mut dyn DiskFile, active: &FileState) -> Result<(), LogError> {
+    let end = active.bytes.max(FILE_HEADER_BYTES);
+    let mut bytes = vec![0; (end - active.last_offset) as usize];
+    file.read_exact_at(active.last_offset, &mut bytes)
+        .map_err(LogError::io("read", &active.path))?;
+    file.write_all_at(active.last_offset, &bytes)
+        .map_err(LogError::io("write", &active.path))
+}
+
+fn ends_early(found: &Walk, dir: &Path, covered: Sequence) -> Damage {
+    let (path, offset) = match found.files.last() {
+        Some(file) => (file.path.clone(), file.bytes),
+        None => (dir.to_owned(), 0),
+    };
+    let sequence = found.last_sequence.saturating_add(1);
+    Damage {
+        path,
+        offset,
+        sequence,
+        kind: DamageKind::EndsEarly { covered },
+    }
+}
+
+struct Replayer<'a, E> {
+    from: Sequence,
+    replay: &'a mut Replay<'a, E>,
+    records: u64,
+}
+
+impl<E> Visitor for Replayer<'_, E> {
+    type Error = OpenError<E>;
+
+    fn record(&mut self, sequence: Sequence, payload: &[u8]) -> Result<(), OpenError<E>> {
+        if sequence <= self.from {
+            return Ok(());
+        }
+        (self.replay)(sequence, payload).map_err(|source| OpenError::Replay { sequence, source })?;
+        self.records += 1;
+        Ok(())
+    }
+
+    fn damage(&mut self, damage: Damage) -> Result<(), OpenError<E>> {
+        Err(LogError::from(damage).into())
+    }
+}

@@ -1,0 +1,149 @@
+//! Makes a damaged log openable by cutting it at the first damage. Only on explicit demand: it gives up
+//! acknowledged records. Everything cut is kept aside under another name.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::Sequence;
+use crate::check::{CheckReport, survey};
+use crate::create;
+use crate::disk::Disk;
+use crate::error::{Damage, DamageKind, LogError};
+use crate::file::{FILE_HEADER_BYTES, Predecessor};
+
+/// Ending of the names under which cut parts are kept. They are no log files and are ignored from then on.
+const ASIDE_SUFFIX: &str = ".cut";
+
+/// Bytes copied at once.
+const COPY_BYTES: usize = 256 << 10;
+
+/// What a repair did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RepairReport {
+    /// Where the log was cut; `None` when it was sound and nothing was done.
+    pub damage: Option<Damage>,
+    /// Last sequence the log has now; the records after it are lost to it.
+    pub last_sequence: Sequence,
+    /// First record given up.
+    pub lost_from: Option<Sequence>,
+    /// Last record given up that could still be read; there may have been more. Smaller than `lost_from`
+    /// when none could.
+    pub lost_to: Option<Sequence>,
+    /// Files in which all that was cut is kept, whole.
+    pub kept_aside: Vec<PathBuf>,
+}
+
+/// Cuts the log in `dir` at its first damage, so that opening it with the same `from` succeeds. A sound log
+/// is left alone, its torn tail too. May be called again when it was interrupted.
+pub fn repair(disk: &dyn Disk, dir: &Path, from: Sequence) -> Result<RepairReport, LogError> {
+    let (report, highest) = survey(disk, dir, Some(from))?;
+    let mut files: Vec<PathBuf> = report.files.iter().map(|file| file.path.clone()).collect();
+    // A last file torn at birth is no part of the log, but would stand in the way of a new one.
+    files.extend(
+        report
+            .torn_tail
+            .iter()
+            .filter(|tail| tail.offset == 0)
+            .map(|tail| tail.path.clone()),
+    );
+    let mut kept_aside = Vec::new();
+    let damage = match report.damages.first() {
+        Some(damage) => damage.clone(),
+        None if report.last_sequence >= from => {
+            return Ok(RepairReport {
+                last_sequence: report.last_sequence,
+                ..RepairReport::default()
+            });
+        }
+        None => ends_early(&report, dir, from),
+    };
+    // Newest first, each made durable before the next, so that what is left never has a hole.
+    let whole_file = damage.offset < FILE_HEADER_BYTES;
+    while let Some(path) = files.pop_if(|path| *path > damage.path || (whole_file && *path == damage.path)) {
+        kept_aside.push(move_aside(disk, dir, &path)?);
+    }
+    if !whole_file && !matches!(damage.kind, DamageKind::EndsEarly { .. }) {
+        kept_aside.push(copy_aside(disk, dir, &damage.path)?);
+        cut(disk, &damage.path, damage.offset)?;
+    }
+    let mut last_sequence = damage.sequence.saturating_sub(1);
+    if last_sequence < from || files.is_empty() {
+        // Nothing the owner needs is left: it goes on behind what it has elsewhere.
+        while let Some(path) = files.pop() {
+            kept_aside.push(move_aside(disk, dir, &path)?);
+        }
+        create::create_file(disk, dir, from + 1, Predecessor::default())?;
+        last_sequence = from;
+    }
+    Ok(RepairReport {
+        lost_from: Some(last_sequence + 1),
+        lost_to: Some(highest),
+        damage: Some(damage),
+        last_sequence,
+        kept_aside,
+    })
+}
+
+fn ends_early(report: &CheckReport, dir: &Path, covered: Sequence) -> Damage {
+    let (path, offset) = match report.files.last() {
+        Some(file) => (file.path.clone(), file.bytes),
+        None => (dir.to_owned(), 0),
+    };
+    let sequence = report.last_sequence + 1;
+    Damage {
+        path,
+        offset,
+        sequence,
+        kind: DamageKind::EndsEarly { covered },
+    }
+}
+
+fn move_aside(disk: &dyn Disk, dir: &Path, path: &Path) -> Result<PathBuf, LogError> {
+    let aside = free_name(disk, path)?;
+    disk.rename(path, &aside).map_err(LogError::io("rename", path))?;
+    disk.sync_dir(dir).map_err(LogError::io("sync", dir))?;
+    Ok(aside)
+}
+
+fn copy_aside(disk: &dyn Disk, dir: &Path, path: &Path) -> Result<PathBuf, LogError> {
+    let aside = free_name(disk, path)?;
+    copy(disk, path, &aside).map_err(LogError::io("copy", path))?;
+    disk.sync_dir(dir).map_err(LogError::io("sync", dir))?;
+    Ok(aside)
+}
+
+fn copy(disk: &dyn Disk, from: &Path, to: &Path) -> io::Result<()> {
+    let (source, mut target) = (disk.open_read(from)?, disk.create(to)?);
+    let bytes = source.len()?;
+    let mut buffer = vec![0; COPY_BYTES];
+    let mut offset = 0;
+    while offset < bytes {
+        let part = &mut buffer[..COPY_BYTES.min((bytes - offset) as usize)];
+        source.read_exact_at(offset, part)?;
+        target.write_all_at(offset, part)?;
+        offset += part.len() as u64;
+    }
+    target.sync_data()
+}
+
+fn cut(disk: &dyn Disk, path: &Path, offset: u64) -> Result<(), LogError> {
+    let mut file = disk.open(path).map_err(LogError::io("open", path))?;
+    file.truncate(offset).map_err(LogError::io("truncate", path))?;
+    file.sync_data().map_err(LogError::io("sync", path))
+}
+
+/// `<file>.cut`, or `<file>.cut.2` … when an earlier repair has taken that.
+fn free_name(disk: &dyn Disk, path: &Path) -> Result<PathBuf, LogError> {
+    for number in 1_u64.. {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ASIDE_SUFFIX);
+        if number > 1 {
+            name.push(format!(".{number}"));
+        }
+        let aside = PathBuf::from(name);
+        if !disk.exists(&aside).map_err(LogError::io("look up", &aside))? {
+            return Ok(aside);
+        }
+    }
+    unreachable!("BUG: every number is taken")
+}

@@ -1,0 +1,295 @@
+//! Walks the files of a log in order and decides, in this one place, what is whole, what is a torn tail and
+//! what is damage. Never writes. Opening, checking and repairing all go through here, so that they cannot
+//! disagree. The decision table stands in `FORMAT.md`.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::Sequence;
+use crate::disk::Disk;
+use crate::error::{Damage, DamageKind, LogError};
+use crate::file::{self, FILE_HEADER_BYTES, HeaderError, Predecessor};
+use crate::frame;
+use crate::reader::{FileReader, Found};
+use crate::recover::TornTail;
+
+/// Who walks.
+pub(crate) trait Visitor {
+    type Error: From<LogError>;
+
+    /// A whole record, in order. The bytes are only lent.
+    fn record(&mut self, sequence: Sequence, payload: &[u8]) -> Result<(), Self::Error>;
+
+    /// The log is not what was written. An error ends the walk; `Ok` goes on behind the damage.
+    fn damage(&mut self, damage: Damage) -> Result<(), Self::Error>;
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(crate) struct Walk {
+    pub(crate) files: Vec<FileState>,
+    pub(crate) torn: Option<Torn>,
+    pub(crate) ignored: Vec<OsString>,
+    /// Last sequence of the log; 0 when it has no records and none were dropped.
+    pub(crate) last_sequence: Sequence,
+    /// Bytes of all log files, whole or not.
+    pub(crate) bytes: u64,
+}
+
+/// A file with a whole header (or, behind damage, one that was read nevertheless).
+#[derive(Debug, Clone)]
+pub(crate) struct FileState {
+    pub(crate) path: PathBuf,
+    pub(crate) first_sequence: Sequence,
+    /// Last sequence in it; one before its first when it has no records.
+    pub(crate) last_sequence: Sequence,
+    /// End of its last valid frame.
+    pub(crate) bytes: u64,
+    pub(crate) frames: u64,
+    pub(crate) records: u64,
+    /// Offset of what was written to it last and may never have reached the disk: its last frame, or its
+    /// header when it has none.
+    pub(crate) last_offset: u64,
+    /// Checksum of the same.
+    pub(crate) crc: u32,
+    clean: bool,
+}
+
+/// What a crash left behind the last whole frame.
+#[derive(Debug, Clone)]
+pub(crate) struct Torn {
+    pub(crate) tail: TornTail,
+    /// The file was being begun and has nothing whole: it goes as a whole.
+    pub(crate) newborn: bool,
+}
+
+/// Walks the log. `from`, when given, is the last sequence its owner does not need.
+pub(crate) fn walk<V: Visitor>(
+    disk: &dyn Disk,
+    dir: &Path,
+    from: Option<Sequence>,
+    visitor: &mut V,
+) -> Result<Walk, V::Error> {
+    let mut walk = Walk::default();
+    let mut names = Vec::new();
+    for name in list(disk, dir)? {
+        match file::parse_name(&name) {
+            Some(first_sequence) => names.push((first_sequence, dir.join(name))),
+            None => walk.ignored.push(name),
+        }
+    }
+    let mut window = Vec::new();
+    // Names have their digits padded, so that their order is that of the sequences.
+    for (index, (first_sequence, path)) in names.iter().enumerate() {
+        let opened = disk.open_read(path).map_err(LogError::io("open", path))?;
+        let mut reader = FileReader::new(opened, path, *first_sequence, window)?;
+        walk.bytes += reader.file_bytes();
+        let place = Place {
+            first_sequence: *first_sequence,
+            path,
+            first: index == 0,
+            last: index + 1 == names.len(),
+            due: if index > 0 {
+                Some(walk.last_sequence.saturating_add(1))
+            } else {
+                None
+            },
+            from,
+        };
+        walk_file(&mut walk, &mut reader, &place, visitor)?;
+        window = reader.into_window();
+    }
+    Ok(walk)
+}
+
+struct Place<'a> {
+    first_sequence: Sequence,
+    path: &'a Path,
+    first: bool,
+    last: bool,
+    /// The sequence this file has to begin with; unknown for the first, before which files were dropped.
+    due: Option<Sequence>,
+    from: Option<Sequence>,
+}
+
+fn walk_file<V: Visitor>(
+    walk: &mut Walk,
+    reader: &mut FileReader<'_>,
+    place: &Place<'_>,
+    visitor: &mut V,
+) -> Result<(), V::Error> {
+    let Place {
+        first_sequence, path, ..
+    } = *place;
+    let damage_at = |offset, sequence, kind| Damage {
+        path: path.to_owned(),
+        offset,
+        sequence,
+        kind,
+    };
+    let due = place.due.unwrap_or(match place.from {
+        // Files are dropped when covered, so the first may begin early, but never late.
+        Some(from) => first_sequence.min(from.saturating_add(1)),
+        None => first_sequence,
+    });
+    let header = match reader.header()? {
+        Ok(header) => Some(header),
+        Err(HeaderError::Version(found)) => {
+            let supported = file::FORMAT_VERSION;
+            return Err(LogError::UnsupportedVersion {
+                path: path.to_owned(),
+                found,
+                supported,
+            }
+            .into());
+        }
+        Err(HeaderError::Fault(fault)) => {
+            // A header is synced before the first frame is written behind it, and a file is dropped only
+            // when its successor's header is synced. So only a last file without a byte behind its header,
+            // begun where its predecessor ends, can have been torn at birth.
+            let short = reader.file_bytes() <= FILE_HEADER_BYTES;
+            let begun_here = first_sequence == if place.first { 1 } else { due };
+            if place.last && short && begun_here && walk.clean() {
+                let tail = TornTail {
+                    path: path.to_owned(),
+                    offset: 0,
+                    bytes: reader.file_bytes(),
+                };
+                walk.torn = Some(Torn { tail, newborn: true });
+                return Ok(());
+            }
+            visitor.damage(damage_at(0, due, DamageKind::Header(fault)))?;
+            None
+        }
+    };
+    if first_sequence != due {
+        visitor.damage(damage_at(
+            0,
+            due,
+            DamageKind::MissingFile {
+                found: first_sequence,
+            },
+        ))?;
+    } else if let (Some((header, _)), Some(before)) = (header, walk.files.last())
+        && before.clean
+        && header.predecessor != before.predecessor()
+    {
+        let Predecessor {
+            first_sequence: expected,
+            bytes: expected_bytes,
+            ..
+        } = header.predecessor;
+        let (found, found_bytes) = (before.first_sequence, before.bytes);
+        let kind = DamageKind::Predecessor {
+            expected,
+            expected_bytes,
+            found,
+            found_bytes,
+        };
+        visitor.damage(damage_at(0, due, kind))?;
+    }
+    let header_bytes = FILE_HEADER_BYTES.min(reader.file_bytes());
+    let crc = header.map_or(0, |(_, crc)| crc);
+    let mut state = FileState::begun(path.to_owned(), first_sequence, header_bytes, crc);
+    state.clean = header.is_some();
+    let mut offset = FILE_HEADER_BYTES;
+    loop {
+        let due = state.last_sequence.saturating_add(1);
+        match reader.frame(offset)? {
+            Found::End => break,
+            Found::Frame(header, payload) => {
+                let found = header.first_sequence;
+                if found != due {
+                    state.clean = false;
+                    visitor.damage(damage_at(offset, due, DamageKind::Gap { found }))?;
+                }
+                // Verified with the frame: every record is whole.
+                for (sequence, record) in (found..).zip(frame::records(payload).flatten()) {
+                    visitor.record(sequence, record)?;
+                }
+                state.last_sequence = found.saturating_sub(1);
+                let frame_bytes = header.frame_bytes();
+                state.push_frame(offset, frame_bytes, u64::from(header.records), header.crc);
+                offset += frame_bytes;
+            }
+            Found::Bad { fault, end } => {
+                let next = reader.next_valid(offset + 1, due)?;
+                // Behind a frame that is being written stands nothing, or zeros of a file system that has
+                // lengthened the file. Anything else was written later, when this frame was whole.
+                let nothing_behind =
+                    next.is_none() && end.map_or(Ok(true), |end| reader.is_zero_from(end))?;
+                if place.last && state.clean && nothing_behind {
+                    let bytes = reader.file_bytes() - offset;
+                    let tail = TornTail {
+                        path: path.to_owned(),
+                        offset,
+                        bytes,
+                    };
+                    walk.torn = Some(Torn { tail, newborn: false });
+                    break;
+                }
+                state.clean = false;
+                visitor.damage(damage_at(offset, due, DamageKind::Frame { fault, next }))?;
+                let Some((next_offset, next_sequence)) = next else {
+                    break;
+                };
+                offset = next_offset;
+                state.last_sequence = next_sequence.saturating_sub(1);
+            }
+        }
+    }
+    walk.last_sequence = state.last_sequence;
+    walk.files.push(state);
+    Ok(())
+}
+
+impl Walk {
+    fn clean(&self) -> bool {
+        self.files.last().is_none_or(|file| file.clean)
+    }
+}
+
+impl FileState {
+    /// A file that has just been begun.
+    pub(crate) fn begun(path: PathBuf, first_sequence: Sequence, bytes: u64, crc: u32) -> FileState {
+        FileState {
+            path,
+            first_sequence,
+            last_sequence: first_sequence - 1,
+            bytes,
+            frames: 0,
+            records: 0,
+            last_offset: 0,
+            crc,
+            clean: true,
+        }
+    }
+
+    /// Counts a frame that stands, or was just written, at the offset.
+    pub(crate) fn push_frame(&mut self, offset: u64, frame_bytes: u64, records: u64, crc: u32) {
+        self.frames += 1;
+        self.records += records;
+        self.last_sequence += records;
+        self.last_offset = offset;
+        self.crc = crc;
+        self.bytes = offset + frame_bytes;
+    }
+
+    /// How the next file has to name this one.
+    pub(crate) fn predecessor(&self) -> Predecessor {
+        Predecessor {
+            first_sequence: self.first_sequence,
+            bytes: self.bytes,
+            crc: self.crc,
+        }
+    }
+}
+
+fn list(disk: &dyn Disk, dir: &Path) -> Result<Vec<OsString>, LogError> {
+    match disk.list(dir) {
+        // A log that was never opened.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        listed => listed.map_err(LogError::io("list", dir)),
+    }
+}

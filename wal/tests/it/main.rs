@@ -1,0 +1,13 @@
+//! The log against a disk that loses power, tears writes, rots, fills up and fails to sync.
+
+#![expect(clippy::expect_used, reason = "a test fails by panicking, in its helpers too")]
+
+mod check;
+mod common;
+mod crash;
+mod damage;
+mod disk;
+mod faults;
+mod format;
+mod life;
+mod repair;

@@ -1,0 +1,125 @@
+//! The explicit repair: cuts at the first damage, keeps what it cuts, says what is lost.
+
+use std::sync::Arc;
+
+use wal::disk::Disk;
+use wal::disk::sim::{Crash, SimDisk};
+use wal::{check, repair};
+
+use crate::common::{OPTIONS, Records, commit, dir, file, long_log, try_open};
+
+fn opens(disk: &SimDisk, from: u64) -> Records {
+    let (mut log, _, records) = try_open(Arc::new(disk.clone()), OPTIONS, from).expect("repaired");
+    let first = commit(&mut log, &[b"goes on"]);
+    drop(log);
+    let (.., again) = try_open(Arc::new(disk.clone()), OPTIONS, from).expect("repaired");
+    assert_eq!(again.last(), Some(&(first, b"goes on".to_vec())));
+    records
+}
+
+#[test]
+fn a_sound_log_is_left_alone() {
+    let disk = SimDisk::new(1);
+    long_log(&disk, 2);
+    disk.edit(&file(3), |bytes| bytes.extend_from_slice(b"torn"));
+    let operations = disk.operations();
+    let report = repair(&disk, dir(), 0).expect("repair");
+    assert_eq!(
+        (report.damage, report.last_sequence, report.lost_from),
+        (None, 4, None)
+    );
+    assert_eq!(disk.operations(), operations);
+}
+
+#[test]
+fn a_bad_frame_is_cut_with_all_behind_it_and_kept_aside() {
+    let disk = SimDisk::new(1);
+    let whole = long_log(&disk, 4);
+    disk.flip_bit(&file(3), 300, 1);
+    let before = disk.files();
+    let report = repair(&disk, dir(), 0).expect("repair");
+    assert_eq!(
+        report.damage.map(|damage| (damage.path, damage.offset)),
+        Some((file(3), 200))
+    );
+    assert_eq!(
+        (report.last_sequence, report.lost_from, report.lost_to),
+        (3, Some(4), Some(8))
+    );
+    let kept: Vec<_> = report
+        .kept_aside
+        .iter()
+        .map(|path| disk.files()[path].clone())
+        .collect();
+    assert_eq!(kept, [7, 5, 3].map(|first| before[&file(first)].clone()));
+    assert_eq!(opens(&disk, 0), whole[..3]);
+}
+
+#[test]
+fn a_bad_header_and_a_missing_file_cut_whole_files() {
+    for damage in [
+        |disk: &SimDisk| disk.flip_bit(&file(5), 20, 0),
+        |disk: &SimDisk| {
+            disk.remove(&file(3)).expect("remove");
+        },
+    ] {
+        let disk = SimDisk::new(1);
+        let whole = long_log(&disk, 4);
+        damage(&disk);
+        let report = repair(&disk, dir(), 0).expect("repair");
+        assert_eq!(opens(&disk, 0), whole[..report.last_sequence as usize]);
+        assert_eq!(report.lost_from, Some(report.last_sequence + 1));
+    }
+}
+
+#[test]
+fn a_log_that_begins_too_late_or_ends_too_early_goes_on_behind_what_is_covered() {
+    let late = SimDisk::new(1);
+    long_log(&late, 3);
+    late.remove(&file(1)).expect("remove");
+    assert_eq!(repair(&late, dir(), 1).expect("repair").lost_to, Some(6));
+    assert_eq!(opens(&late, 1), []);
+
+    let early = SimDisk::new(1);
+    long_log(&early, 3);
+    let report = repair(&early, dir(), 9).expect("repair");
+    assert_eq!((report.last_sequence, report.kept_aside.len()), (9, 3));
+    assert_eq!(opens(&early, 9), []);
+
+    let torn_at_birth = SimDisk::new(1);
+    torn_at_birth.put(&file(1), b"");
+    repair(&torn_at_birth, dir(), 9).expect("repair");
+    assert_eq!(opens(&torn_at_birth, 9), []);
+}
+
+#[test]
+fn an_interrupted_repair_can_be_repeated() {
+    for stop_at in 1..30 {
+        for crash in Crash::KINDS {
+            let disk = SimDisk::new(stop_at);
+            let whole = long_log(&disk, 4);
+            disk.flip_bit(&file(3), 300, 1);
+            let before = disk.files();
+            let disk = disk.crash(Crash::KINDS[0]);
+            disk.stop_at(stop_at);
+            let first = repair(&disk, dir(), 0);
+            let disk = disk.crash(crash);
+            let second =
+                repair(&disk, dir(), 0).unwrap_or_else(|error| panic!("stop {stop_at}, {crash:?}: {error}"));
+            assert!(
+                first.is_err() || second.damage.is_none(),
+                "a finished repair lasts"
+            );
+            assert_eq!(check(&disk, dir()).expect("readable").last_sequence, 3);
+            let after = disk.files();
+            for (path, bytes) in &before {
+                assert!(
+                    after.values().any(|kept| kept == bytes),
+                    "stop {stop_at}, {crash:?}: {path:?} is lost"
+                );
+                assert!(*path != file(1) || after[path] == *bytes);
+            }
+            assert_eq!(opens(&disk, 0), whole[..3]);
+        }
+    }
+}
