@@ -10,3 +10,4 @@ mod metadata_filter;
 mod paging;
 mod raw;
 mod units;
+mod volume;

@@ -1,0 +1,83 @@
+//! `server.cors_origins`: which web pages may call the API.
+
+use crate::scene;
+use crate::support::client::{Answer, Client};
+
+const ALLOWED: &str = "access-control-allow-origin";
+
+fn preflight(client: &Client, origin: &str) -> Answer {
+    let request = client.request("OPTIONS", "/api/buckets").header("Origin", origin);
+    let request = request.header("Access-Control-Request-Method", "POST");
+    request
+        .header("Access-Control-Request-Headers", "x-api-key,content-type")
+        .send()
+}
+
+fn simple(client: &Client, origin: &str) -> Answer {
+    client.get("/health").header("Origin", origin).send()
+}
+
+#[test]
+fn none_by_default() {
+    let server = scene::server();
+    for answer in [
+        preflight(&server.client, "https://a.example"),
+        simple(&server.client, "https://a.example"),
+    ] {
+        assert!(
+            answer.header(ALLOWED).is_none(),
+            "contract 9: server.cors_origins (none): {answer}"
+        );
+    }
+}
+
+#[test]
+fn those_listed_and_no_others() {
+    let server = scene::server_with("server.cors_origins", "https://a.example,https://b.example");
+    for origin in ["https://a.example", "https://b.example"] {
+        let answer = preflight(&server.client, origin);
+        assert!(
+            answer.status < 300,
+            "contract 10: cors_origins, comma-separated in the environment: {answer}"
+        );
+        assert_eq!(
+            answer.header(ALLOWED),
+            Some(origin),
+            "contract 10: cors_origins, comma-separated in the environment"
+        );
+        let methods = answer
+            .header("access-control-allow-methods")
+            .unwrap_or_default()
+            .to_owned();
+        assert!(
+            methods.contains("POST"),
+            "a listed page may use the API's methods, not only {methods}"
+        );
+        let headers = answer
+            .header("access-control-allow-headers")
+            .unwrap_or_default()
+            .to_lowercase();
+        assert!(
+            headers.contains("x-api-key"),
+            "a listed page may send its key, not only {headers}"
+        );
+        assert_eq!(
+            simple(&server.client, origin).header(ALLOWED),
+            Some(origin),
+            "the answer itself allows it too"
+        );
+    }
+    for origin in [
+        "https://c.example",
+        "http://a.example",
+        "https://a.example.evil.example",
+        "null",
+    ] {
+        for answer in [preflight(&server.client, origin), simple(&server.client, origin)] {
+            assert!(
+                answer.header(ALLOWED).is_none(),
+                "contract 9: an origin that is not listed ({origin}): {answer}"
+            );
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! More points than any one block holds, of every type, with gaps, late ones and many different texts: the raw rows
+//! are the points that were sent, from memory, from the log and from segments alike.
+
+use serde_json::{Value, json};
+
+use crate::scene::{self, array, column};
+use crate::support::given::{Bucket, point};
+use crate::support::time::{DAY, SECOND, now_ns, timestamp};
+
+const POINTS: i64 = 24_000;
+
+fn values(nth: i64, random: &mut fastrand::Rng) -> Value {
+    let mut values = json!({"nth": nth});
+    if random.u8(..) < 200 {
+        values["level"] = json!(f64::from(random.i32(-100_000..100_000)) / 100.0);
+    }
+    if random.u8(..) < 150 {
+        values["text"] = match random.u8(..4) {
+            0 => json!(format!("unique é {nth}")),
+            1 => json!(""),
+            _ => json!(["ebb", "flow", "slack \"water\"", "\u{1F30A}\n"][random.usize(..4)]),
+        };
+    }
+    if random.bool() {
+        values["valid"] = json!(random.bool());
+    }
+    values
+}
+
+/// Every row under these filters, by cursor.
+fn all(bucket: &Bucket, filters: &Value, sort: &str) -> Vec<Value> {
+    let mut body = json!({"filters": filters, "sort": sort, "limit": 7000, "downsampling": false});
+    let mut rows = Vec::new();
+    loop {
+        let answer = bucket.query(&body);
+        rows.extend(array(&answer, "/data"));
+        if answer["metadata"]["hasMore"] == false {
+            return rows;
+        }
+        body["cursor"] = answer["metadata"]["nextCursor"].clone();
+    }
+}
+
+struct Sent {
+    at: i64,
+    source: usize,
+    values: Value,
+}
+
+#[test]
+fn every_value_of_many_blocks_comes_back() {
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    let (mut server, _, bucket) = scene::bucket();
+    let schema = json!({
+        "nth": {"type": "number"}, "level": {"type": "number"}, "text": {"type": "string"}, "valid": {"type": "boolean"},
+    });
+    let sources: Vec<String> = (0..2)
+        .map(|nth| bucket.source_with(&json!({"name": format!("gauge {nth}"), "schema": schema})))
+        .collect();
+    let start = now_ns() / SECOND * SECOND - DAY;
+    let mut sent: Vec<Sent> = (0..POINTS)
+        .map(|nth| {
+            let late = if random.u8(..) < 12 {
+                random.i64(0..10 * DAY)
+            } else {
+                0
+            };
+            let source = usize::from(random.u8(..5) == 0);
+            Sent {
+                at: start + nth * SECOND - late,
+                source,
+                values: values(nth, &mut random),
+            }
+        })
+        .collect();
+    bucket.send(
+        &sent
+            .iter()
+            .map(|sent| point(&sources[sent.source], sent.at, &sent.values))
+            .collect::<Vec<_>>(),
+    );
+    sent.sort_by_key(|sent| sent.at);
+
+    for when in [
+        "from memory",
+        "after a kill",
+        "after a stop",
+        "after another stop",
+    ] {
+        match when {
+            "from memory" => {}
+            "after a kill" => server.kill(),
+            _ => _ = server.stop(),
+        }
+        if when != "from memory" {
+            server.launch();
+        }
+        let context = format!("{when}, seed {seed}");
+        assert_rows(&all(&bucket, &json!({}), "asc"), sent.iter(), &sources, &context);
+        assert_rows(
+            &all(&bucket, &json!({}), "desc"),
+            sent.iter().rev(),
+            &sources,
+            &context,
+        );
+        for _ in 0..6 {
+            let from = start + random.i64(-5 * DAY..POINTS * SECOND);
+            let until = from + random.i64(1..DAY);
+            let source = random.usize(..2);
+            let filters = json!({
+                "startTime": timestamp(from), "endTime": timestamp(until), "dataSourceIds": [sources[source]],
+            });
+            let expected = sent
+                .iter()
+                .filter(|sent| (from..=until).contains(&sent.at) && sent.source == source);
+            assert_rows(
+                &all(&bucket, &filters, "asc"),
+                expected,
+                &sources,
+                &format!("{filters}, {context}"),
+            );
+        }
+        let texts = sent
+            .iter()
+            .filter(|sent| sent.values.get("text").is_some())
+            .map(|sent| sent.values["text"].clone());
+        let found = column(&all(&bucket, &json!({"fields": ["text"]}), "asc"), "/values/text");
+        assert!(
+            found == texts.collect::<Vec<_>>(),
+            "contract 5: rows left with no value are not rows ({context})"
+        );
+    }
+}
+
+#[track_caller]
+fn assert_rows<'a>(
+    rows: &[Value],
+    expected: impl Iterator<Item = &'a Sent>,
+    sources: &[String],
+    context: &str,
+) {
+    let mut count = 0;
+    for (nth, sent) in expected.enumerate() {
+        let Some(row) = rows.get(nth) else {
+            panic!("contract 4: row {nth} is missing: {} ({context})", sent.values)
+        };
+        let same = row["values"] == sent.values
+            && row["timestamp"] == timestamp(sent.at)
+            && row["dataSourceId"] == sources[sent.source];
+        let expected = format!("{} at {}", sent.values, timestamp(sent.at));
+        assert!(
+            same,
+            "contract 4: a stored point does not change: row {nth} is {row} instead of {expected} ({context})"
+        );
+        count += 1;
+    }
+    assert_eq!(
+        rows.len(),
+        count,
+        "contract 4: nothing is there that was not sent ({context})"
+    );
+}
