@@ -1,0 +1,86 @@
+//! Blocks give back what they were made of, and name damage instead of answering from it.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::columns::{Columns, Values};
+use crate::rows::{RowsReader, RowsWriter};
+
+/// `rows` rows, one a second, with a number in every row and a text in every fifth.
+fn columns(rows: i64) -> Columns {
+    let mut writer = RowsWriter::new();
+    for row in 0..rows {
+        writer.begin(1);
+        writer.number(0, (200 + row % 17) as f64 / 10.0, 1);
+        if row % 5 == 0 {
+            writer.string(3, "text");
+            writer.metadata("{}");
+        }
+        writer.commit(row * 1_000_000_000);
+    }
+    let mut bytes = Vec::new();
+    writer.encode(&mut bytes);
+    let mut columns = Columns::default();
+    let table = RowsReader::new(&bytes).unwrap().next().unwrap().unwrap();
+    columns.append(&table, 0..table.timestamps_ns.len(), 1);
+    columns
+}
+
+#[test]
+fn a_block_gives_back_its_rows() {
+    for rows in [1, 2, 31, 500, 8_192] {
+        let original = columns(rows);
+        let block = encode_block(7, &original);
+        let back = BlockReader::new(&block).unwrap().columns().unwrap();
+        assert_eq!(back.timestamps_ns, original.timestamps_ns);
+        assert_eq!(back.sequences, original.sequences);
+        let (Values::Numbers { values: a, .. }, Values::Numbers { values: b, .. }) =
+            (&back.field(0).unwrap().values, &original.field(0).unwrap().values)
+        else {
+            panic!("numbers")
+        };
+        assert_eq!(a, b);
+        assert!((0..rows as usize).all(|row| back.field(3).unwrap().has(row) == (row % 5 == 0)));
+        let summary = &block.summary;
+        assert_eq!((summary.source, i64::from(summary.rows), summary.first_ns), (7, rows, 0));
+        assert_eq!(summary.field(0).unwrap().aggregate.count, rows as u64);
+        let tenths: i64 = (0..rows).map(|row| 200 + row % 17).sum();
+        assert_eq!(summary.field(0).unwrap().aggregate.sum(), tenths as f64 / 10.0, "the sum of decimals is exact");
+    }
+}
+
+#[test]
+fn a_flipped_bit_is_found_by_whatever_reads_the_section_it_is_in() {
+    let original = columns(300);
+    let whole = encode_block(7, &original).bytes().to_vec();
+    let summary = encode_block(7, &original).summary;
+    for byte in 0..whole.len() {
+        let mut flipped = whole.clone();
+        flipped[byte] ^= 0x10;
+        let len = flipped.len();
+        let block = Block::new(summary.clone(), Arc::new(flipped), 0, len);
+        let read = || {
+            let reader = BlockReader::new(&block)?;
+            reader.columns()?;
+            for level in 0..3 {
+                if let Some(starts) = reader.rollup_starts_ns(level)? {
+                    reader.rollup(level, 0, starts.len())?;
+                    reader.rollup(level, 3, starts.len())?;
+                }
+            }
+            Ok::<_, crate::EngineError>(())
+        };
+        assert!(read().is_err(), "flipped at {byte}");
+    }
+}
+
+#[test]
+fn rollups_are_kept_where_they_pay() {
+    let block = encode_block(7, &columns(8_192));
+    let reader = BlockReader::new(&block).unwrap();
+    assert_eq!(reader.rollup_starts_ns(0).unwrap().map(|cells| cells.len()), Some(137), "minutes of 60 rows");
+    assert_eq!(reader.rollup_starts_ns(1).unwrap().map(|cells| cells.len()), Some(3), "hours");
+    assert_eq!(reader.rollup_starts_ns(2).unwrap(), None, "one day is the block's summary");
+    let minute = reader.rollup(0, 0, 137).unwrap();
+    assert_eq!((minute[0].count, minute[136].count), (60, 32));
+}

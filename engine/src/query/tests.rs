@@ -1,0 +1,82 @@
+//! What queries read, which the model test does not see: a grouped query's cost grows with its answer.
+
+use crate::calendar::Unit;
+use crate::query::{GroupQuery, ScanQuery, Selection, group, scan};
+use crate::rows::RowsWriter;
+use crate::store::Store;
+
+const SECOND: i64 = 1_000_000_000;
+const BLOCK: u64 = crate::BLOCK_ROWS_MAX as u64;
+
+/// One point a second in one source.
+fn store(points: i64) -> Store {
+    let mut store = Store::new();
+    let mut writer = RowsWriter::new();
+    let mut bytes = Vec::new();
+    for start in (0..points).step_by(1_000) {
+        writer.clear();
+        bytes.clear();
+        for second in start..points.min(start + 1_000) {
+            writer.begin(1);
+            writer.number(0, (second % 100) as f64, 0);
+            writer.commit(second * SECOND);
+        }
+        writer.encode(&mut bytes);
+        store.apply(&bytes, start as u64 + 1).unwrap();
+    }
+    store
+}
+
+#[test]
+fn a_grouped_query_touches_at_most_sixty_rows_a_cell_and_two_blocks() {
+    let store = store(200_000);
+    let snapshot = store.snapshot([1]);
+    for (unit, range_ns) in [
+        (Unit::Minute, (i64::MIN, i64::MAX)),
+        (Unit::Hour, (i64::MIN, i64::MAX)),
+        (Unit::Day, (i64::MIN, i64::MAX)),
+        (Unit::Hour, (12_345 * SECOND, 150_001 * SECOND)),
+        (Unit::Day, (12_345 * SECOND + 5, 199_000 * SECOND)),
+        (Unit::Month, (1, 100_000 * SECOND)),
+    ] {
+        let query = GroupQuery { range_ns, unit, fields: &[0], metadata: None, stop: &|| false };
+        let groups = group(&snapshot.series[0], &query).unwrap();
+        let (cells, touched) = (groups.starts_ns.len() as u64, groups.touched);
+        assert!(
+            touched.rows + touched.cells <= 60 * cells + 2 * BLOCK,
+            "{unit:?} over {range_ns:?}: {touched:?} for {cells} cells"
+        );
+    }
+}
+
+#[test]
+fn an_offset_passes_over_whole_blocks() {
+    let store = store(200_000);
+    let snapshot = store.snapshot([1]);
+    for descending in [false, true] {
+        let selections = [Selection { series: &snapshot.series[0], fields: None }];
+        let query = ScanQuery {
+            range_ns: (i64::MIN, i64::MAX),
+            descending,
+            after: None,
+            skip: 150_000,
+            limit: 10,
+            metadata: None,
+            stop: &|| false,
+        };
+        let page = scan(&selections, &query).unwrap();
+        let (run, row) = page.rows[0];
+        let first = page.runs[run as usize].columns.timestamps_ns[row as usize] / SECOND;
+        assert_eq!(first, if descending { 49_999 } else { 150_000 });
+        assert!(page.touched.rows <= 2 * BLOCK, "{} rows read to skip 150,000", page.touched.rows);
+    }
+}
+
+#[test]
+fn a_query_that_is_stopped_ends_with_stopped() {
+    let store = store(20_000);
+    let snapshot = store.snapshot([1]);
+    let query =
+        GroupQuery { range_ns: (i64::MIN, i64::MAX), unit: Unit::Hour, fields: &[0], metadata: None, stop: &|| true };
+    assert_eq!(group(&snapshot.series[0], &query).unwrap_err(), crate::EngineError::Stopped);
+}

@@ -117,6 +117,8 @@ pub struct RowsWriter {
     rows: u32,
     open: usize,
     cells: Vec<(u16, Cell)>,
+    /// Whether the open row's fields came in another order than ascending.
+    unordered: bool,
     text: String,
     metadata: Option<(usize, usize)>,
 }
@@ -187,9 +189,10 @@ impl RowsWriter {
 
     #[inline]
     fn set(&mut self, field: u16, cell: Cell) {
-        // Fields come in ascending order from a client that keeps to the schema's order, so a field seen before
-        // is looked for only when the order breaks.
-        if self.cells.last().is_some_and(|(last, _)| *last >= field)
+        // Fields come in ascending order from a client that keeps to the schema's order: as long as they do, none
+        // was seen before.
+        self.unordered |= self.cells.last().is_some_and(|(last, _)| *last >= field);
+        if self.unordered
             && let Some(earlier) = self.cells.iter_mut().find(|(earlier, _)| *earlier == field)
         {
             earlier.1 = cell;
@@ -202,6 +205,7 @@ impl RowsWriter {
     #[inline]
     pub fn abort(&mut self) {
         self.cells.clear();
+        self.unordered = false;
         self.text.clear();
         self.metadata = None;
     }
