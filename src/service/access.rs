@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::Service;
 use crate::catalog::{Bucket, Catalog, KeyType, Source};
-use crate::error::ServiceError;
+use crate::error::{ErrorKind, ServiceError};
 use crate::ids::ObjectId;
 
 /// An authenticated caller.
@@ -206,7 +206,8 @@ pub fn bucket_for(
     }
 }
 
-/// The source that a caller names within a bucket, after the bucket itself.
+/// The source that a caller names within a bucket, after the bucket itself. A bucket-scoped key that names a source of
+/// another bucket of its organization is told so, as it is for the bucket.
 ///
 /// # Errors
 /// As [`bucket_for`]; 404 when the bucket has no such source.
@@ -217,9 +218,11 @@ pub fn source_for(
     source_id: ObjectId,
 ) -> Result<(Arc<Bucket>, Arc<Source>), ServiceError> {
     let bucket = bucket_for(catalog, caller, bucket_id)?;
-    let source = catalog
-        .source(source_id)
-        .filter(|source| source.bucket_id == bucket_id)
-        .ok_or_else(|| ServiceError::not_found("data source"))?;
-    Ok((bucket, Arc::clone(source)))
+    let not_found = || ServiceError::not_found("data source");
+    let source = catalog.source(source_id).ok_or_else(not_found)?;
+    bucket_for(catalog, caller, source.bucket_id).map_err(|error| match error.kind {
+        ErrorKind::Forbidden => error,
+        _ => not_found(),
+    })?;
+    if source.bucket_id == bucket_id { Ok((bucket, Arc::clone(source))) } else { Err(not_found()) }
 }
