@@ -23,7 +23,11 @@ impl fmt::Display for CheckedFileError {
         match self {
             CheckedFileError::Io(path, error) => write!(f, "{}: {error}", path.display()),
             CheckedFileError::Damaged(path, expected) => {
-                write!(f, "{} is damaged: expected {expected}; restore it from a backup", path.display())
+                write!(
+                    f,
+                    "{} is damaged: expected {expected}; restore it from a backup",
+                    path.display()
+                )
             }
         }
     }
@@ -62,9 +66,15 @@ pub fn read(disk: &dyn Disk, path: &Path, magic: &[u8; 8]) -> Result<Option<Vec<
         Err(error) => return Err(CheckedFileError::Io(path.to_owned(), error)),
     };
     let damaged = |expected| CheckedFileError::Damaged(path.to_owned(), expected);
-    let rest = bytes.strip_prefix(magic).ok_or_else(|| damaged("a file of this kind and version"))?;
-    let (len, rest) = rest.split_first_chunk().ok_or_else(|| damaged("a whole header"))?;
-    let (checksum, content) = rest.split_first_chunk().ok_or_else(|| damaged("a whole header"))?;
+    let rest = bytes
+        .strip_prefix(magic)
+        .ok_or_else(|| damaged("a file of this kind and version"))?;
+    let (len, rest) = rest
+        .split_first_chunk()
+        .ok_or_else(|| damaged("a whole header"))?;
+    let (checksum, content) = rest
+        .split_first_chunk()
+        .ok_or_else(|| damaged("a whole header"))?;
     if u64::from_le_bytes(*len) != content.len() as u64 {
         return Err(damaged("as many bytes as the header says"));
     }

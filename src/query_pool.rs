@@ -75,11 +75,13 @@ impl QueryPool {
         });
         for index in 0..threads.max(1) {
             let shared = Arc::clone(&shared);
-            std::thread::Builder::new().name(format!("query-{index}")).spawn(move || {
-                // A kernel that refuses leaves the thread at the common priority: slower neighbours, right answers.
-                let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS);
-                shared.run();
-            })?;
+            std::thread::Builder::new()
+                .name(format!("query-{index}"))
+                .spawn(move || {
+                    // A kernel that refuses leaves the thread at the common priority: slower neighbours, right answers.
+                    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS);
+                    shared.run();
+                })?;
         }
         Ok(QueryPool(Arc::new(Owner { shared, timeout })))
     }
@@ -93,7 +95,10 @@ impl QueryPool {
         query: impl FnOnce(&Stop) -> Result<R, ServiceError> + Send + 'static,
     ) -> Result<R, ServiceError> {
         let abandoned = Arc::new(AtomicBool::new(false));
-        let stop = Stop { deadline: Instant::now() + self.0.timeout, abandoned: Arc::clone(&abandoned) };
+        let stop = Stop {
+            deadline: Instant::now() + self.0.timeout,
+            abandoned: Arc::clone(&abandoned),
+        };
         let (done, answer) = oneshot::channel();
         let job: Job = Box::new(move || {
             if !stop.now() {
@@ -107,20 +112,29 @@ impl QueryPool {
             if queue.jobs.len() >= shared.queue_max {
                 drop(queue);
                 shared.refused.fetch_add(1, Ordering::Relaxed);
-                return Err(ServiceError::unavailable("too many queries are waiting; send it again in a moment", 1));
+                return Err(ServiceError::unavailable(
+                    "too many queries are waiting; send it again in a moment",
+                    1,
+                ));
             }
             queue.jobs.push_back(job);
         }
         shared.arrived.notify_one();
         let _abandon = Abandon(abandoned);
         answer.await.unwrap_or_else(|_| {
-            Err(ServiceError::unavailable("the query took too long; ask for a shorter range or a coarser unit", 1))
+            Err(ServiceError::unavailable(
+                "the query took too long; ask for a shorter range or a coarser unit",
+                1,
+            ))
         })
     }
 
     /// Queries waiting now, and refused since the start.
     pub fn load(&self) -> (usize, u64) {
-        (self.0.shared.queue.lock().jobs.len(), self.0.shared.refused.load(Ordering::Relaxed))
+        (
+            self.0.shared.queue.lock().jobs.len(),
+            self.0.shared.refused.load(Ordering::Relaxed),
+        )
     }
 }
 

@@ -17,13 +17,29 @@ pub struct Aggregate {
 
 impl Default for Aggregate {
     fn default() -> Self {
-        Aggregate { count: 0, sum: 0.0, carry: 0.0, min: f64::INFINITY, max: f64::NEG_INFINITY }
+        Aggregate {
+            count: 0,
+            sum: 0.0,
+            carry: 0.0,
+            min: f64::INFINITY,
+            max: f64::NEG_INFINITY,
+        }
     }
 }
 
 impl Aggregate {
     pub(crate) fn new(count: u64, sum: f64, min: f64, max: f64) -> Self {
-        if count == 0 { Aggregate::default() } else { Aggregate { count, sum, carry: 0.0, min, max } }
+        if count == 0 {
+            Aggregate::default()
+        } else {
+            Aggregate {
+                count,
+                sum,
+                carry: 0.0,
+                min,
+                max,
+            }
+        }
     }
 
     /// Of values that are no numbers.
@@ -43,7 +59,11 @@ impl Aggregate {
     #[inline]
     fn add_to_sum(&mut self, value: f64) {
         let sum = self.sum + value;
-        let lost = if self.sum.abs() >= value.abs() { (self.sum - sum) + value } else { (value - sum) + self.sum };
+        let lost = if self.sum.abs() >= value.abs() {
+            (self.sum - sum) + value
+        } else {
+            (value - sum) + self.sum
+        };
         self.carry += lost;
         self.sum = sum;
     }
@@ -65,7 +85,11 @@ impl Aggregate {
             return sum;
         }
         // The carry of an overflowed sum is not a number; the plain sum still has the sign.
-        if self.sum.is_sign_negative() { f64::MIN } else { f64::MAX }
+        if self.sum.is_sign_negative() {
+            f64::MIN
+        } else {
+            f64::MAX
+        }
     }
 
     /// The mean; of no values, zero.

@@ -46,12 +46,20 @@ pub(crate) struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// `what` names the thing read, for errors.
     pub(crate) fn new(bytes: &'a [u8], what: &'static str) -> Self {
-        Reader { bytes, position: 0, what }
+        Reader {
+            bytes,
+            position: 0,
+            what,
+        }
     }
 
     /// The error for the present position.
     pub(crate) fn corrupt(&self, expected: &'static str) -> EngineError {
-        EngineError::Corrupt { what: self.what, offset: self.position, expected }
+        EngineError::Corrupt {
+            what: self.what,
+            offset: self.position,
+            expected,
+        }
     }
 
     pub(crate) fn rest(&self) -> &'a [u8] {
@@ -64,7 +72,10 @@ impl<'a> Reader<'a> {
 
     #[inline]
     pub(crate) fn byte(&mut self) -> Result<u8, EngineError> {
-        let byte = *self.bytes.get(self.position).ok_or_else(|| self.corrupt("a byte"))?;
+        let byte = *self
+            .bytes
+            .get(self.position)
+            .ok_or_else(|| self.corrupt("a byte"))?;
         self.position += 1;
         Ok(byte)
     }
@@ -106,7 +117,10 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], EngineError> {
-        let end = self.position.checked_add(len).filter(|end| *end <= self.bytes.len());
+        let end = self
+            .position
+            .checked_add(len)
+            .filter(|end| *end <= self.bytes.len());
         let end = end.ok_or_else(|| self.corrupt("more bytes"))?;
         let taken = &self.bytes[self.position..end];
         self.position = end;

@@ -44,7 +44,8 @@ impl Unit {
     pub fn start_ns(self, timestamp_ns: i64) -> i64 {
         match self.even() {
             Some((length, origin)) => {
-                let within = (i128::from(timestamp_ns) - i128::from(origin)).rem_euclid(i128::from(length)) as i64;
+                let within =
+                    (i128::from(timestamp_ns) - i128::from(origin)).rem_euclid(i128::from(length)) as i64;
                 timestamp_ns.saturating_sub(within)
             }
             None => month_start_ns(month_of(timestamp_ns.div_euclid(DAY_NS))),
@@ -118,12 +119,24 @@ mod tests {
     #[test]
     fn months_know_leap_years_and_centuries() {
         // 2000-02-01 is day 10,988 and 2000-02-29 day 11,016; 1900-02-01 is day -25,536.
-        assert_eq!(Unit::Month.start_ns(day(11_016)), day(10_988), "2000-02-29 belongs to February");
-        assert_eq!(Unit::Month.next_ns(day(11_016)), day(11_017), "2000 was a leap year");
+        assert_eq!(
+            Unit::Month.start_ns(day(11_016)),
+            day(10_988),
+            "2000-02-29 belongs to February"
+        );
+        assert_eq!(
+            Unit::Month.next_ns(day(11_016)),
+            day(11_017),
+            "2000 was a leap year"
+        );
         assert_eq!(Unit::Month.start_ns(day(0)), day(0));
         assert_eq!(Unit::Month.start_ns(day(0) - 1), day(-31));
         assert_eq!(Unit::Month.next_ns(day(-31)), day(0));
-        assert_eq!(Unit::Month.next_ns(day(-25_536)), day(-25_508), "1900 had no 29 February");
+        assert_eq!(
+            Unit::Month.next_ns(day(-25_536)),
+            day(-25_508),
+            "1900 had no 29 February"
+        );
     }
 
     #[test]

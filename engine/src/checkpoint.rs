@@ -40,7 +40,9 @@ impl Checkpoint {
                 let rows = Columns::merged(&runs);
                 // Rows from before the end of what is sealed came late: in blocks of their own they do not stretch a
                 // block of recent rows over all the time between.
-                let older = rows.timestamps_ns.partition_point(|timestamp| *timestamp < part.sealed_until_ns);
+                let older = rows
+                    .timestamps_ns
+                    .partition_point(|timestamp| *timestamp < part.sealed_until_ns);
                 blocks.extend(cut_blocks(part.source, &rows, 0..older));
                 blocks.extend(cut_blocks(part.source, &rows, older..rows.rows()));
             }

@@ -68,7 +68,11 @@ pub struct Texts {
 
 impl Texts {
     pub(crate) fn new(dictionary: Vec<Arc<str>>, codes: Vec<u32>) -> Self {
-        Texts { dictionary, codes, codes_by_text: HashMap::new() }
+        Texts {
+            dictionary,
+            codes,
+            codes_by_text: HashMap::new(),
+        }
     }
 
     fn code(&mut self, text: &str) -> u32 {
@@ -102,7 +106,10 @@ impl Column {
     /// A column of `rows` rows without a value, of the same kind as `like`.
     fn absent(rows: usize, like: &Values) -> Self {
         let values = match like {
-            Values::Numbers { .. } => Values::Numbers { values: vec![0.0; rows], decimals: 0 },
+            Values::Numbers { .. } => Values::Numbers {
+                values: vec![0.0; rows],
+                decimals: 0,
+            },
             Values::Booleans(_) => Values::Booleans(vec![false; rows]),
             Values::Texts(_) => {
                 let mut texts = Texts::default();
@@ -113,14 +120,19 @@ impl Column {
                 Values::Texts(texts)
             }
         };
-        Column { present: (rows > 0).then(|| Bitmap::filled(rows, false)), values }
+        Column {
+            present: (rows > 0).then(|| Bitmap::filled(rows, false)),
+            values,
+        }
     }
 
     fn push_absent(&mut self, count: usize, rows: usize) {
         if count == 0 {
             return;
         }
-        self.present.get_or_insert_with(|| Bitmap::filled(rows, true)).extend(count, false);
+        self.present
+            .get_or_insert_with(|| Bitmap::filled(rows, true))
+            .extend(count, false);
         match &mut self.values {
             Values::Numbers { values, .. } => values.resize(rows + count, 0.0),
             Values::Booleans(values) => values.resize(rows + count, false),
@@ -159,7 +171,13 @@ impl Column {
 
     fn push_values(&mut self, from: &TableValues<'_>, range: Range<usize>) {
         match (&mut self.values, from) {
-            (Values::Numbers { values, decimals }, TableValues::Numbers { values: new, decimals: stated }) => {
+            (
+                Values::Numbers { values, decimals },
+                TableValues::Numbers {
+                    values: new,
+                    decimals: stated,
+                },
+            ) => {
                 values.extend_from_slice(&new[range]);
                 *decimals = (*decimals).max(*stated);
             }
@@ -174,14 +192,22 @@ impl Column {
         }
     }
 
-    fn gather(kind: &Values, runs: &[&Columns], picks: &[(u32, u32)], of: impl Fn(&Columns) -> Option<&Column>) -> Self {
+    fn gather(
+        kind: &Values,
+        runs: &[&Columns],
+        picks: &[(u32, u32)],
+        of: impl Fn(&Columns) -> Option<&Column>,
+    ) -> Self {
         let mut column = Column::absent(0, kind);
         let sources: Vec<Option<&Column>> = runs.iter().map(|run| of(run)).collect();
         if let Values::Numbers { decimals, .. } = &mut column.values {
-            *decimals = sources.iter().flatten().fold(0, |most, column| match &column.values {
-                Values::Numbers { decimals, .. } => most.max(*decimals),
-                _ => NOT_DECIMAL,
-            });
+            *decimals = sources
+                .iter()
+                .flatten()
+                .fold(0, |most, column| match &column.values {
+                    Values::Numbers { decimals, .. } => most.max(*decimals),
+                    _ => NOT_DECIMAL,
+                });
         }
         for (rows, (run, row)) in picks.iter().enumerate() {
             let row = *row as usize;
@@ -193,7 +219,9 @@ impl Column {
                 bits.push(true);
             }
             match (&mut column.values, &from.values) {
-                (Values::Numbers { values, .. }, Values::Numbers { values: new, .. }) => values.push(new[row]),
+                (Values::Numbers { values, .. }, Values::Numbers { values: new, .. }) => {
+                    values.push(new[row])
+                }
                 (Values::Booleans(values), Values::Booleans(new)) => values.push(new[row]),
                 (Values::Texts(texts), Values::Texts(new)) => {
                     let code = texts.code(new.get(row));
@@ -220,32 +248,57 @@ impl Columns {
 
     /// The column of a field, if any row has it.
     pub fn field(&self, field: u16) -> Option<&Column> {
-        let index = self.fields.binary_search_by_key(&field, |column| column.field).ok()?;
+        let index = self
+            .fields
+            .binary_search_by_key(&field, |column| column.field)
+            .ok()?;
         Some(&self.fields[index].column)
     }
 
     /// Appends rows `range` of `table`; the record's first row has `first_sequence`.
     pub(crate) fn append(&mut self, table: &Table<'_>, range: Range<usize>, first_sequence: u64) {
         let rows = self.rows();
-        self.timestamps_ns.extend_from_slice(&table.timestamps_ns[range.clone()]);
-        self.sequences.extend(table.places[range.clone()].iter().map(|place| first_sequence + u64::from(*place)));
+        self.timestamps_ns
+            .extend_from_slice(&table.timestamps_ns[range.clone()]);
+        self.sequences.extend(
+            table.places[range.clone()]
+                .iter()
+                .map(|place| first_sequence + u64::from(*place)),
+        );
         for from in &table.columns {
-            let index = match self.fields.binary_search_by_key(&from.field, |column| column.field) {
+            let index = match self
+                .fields
+                .binary_search_by_key(&from.field, |column| column.field)
+            {
                 Ok(index) => index,
                 Err(index) => {
                     let column = Column::absent(rows, &empty_like(&from.values));
-                    self.fields.insert(index, FieldColumn { field: from.field, column });
+                    self.fields.insert(
+                        index,
+                        FieldColumn {
+                            field: from.field,
+                            column,
+                        },
+                    );
                     index
                 }
             };
             self.fields[index].column.append(from, range.clone(), rows);
         }
         for known in &mut self.fields {
-            if table.columns.binary_search_by_key(&known.field, |column| column.field).is_err() {
+            if table
+                .columns
+                .binary_search_by_key(&known.field, |column| column.field)
+                .is_err()
+            {
                 known.column.push_absent(range.len(), rows);
             }
         }
-        let some = table.metadata.present.as_ref().is_none_or(|present| !present.is_empty());
+        let some = table
+            .metadata
+            .present
+            .as_ref()
+            .is_none_or(|present| !present.is_empty());
         if some || self.metadata.is_some() {
             self.metadata
                 .get_or_insert_with(|| Column::absent(rows, &Values::Texts(Texts::default())))
@@ -255,8 +308,11 @@ impl Columns {
 
     /// New columns of the picked rows `(run, row)`, in that order.
     pub(crate) fn gather(runs: &[&Columns], picks: &[(u32, u32)]) -> Columns {
-        let mut fields: Vec<(u16, &Values)> =
-            runs.iter().flat_map(|run| &run.fields).map(|column| (column.field, &column.column.values)).collect();
+        let mut fields: Vec<(u16, &Values)> = runs
+            .iter()
+            .flat_map(|run| &run.fields)
+            .map(|column| (column.field, &column.column.values))
+            .collect();
         fields.sort_by_key(|(field, _)| *field);
         fields.dedup_by_key(|(field, _)| *field);
         let pick = |(run, row): &(u32, u32)| (*run as usize, *row as usize);
@@ -266,11 +322,25 @@ impl Columns {
             column: Column::gather(kind, runs, picks, |run| run.field(field)),
         });
         Columns {
-            timestamps_ns: picks.iter().map(pick).map(|(run, row)| runs[run].timestamps_ns[row]).collect(),
-            sequences: picks.iter().map(pick).map(|(run, row)| runs[run].sequences[row]).collect(),
-            fields: fields.filter(|field| field.column.count(picks.len()) > 0).collect(),
+            timestamps_ns: picks
+                .iter()
+                .map(pick)
+                .map(|(run, row)| runs[run].timestamps_ns[row])
+                .collect(),
+            sequences: picks
+                .iter()
+                .map(pick)
+                .map(|(run, row)| runs[run].sequences[row])
+                .collect(),
+            fields: fields
+                .filter(|field| field.column.count(picks.len()) > 0)
+                .collect(),
             metadata: any_metadata
-                .then(|| Column::gather(&Values::Texts(Texts::default()), runs, picks, |run| run.metadata.as_ref()))
+                .then(|| {
+                    Column::gather(&Values::Texts(Texts::default()), runs, picks, |run| {
+                        run.metadata.as_ref()
+                    })
+                })
                 .filter(|metadata| metadata.count(picks.len()) > 0),
         }
     }
@@ -289,7 +359,10 @@ impl Columns {
 
 fn empty_like(values: &TableValues<'_>) -> Values {
     match values {
-        TableValues::Numbers { .. } => Values::Numbers { values: Vec::new(), decimals: 0 },
+        TableValues::Numbers { .. } => Values::Numbers {
+            values: Vec::new(),
+            decimals: 0,
+        },
         TableValues::Booleans(_) => Values::Booleans(Vec::new()),
         TableValues::Texts { .. } => Values::Texts(Texts::default()),
     }

@@ -10,8 +10,8 @@
 const MANTISSA_MAX: f64 = (1u64 << 51) as f64;
 
 const POWERS: [f64; 23] = [
-    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19,
-    1e20, 1e21, 1e22,
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
+    1e19, 1e20, 1e21, 1e22,
 ];
 
 /// 10 to the power of `decimals`; beyond 22, where no mantissa is exact, not a number, which no mantissa survives.
@@ -42,7 +42,14 @@ mod tests {
 
     #[test]
     fn decimals_come_back_to_the_bit() {
-        for (text, decimals) in [("20.15", 2), ("0.1", 1), ("-3.000001", 6), ("123456789.25", 2), ("0", 0), ("1e3", 0)] {
+        for (text, decimals) in [
+            ("20.15", 2),
+            ("0.1", 1),
+            ("-3.000001", 6),
+            ("123456789.25", 2),
+            ("0", 0),
+            ("1e3", 0),
+        ] {
             let double: f64 = text.parse().unwrap();
             let m = mantissa(double, power(decimals)).unwrap();
             assert_eq!(value(m, power(decimals)).to_bits(), double.to_bits(), "{text}");
@@ -51,9 +58,19 @@ mod tests {
 
     #[test]
     fn what_is_no_decimal_is_refused() {
-        for (double, decimals) in [(-0.0, 1), (0.1 + 0.2, 1), (1e300, 0), (1.0 / 3.0, 15), (f64::MIN_POSITIVE, 22), (1.5, 0)]
-        {
-            assert_eq!(mantissa(double, power(decimals)), None, "{double} with {decimals} decimals");
+        for (double, decimals) in [
+            (-0.0, 1),
+            (0.1 + 0.2, 1),
+            (1e300, 0),
+            (1.0 / 3.0, 15),
+            (f64::MIN_POSITIVE, 22),
+            (1.5, 0),
+        ] {
+            assert_eq!(
+                mantissa(double, power(decimals)),
+                None,
+                "{double} with {decimals} decimals"
+            );
         }
         assert_eq!(mantissa(1.0, power(23)), None);
     }

@@ -21,7 +21,11 @@ pub enum EngineError {
 impl fmt::Display for EngineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            EngineError::Corrupt { what, offset, expected } => {
+            EngineError::Corrupt {
+                what,
+                offset,
+                expected,
+            } => {
                 write!(f, "corrupt {what} at offset {offset}: expected {expected}")
             }
             EngineError::Stopped => f.write_str("the query was stopped before it ended"),

@@ -59,9 +59,15 @@ impl std::error::Error for MergeError {}
 /// The smallest size class (powers of four) that has enough segments.
 pub(crate) fn choose(segments: &BTreeMap<u64, Segment>) -> Option<Vec<u64>> {
     let mut classes: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
-    for (id, segment) in segments.iter().filter(|(_, segment)| segment.bytes < MERGE_BYTES_MAX) {
+    for (id, segment) in segments
+        .iter()
+        .filter(|(_, segment)| segment.bytes < MERGE_BYTES_MAX)
+    {
         // All below 64 KiB are one class: a segment that small is mostly the cost of being a file.
-        classes.entry(segment.bytes.max(1 << 16).ilog2() / 2).or_default().push(*id);
+        classes
+            .entry(segment.bytes.max(1 << 16).ilog2() / 2)
+            .or_default()
+            .push(*id);
     }
     classes.into_values().find(|ids| ids.len() >= MERGE_SEGMENTS_MIN)
 }
@@ -74,9 +80,14 @@ impl Merge {
     pub fn write(&self, out: impl Write, cutoff_ns: i64) -> Result<u64, MergeError> {
         let mut segment = SegmentWriter::new(out)?;
         for (source, blocks) in &self.sources {
-            let mut blocks: Vec<&Arc<Block>> = blocks.iter().filter(|b| b.summary.last_ns >= cutoff_ns).collect();
+            let mut blocks: Vec<&Arc<Block>> =
+                blocks.iter().filter(|b| b.summary.last_ns >= cutoff_ns).collect();
             blocks.sort_by_key(|block| block.summary.first_ns);
-            let mut pending = Pending { source: *source, cutoff_ns, rows: Columns::default() };
+            let mut pending = Pending {
+                source: *source,
+                cutoff_ns,
+                rows: Columns::default(),
+            };
             let mut index = 0;
             while index < blocks.len() {
                 let overlapping = overlapping(&blocks[index..]);
@@ -119,18 +130,31 @@ struct Pending {
 impl Pending {
     /// Adds a group of overlapping blocks that lies behind what is pending. Memory holds the blocks that overlap at
     /// one moment, not the group: a block is read when the rows reach its beginning.
-    fn merge<W: Write>(&mut self, group: &[&Arc<Block>], segment: &mut SegmentWriter<W>) -> Result<(), MergeError> {
+    fn merge<W: Write>(
+        &mut self,
+        group: &[&Arc<Block>],
+        segment: &mut SegmentWriter<W>,
+    ) -> Result<(), MergeError> {
         for (index, block) in group.iter().enumerate() {
             let columns = BlockReader::new(block)?.columns()?;
             self.rows = Columns::merged(&[&self.rows, &columns]);
-            let expired = self.rows.timestamps_ns.partition_point(|timestamp| *timestamp < self.cutoff_ns);
+            let expired = self
+                .rows
+                .timestamps_ns
+                .partition_point(|timestamp| *timestamp < self.cutoff_ns);
             // Rows before the next block's beginning are in their final order.
             let settled = match group.get(index + 1) {
-                Some(next) => self.rows.timestamps_ns.partition_point(|t| *t < next.summary.first_ns).max(expired),
+                Some(next) => self
+                    .rows
+                    .timestamps_ns
+                    .partition_point(|t| *t < next.summary.first_ns)
+                    .max(expired),
                 None => self.rows.rows(),
             };
             let cut = expired + (settled - expired) / BLOCK_ROWS_MAX * BLOCK_ROWS_MAX;
-            cut_blocks(self.source, &self.rows, expired..cut).iter().try_for_each(|block| segment.push(block))?;
+            cut_blocks(self.source, &self.rows, expired..cut)
+                .iter()
+                .try_for_each(|block| segment.push(block))?;
             self.rows = rest(&self.rows, cut);
         }
         Ok(())
@@ -138,7 +162,9 @@ impl Pending {
 
     fn flush<W: Write>(&mut self, segment: &mut SegmentWriter<W>) -> Result<(), MergeError> {
         let rows = std::mem::take(&mut self.rows);
-        Ok(cut_blocks(self.source, &rows, 0..rows.rows()).iter().try_for_each(|block| segment.push(block))?)
+        Ok(cut_blocks(self.source, &rows, 0..rows.rows())
+            .iter()
+            .try_for_each(|block| segment.push(block))?)
     }
 }
 

@@ -29,7 +29,9 @@ pub(crate) fn cells(level: Unit, timestamps_ns: &[i64]) -> Option<Vec<(i64, Rang
     while row < timestamps_ns.len() {
         let start = level.start_ns(timestamps_ns[row]);
         let next = level.next_ns(timestamps_ns[row]);
-        let len = timestamps_ns[row..].partition_point(|timestamp| *timestamp < next).max(1);
+        let len = timestamps_ns[row..]
+            .partition_point(|timestamp| *timestamp < next)
+            .max(1);
         cells.push((start, row..row + len));
         row += len;
     }
@@ -47,7 +49,9 @@ pub(crate) fn aggregate(column: &Column, mantissas: Option<(&[i64], u8)>, rows: 
     };
     let mut aggregate = Aggregate::default();
     if column.present.is_none() {
-        values[rows.clone()].iter().for_each(|value| aggregate.add(*value));
+        values[rows.clone()]
+            .iter()
+            .for_each(|value| aggregate.add(*value));
     } else {
         present.clone().for_each(|row| aggregate.add(values[row]));
     }
@@ -63,16 +67,24 @@ pub(crate) fn aggregate(column: &Column, mantissas: Option<(&[i64], u8)>, rows: 
 
 /// Appends the aggregates of one field and level.
 pub(crate) fn encode(out: &mut Vec<u8>, aggregates: &[Aggregate], values: &Values) {
-    let counts: Vec<i64> = aggregates.iter().map(|aggregate| aggregate.count as i64).collect();
+    let counts: Vec<i64> = aggregates
+        .iter()
+        .map(|aggregate| aggregate.count as i64)
+        .collect();
     let mut section = Vec::new();
     encode_integers(&mut section, &counts);
     put_bytes(out, &section);
-    let Values::Numbers { decimals, .. } = values else { return };
+    let Values::Numbers { decimals, .. } = values else {
+        return;
+    };
     let parts: [fn(&Aggregate) -> f64; 3] = [Aggregate::sum, |a| a.min, |a| a.max];
     for part in parts {
         section.clear();
         // A cell without a value has infinite extremes, which no mantissa holds: zero stands in for them.
-        let column: Vec<f64> = aggregates.iter().map(|a| if a.count == 0 { 0.0 } else { part(a) }).collect();
+        let column: Vec<f64> = aggregates
+            .iter()
+            .map(|a| if a.count == 0 { 0.0 } else { part(a) })
+            .collect();
         encode_doubles(&mut section, &column, *decimals);
         put_bytes(out, &section);
     }
@@ -83,12 +95,19 @@ pub(crate) fn decode(bytes: &[u8], cells: usize, numbers: bool) -> Result<Vec<Ag
     let mut reader = Reader::new(bytes, "rollup");
     let counts = decode_integers(reader.bytes()?, cells)?;
     if !numbers {
-        return Ok(counts.iter().map(|count| Aggregate::of_count(*count as u64)).collect());
+        return Ok(counts
+            .iter()
+            .map(|count| Aggregate::of_count(*count as u64))
+            .collect());
     }
     let mut part = || -> Result<Vec<f64>, EngineError> { Ok(decode_doubles(reader.bytes()?, cells)?.0) };
     let (sums, mins, maxs) = (part()?, part()?, part()?);
     let numbers = sums.into_iter().zip(mins).zip(maxs);
-    Ok(counts.iter().zip(numbers).map(|(count, ((sum, min), max))| Aggregate::new(*count as u64, sum, min, max)).collect())
+    Ok(counts
+        .iter()
+        .zip(numbers)
+        .map(|(count, ((sum, min), max))| Aggregate::new(*count as u64, sum, min, max))
+        .collect())
 }
 
 /// The mantissas of a number column for [`aggregate`], if it keeps any.

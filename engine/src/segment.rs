@@ -24,7 +24,12 @@ pub(crate) struct SegmentWriter<W: Write> {
 impl<W: Write> SegmentWriter<W> {
     pub(crate) fn new(mut out: W) -> io::Result<Self> {
         out.write_all(MAGIC)?;
-        Ok(SegmentWriter { out, offset: MAGIC.len() as u64, footer: Vec::new(), blocks: 0 })
+        Ok(SegmentWriter {
+            out,
+            offset: MAGIC.len() as u64,
+            footer: Vec::new(),
+            blocks: 0,
+        })
     }
 
     pub(crate) fn push(&mut self, block: &Block) -> io::Result<()> {
@@ -58,7 +63,11 @@ impl<W: Write> SegmentWriter<W> {
 /// [`EngineError::Corrupt`] where `home` is not a whole segment of a known version.
 pub(crate) fn open_segment(id: u64, home: &SharedBytes) -> Result<Vec<Arc<Block>>, EngineError> {
     let bytes = (**home).as_ref();
-    let corrupt = |offset: usize, expected| EngineError::Corrupt { what: "segment", offset, expected };
+    let corrupt = |offset: usize, expected| EngineError::Corrupt {
+        what: "segment",
+        offset,
+        expected,
+    };
     if bytes.len() < MAGIC.len() + TRAILER_BYTES || &bytes[..MAGIC.len()] != MAGIC {
         return Err(corrupt(0, "a segment file of version 1"));
     }
@@ -87,7 +96,9 @@ pub(crate) fn open_segment(id: u64, home: &SharedBytes) -> Result<Vec<Arc<Block>
         if offset.checked_add(len).is_none_or(|end| end > footer_start) {
             return Err(reader.corrupt("blocks before the footer"));
         }
-        blocks.push(Arc::new(Block::new(summary, Arc::clone(home), offset, len).in_segment(id)));
+        blocks.push(Arc::new(
+            Block::new(summary, Arc::clone(home), offset, len).in_segment(id),
+        ));
     }
     Ok(blocks)
 }

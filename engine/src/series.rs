@@ -24,7 +24,11 @@ pub(crate) struct BlockEntry {
 
 impl BlockEntry {
     pub(crate) fn new(block: Arc<Block>) -> Self {
-        BlockEntry { first_ns: block.summary.first_ns, last_ns: block.summary.last_ns, block }
+        BlockEntry {
+            first_ns: block.summary.first_ns,
+            last_ns: block.summary.last_ns,
+            block,
+        }
     }
 }
 
@@ -77,7 +81,9 @@ impl Series {
         while row < timestamps.len() {
             let late = self.newest_ns.is_some_and(|newest| timestamps[row] < newest);
             let start = row;
-            while row < timestamps.len() && self.newest_ns.is_some_and(|newest| timestamps[row] < newest) == late {
+            while row < timestamps.len()
+                && self.newest_ns.is_some_and(|newest| timestamps[row] < newest) == late
+            {
                 if !late {
                     self.newest_ns = Some(timestamps[row]);
                 }
@@ -126,7 +132,8 @@ impl Series {
     pub(crate) fn adopt(&mut self, blocks: Vec<Arc<Block>>) {
         for block in &blocks {
             let summary = &block.summary;
-            self.stats.add(u64::from(summary.rows), summary.first_ns, summary.last_ns);
+            self.stats
+                .add(u64::from(summary.rows), summary.first_ns, summary.last_ns);
             self.newest_ns = self.newest_ns.max(Some(summary.last_ns));
         }
         self.insert(blocks);
@@ -135,7 +142,8 @@ impl Series {
     /// Replaces what a checkpoint or a merge has rewritten by the blocks of its segment: the same rows, but for those
     /// that had expired.
     pub(crate) fn replace(&mut self, runs: &[Arc<Columns>], old: &[Arc<Block>], new: Vec<Arc<Block>>) {
-        self.frozen.retain(|frozen| !runs.iter().any(|run| Arc::ptr_eq(run, frozen)));
+        self.frozen
+            .retain(|frozen| !runs.iter().any(|run| Arc::ptr_eq(run, frozen)));
         if !old.is_empty() {
             let gone: std::collections::HashSet<*const Block> = old.iter().map(Arc::as_ptr).collect();
             Arc::make_mut(&mut self.blocks).retain(|entry| !gone.contains(&Arc::as_ptr(&entry.block)));
@@ -150,13 +158,21 @@ impl Series {
         self.frozen.append(&mut self.main);
         self.frozen.extend(late.into_iter().map(sorted));
         let unsaved = self.blocks.iter().filter(|entry| entry.block.segment().is_none());
-        (self.frozen.clone(), unsaved.map(|entry| Arc::clone(&entry.block)).collect())
+        (
+            self.frozen.clone(),
+            unsaved.map(|entry| Arc::clone(&entry.block)).collect(),
+        )
     }
 
     /// Lets go of blocks that lie wholly before the cutoff; answers the segments they lay in.
     pub(crate) fn expire(&mut self, cutoff_ns: i64) -> Vec<u64> {
         let expired = |entry: &&BlockEntry| entry.last_ns < cutoff_ns;
-        let segments: Vec<Option<u64>> = self.blocks.iter().filter(expired).map(|e| e.block.segment()).collect();
+        let segments: Vec<Option<u64>> = self
+            .blocks
+            .iter()
+            .filter(expired)
+            .map(|e| e.block.segment())
+            .collect();
         if !segments.is_empty() {
             Arc::make_mut(&mut self.blocks).retain(|entry| entry.last_ns >= cutoff_ns);
             self.recount();
@@ -170,7 +186,10 @@ impl Series {
             stats.add(u64::from(entry.block.summary.rows), entry.first_ns, entry.last_ns);
         }
         for chunk in self.chunks() {
-            chunk.timestamps_ns.iter().for_each(|timestamp| stats.add(1, *timestamp, *timestamp));
+            chunk
+                .timestamps_ns
+                .iter()
+                .for_each(|timestamp| stats.add(1, *timestamp, *timestamp));
         }
         self.stats = stats;
     }
@@ -193,10 +212,18 @@ impl Series {
     }
 }
 
-fn append_rows(chunks: &mut Vec<Arc<Columns>>, table: &Table<'_>, range: Range<usize>, first_sequence: u64, late: bool) {
+fn append_rows(
+    chunks: &mut Vec<Arc<Columns>>,
+    table: &Table<'_>,
+    range: Range<usize>,
+    first_sequence: u64,
+    late: bool,
+) {
     let mut start = range.start;
     while start < range.end {
-        let room = chunks.last().map_or(0, |chunk| CHUNK_ROWS_MAX.saturating_sub(chunk.rows()));
+        let room = chunks
+            .last()
+            .map_or(0, |chunk| CHUNK_ROWS_MAX.saturating_sub(chunk.rows()));
         if room == 0 {
             if let Some(full) = chunks.last_mut().filter(|_| late) {
                 *full = sorted(Arc::clone(full));
@@ -215,7 +242,11 @@ fn append_rows(chunks: &mut Vec<Arc<Columns>>, table: &Table<'_>, range: Range<u
 /// The chunk itself where it is in order, else a sorted copy.
 pub(crate) fn sorted(chunk: Arc<Columns>) -> Arc<Columns> {
     let in_order = (1..chunk.rows()).all(|row| chunk.key(row - 1) < chunk.key(row));
-    if in_order { chunk } else { Arc::new(Columns::merged(&[&chunk])) }
+    if in_order {
+        chunk
+    } else {
+        Arc::new(Columns::merged(&[&chunk]))
+    }
 }
 
 /// Blocks of the given rows of sorted columns.
@@ -228,7 +259,10 @@ pub(crate) fn cut_blocks(source: u32, sorted: &Columns, rows: Range<usize>) -> V
             break;
         }
         let picks: Vec<(u32, u32)> = (start as u32..end as u32).map(|row| (0, row)).collect();
-        blocks.push(Arc::new(encode_block(source, &Columns::gather(&[sorted], &picks))));
+        blocks.push(Arc::new(encode_block(
+            source,
+            &Columns::gather(&[sorted], &picks),
+        )));
     }
     blocks
 }

@@ -36,7 +36,8 @@ impl SeriesSnapshot {
 
     /// The head's rows, each chunk sorted; the sorting is done by the reader, once.
     pub(crate) fn chunks(&self) -> &[Arc<Columns>] {
-        self.sorted_chunks.get_or_init(|| self.chunks.iter().cloned().map(sorted).collect())
+        self.sorted_chunks
+            .get_or_init(|| self.chunks.iter().cloned().map(sorted).collect())
     }
 
     /// Points and bounds, points before the cutoff not counted.
@@ -54,11 +55,18 @@ impl SeriesSnapshot {
             } else {
                 let timestamps = BlockReader::new(&entry.block)?.timestamps_ns()?;
                 let expired = timestamps.partition_point(|timestamp| *timestamp < cutoff_ns);
-                stats.add((timestamps.len() - expired) as u64, timestamps[expired], entry.last_ns);
+                stats.add(
+                    (timestamps.len() - expired) as u64,
+                    timestamps[expired],
+                    entry.last_ns,
+                );
             }
         }
         for chunk in self.chunks.iter() {
-            let live = chunk.timestamps_ns.iter().filter(|timestamp| **timestamp >= cutoff_ns);
+            let live = chunk
+                .timestamps_ns
+                .iter()
+                .filter(|timestamp| **timestamp >= cutoff_ns);
             live.for_each(|timestamp| stats.add(1, *timestamp, *timestamp));
         }
         Ok(stats)

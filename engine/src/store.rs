@@ -49,7 +49,13 @@ impl Store {
         for block in blocks {
             by_source.entry(block.summary.source).or_default().push(block);
         }
-        self.segments.insert(id, Segment { bytes: (*home).as_ref().len() as u64, live_blocks });
+        self.segments.insert(
+            id,
+            Segment {
+                bytes: (*home).as_ref().len() as u64,
+                live_blocks,
+            },
+        );
         for (source, blocks) in by_source {
             self.series.entry(source).or_default().adopt(blocks);
         }
@@ -68,7 +74,10 @@ impl Store {
         while let Some(table) = reader.next()? {
             let count = table.timestamps_ns.len() as u32;
             let row_bytes = 16 + 9 * table.columns.len() as u64;
-            self.series.entry(table.source).or_default().append(table.source, &table, first_sequence);
+            self.series
+                .entry(table.source)
+                .or_default()
+                .append(table.source, &table, first_sequence);
             self.unsaved.insert(table.source);
             self.unsaved_rows += u64::from(count);
             self.unsaved_bytes += u64::from(count) * row_bytes;
@@ -88,7 +97,9 @@ impl Store {
         if self.unsaved.is_empty() {
             (self.unsaved_rows, self.unsaved_bytes) = (0, 0);
         }
-        let Some(series) = self.series.remove(&source) else { return 0 };
+        let Some(series) = self.series.remove(&source) else {
+            return 0;
+        };
         self.release(series.blocks().iter().filter_map(|entry| entry.block.segment()));
         series.stats().points
     }
@@ -101,7 +112,12 @@ impl Store {
 
     /// Forgets all sources but those that `known` knows: after a restart, what was deleted before it.
     pub fn retain_sources(&mut self, known: impl Fn(u32) -> bool) {
-        let gone: Vec<u32> = self.series.keys().copied().filter(|source| !known(*source)).collect();
+        let gone: Vec<u32> = self
+            .series
+            .keys()
+            .copied()
+            .filter(|source| !known(*source))
+            .collect();
         for source in gone {
             self.remove_source(source);
         }
@@ -117,15 +133,23 @@ impl Store {
 
     /// Lets go of all blocks that lie wholly before the cutoff.
     pub fn expire(&mut self, cutoff_ns: i64) {
-        let expired: Vec<u64> = self.series.values_mut().flat_map(|series| series.expire(cutoff_ns)).collect();
+        let expired: Vec<u64> = self
+            .series
+            .values_mut()
+            .flat_map(|series| series.expire(cutoff_ns))
+            .collect();
         self.release(expired.into_iter());
     }
 
     /// Segments that no series uses any more, forgotten here: their files can go once no manifest names them.
     pub fn take_dead_segments(&mut self) -> Vec<u64> {
-        let dead: Vec<u64> =
-            self.segments.iter().filter(|(_, segment)| segment.live_blocks == 0).map(|(id, _)| *id).collect();
-        dead.iter().for_each(|id| drop(self.segments.remove(id)));
+        let dead: Vec<u64> = self
+            .segments
+            .iter()
+            .filter(|(_, segment)| segment.live_blocks == 0)
+            .map(|(id, _)| *id)
+            .collect();
+        self.segments.retain(|_, segment| segment.live_blocks > 0);
         dead
     }
 
@@ -146,15 +170,26 @@ impl Store {
     pub fn stats(&self, source: u32, cutoff_ns: i64) -> Result<SeriesStats, EngineError> {
         match self.series.get(&source) {
             None => Ok(SeriesStats::default()),
-            Some(series) if series.stats().bounds_ns.is_none_or(|(first, _)| first >= cutoff_ns) => Ok(series.stats()),
+            Some(series)
+                if series
+                    .stats()
+                    .bounds_ns
+                    .is_none_or(|(first, _)| first >= cutoff_ns) =>
+            {
+                Ok(series.stats())
+            }
             Some(series) => SeriesSnapshot::of(source, series).stats(cutoff_ns),
         }
     }
 
     /// What the sources hold now, for readers on any thread. Sources without points are left out.
     pub fn snapshot(&self, sources: impl IntoIterator<Item = u32>) -> Snapshot {
-        let series = sources.into_iter().filter_map(|source| Some(SeriesSnapshot::of(source, self.series.get(&source)?)));
-        Snapshot { series: series.collect() }
+        let series = sources
+            .into_iter()
+            .filter_map(|source| Some(SeriesSnapshot::of(source, self.series.get(&source)?)));
+        Snapshot {
+            series: series.collect(),
+        }
     }
 
     /// Begins a checkpoint: sets aside all rows that no segment holds, which stay readable. `None` when there are
@@ -164,9 +199,19 @@ impl Store {
         let mut parts = Vec::with_capacity(self.unsaved.len());
         for source in &self.unsaved {
             if let Some(series) = self.series.get_mut(source) {
-                let sealed_until_ns = series.blocks().iter().map(|entry| entry.last_ns).max().unwrap_or(i64::MIN);
+                let sealed_until_ns = series
+                    .blocks()
+                    .iter()
+                    .map(|entry| entry.last_ns)
+                    .max()
+                    .unwrap_or(i64::MIN);
                 let (runs, blocks) = series.freeze();
-                parts.push(CheckpointPart { source: *source, runs, blocks, sealed_until_ns });
+                parts.push(CheckpointPart {
+                    source: *source,
+                    runs,
+                    blocks,
+                    sealed_until_ns,
+                });
             }
         }
         let counted = (self.unsaved_rows, self.unsaved_bytes);
@@ -186,10 +231,16 @@ impl Store {
     ) -> Result<(), EngineError> {
         let mut new = self.open_new(id, &home)?;
         for part in done.parts {
-            let Some(series) = self.series.get_mut(&part.source) else { continue };
+            let Some(series) = self.series.get_mut(&part.source) else {
+                continue;
+            };
             let blocks = new.remove(&part.source).unwrap_or_default();
             series.replace(&part.runs, &part.blocks, blocks);
-            let saved = !series.has_head() && series.blocks().iter().all(|entry| entry.block.segment().is_some());
+            let saved = !series.has_head()
+                && series
+                    .blocks()
+                    .iter()
+                    .all(|entry| entry.block.segment().is_some());
             if saved {
                 self.unsaved.remove(&part.source);
             }
@@ -202,18 +253,30 @@ impl Store {
         Ok(())
     }
 
-    fn open_new(&mut self, id: u64, home: &SharedBytes) -> Result<HashMap<u32, Vec<Arc<Block>>>, EngineError> {
+    fn open_new(
+        &mut self,
+        id: u64,
+        home: &SharedBytes,
+    ) -> Result<HashMap<u32, Vec<Arc<Block>>>, EngineError> {
         let mut by_source: HashMap<u32, Vec<Arc<Block>>> = HashMap::new();
         for block in open_segment(id, home)? {
             by_source.entry(block.summary.source).or_default().push(block);
         }
-        self.segments.insert(id, Segment { bytes: (**home).as_ref().len() as u64, live_blocks: 0 });
+        self.segments.insert(
+            id,
+            Segment {
+                bytes: (**home).as_ref().len() as u64,
+                live_blocks: 0,
+            },
+        );
         Ok(by_source)
     }
 
     /// Counts the live blocks of all segments anew: sources may have gone while a segment was written.
     fn recount(&mut self) {
-        self.segments.values_mut().for_each(|segment| segment.live_blocks = 0);
+        self.segments
+            .values_mut()
+            .for_each(|segment| segment.live_blocks = 0);
         let blocks = self.series.values().flat_map(|series| series.blocks().iter());
         for id in blocks.filter_map(|entry| entry.block.segment()) {
             if let Some(segment) = self.segments.get_mut(&id) {
@@ -228,8 +291,10 @@ impl Store {
         let mut sources: Vec<(u32, Vec<Arc<Block>>)> = Vec::new();
         for (source, series) in &self.series {
             let blocks = series.blocks().iter().map(|entry| &entry.block);
-            let blocks: Vec<Arc<Block>> =
-                blocks.filter(|block| block.segment().is_some_and(|id| chosen.contains(&id))).cloned().collect();
+            let blocks: Vec<Arc<Block>> = blocks
+                .filter(|block| block.segment().is_some_and(|id| chosen.contains(&id)))
+                .cloned()
+                .collect();
             if !blocks.is_empty() {
                 sources.push((*source, blocks));
             }
@@ -243,10 +308,18 @@ impl Store {
     ///
     /// # Errors
     /// [`EngineError::Corrupt`] where the segment just written does not read; nothing has changed then.
-    pub fn finish_merge(&mut self, done: Merge, id: u64, home: SharedBytes, cutoff_ns: i64) -> Result<(), EngineError> {
+    pub fn finish_merge(
+        &mut self,
+        done: Merge,
+        id: u64,
+        home: SharedBytes,
+        cutoff_ns: i64,
+    ) -> Result<(), EngineError> {
         let mut new = self.open_new(id, &home)?;
         for (source, old) in done.sources {
-            let Some(series) = self.series.get_mut(&source) else { continue };
+            let Some(series) = self.series.get_mut(&source) else {
+                continue;
+            };
             series.replace(&[], &old, new.remove(&source).unwrap_or_default());
         }
         self.recount();

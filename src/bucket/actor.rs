@@ -112,7 +112,9 @@ impl BucketActor {
 
     /// What an idempotency key says before anything is stored; `Err` gives the reply back to go on with.
     fn repeated(&mut self, ingest: &Ingest, reply: IngestReply) -> Result<(), IngestReply> {
-        let Some((key, body)) = ingest.idempotency else { return Err(reply) };
+        let Some((key, body)) = ingest.idempotency else {
+            return Err(reply);
+        };
         if let Some(pending) = self.pending.get_mut(&key) {
             if pending.body == body {
                 pending.waiting.push(reply);
@@ -151,10 +153,21 @@ impl Actor for BucketActor {
 impl Handler<Take> for BucketActor {
     type Result = ();
 
-    fn handle(&mut self, Take { mut ingest, reply, hold }: Take, context: &mut Self::Context) {
-        let Err(reply) = self.repeated(&ingest, reply) else { return };
+    fn handle(
+        &mut self,
+        Take {
+            mut ingest,
+            reply,
+            hold,
+        }: Take,
+        context: &mut Self::Context,
+    ) {
+        let Err(reply) = self.repeated(&ingest, reply) else {
+            return;
+        };
         let being_deleted = !self.deleting.is_empty()
-            && (self.deleting.contains(&None) || ingest.sources.iter().any(|s| self.deleting.contains(&Some(*s))));
+            && (self.deleting.contains(&None)
+                || ingest.sources.iter().any(|s| self.deleting.contains(&Some(*s))));
         if being_deleted {
             self.parked.push(reply);
             return;
@@ -164,7 +177,9 @@ impl Handler<Take> for BucketActor {
             return;
         }
         let first_sequence = self.state.next_sequence;
-        ingest.record.number(first_sequence, &point_id(self.state.ordinal, first_sequence));
+        ingest
+            .record
+            .number(first_sequence, &point_id(self.state.ordinal, first_sequence));
         let key = ingest.idempotency.map(|(key, _)| key);
         let address = context.address();
         // The reply travels with the record; a refused submission hands it back through this slot.
@@ -174,7 +189,13 @@ impl Handler<Take> for BucketActor {
             ingest.record,
             Box::new(move |outcome| {
                 if let Some((reply, hold)) = for_completion.lock().take() {
-                    address.do_send(Applied { outcome, first_sequence, key, reply, hold });
+                    address.do_send(Applied {
+                        outcome,
+                        first_sequence,
+                        key,
+                        reply,
+                        hold,
+                    });
                 }
             }),
         );
@@ -182,7 +203,13 @@ impl Handler<Take> for BucketActor {
             Ok(()) => {
                 self.state.next_sequence += u64::from(ingest.rows);
                 if let Some((key, body)) = ingest.idempotency {
-                    self.pending.insert(key, Pending { body, waiting: Vec::new() });
+                    self.pending.insert(
+                        key,
+                        Pending {
+                            body,
+                            waiting: Vec::new(),
+                        },
+                    );
                 }
             }
             Err(error) => {
@@ -198,7 +225,13 @@ impl Handler<Applied> for BucketActor {
     type Result = ();
 
     fn handle(&mut self, message: Applied, _: &mut Self::Context) {
-        let Applied { outcome, first_sequence, key, reply, hold } = message;
+        let Applied {
+            outcome,
+            first_sequence,
+            key,
+            reply,
+            hold,
+        } = message;
         let pending = key.and_then(|key| Some((key, self.pending.remove(&key)?)));
         let waiting = pending.map(|(key, pending)| (key, pending.waiting));
         match outcome {
@@ -213,7 +246,11 @@ impl Handler<Applied> for BucketActor {
                 }
                 respond(reply, Ok(Ingested::Stored { first_sequence }));
                 if let Some((key, waiting)) = waiting {
-                    let answer = self.state.idempotency.get(&key, view.created_at_ns).map(|entry| entry.answer);
+                    let answer = self
+                        .state
+                        .idempotency
+                        .get(&key, view.created_at_ns)
+                        .map(|entry| entry.answer);
                     for reply in waiting {
                         respond(reply, answer.clone().map(Ingested::Replayed).ok_or_else(stopped));
                     }
@@ -236,13 +273,25 @@ fn stopped() -> ServiceError {
 impl Handler<Delete> for BucketActor {
     type Result = ();
 
-    fn handle(&mut self, Delete { source, command, reply }: Delete, context: &mut Self::Context) {
+    fn handle(
+        &mut self,
+        Delete {
+            source,
+            command,
+            reply,
+        }: Delete,
+        context: &mut Self::Context,
+    ) {
         let address = context.address();
         let slot = std::sync::Arc::new(parking_lot::Mutex::new(Some(reply)));
         let for_completion = std::sync::Arc::clone(&slot);
         let submitted = self.journal.submit_command(command, move |outcome| {
             if let Some(reply) = for_completion.lock().take() {
-                address.do_send(Deleted { outcome, source, reply });
+                address.do_send(Deleted {
+                    outcome,
+                    source,
+                    reply,
+                });
             }
         });
         match submitted {
@@ -259,7 +308,15 @@ impl Handler<Delete> for BucketActor {
 impl Handler<Deleted> for BucketActor {
     type Result = ();
 
-    fn handle(&mut self, Deleted { outcome, source, reply }: Deleted, _: &mut Self::Context) {
+    fn handle(
+        &mut self,
+        Deleted {
+            outcome,
+            source,
+            reply,
+        }: Deleted,
+        _: &mut Self::Context,
+    ) {
         self.deleting.remove(&source);
         match outcome {
             Ok(()) => {
@@ -275,7 +332,9 @@ impl Handler<Deleted> for BucketActor {
             Err(error) => respond(reply, Err(error.into())),
         }
         // Whether they go on or not is for the catalog to say, which their senders read again.
-        self.parked.drain(..).for_each(|reply| respond(reply, Ok(Ingested::SourceGone)));
+        self.parked
+            .drain(..)
+            .for_each(|reply| respond(reply, Ok(Ingested::SourceGone)));
     }
 }
 

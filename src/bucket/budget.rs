@@ -12,14 +12,20 @@ pub(super) struct Budget {
 
 impl Budget {
     pub(super) fn new(max: u64) -> Arc<Self> {
-        Arc::new(Budget { used: AtomicU64::new(0), max })
+        Arc::new(Budget {
+            used: AtomicU64::new(0),
+            max,
+        })
     }
 
     /// Takes bytes until the hold is dropped; `None` when they do not fit. Something larger than the whole bound fits
     /// into an empty budget: it must be possible at all.
     pub(super) fn hold(self: &Arc<Self>, bytes: u64) -> Option<Hold> {
         let before = self.used.fetch_add(bytes, Ordering::Relaxed);
-        let hold = Hold { budget: Arc::clone(self), bytes };
+        let hold = Hold {
+            budget: Arc::clone(self),
+            bytes,
+        };
         (before == 0 || before + bytes <= self.max).then_some(hold)
     }
 
@@ -65,7 +71,10 @@ mod tests {
         assert!(budget.hold(50).is_none());
         assert_eq!(budget.used(), 60, "the refused one takes nothing");
         drop(first);
-        assert!(budget.hold(1_000).is_some(), "one that is larger than the bound, alone");
+        assert!(
+            budget.hold(1_000).is_some(),
+            "one that is larger than the bound, alone"
+        );
         assert_eq!(budget.used(), 0);
     }
 }

@@ -56,7 +56,9 @@ impl fmt::Display for BucketFileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BucketFileError::Manifest(error) => error.fmt(f),
-            BucketFileError::ManifestContent(path, error) => write!(f, "{} does not read: {error}", path.display()),
+            BucketFileError::ManifestContent(path, error) => {
+                write!(f, "{} does not read: {error}", path.display())
+            }
             BucketFileError::Io(path, error) => write!(f, "{}: {error}", path.display()),
             BucketFileError::Segment(path, error) => {
                 write!(f, "{}: {error}; restore the file from a backup", path.display())
@@ -88,9 +90,16 @@ impl BucketFiles {
     ///
     /// # Errors
     /// See [`BucketFileError`].
-    pub fn open(disk: Arc<dyn Disk>, data_dir: &Path, ordinal: u32) -> Result<(Self, BucketState), BucketFileError> {
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        data_dir: &Path,
+        ordinal: u32,
+    ) -> Result<(Self, BucketState), BucketFileError> {
         let dir = Self::dir(data_dir, ordinal);
-        let manifest = read_manifest(&*disk, &dir)?.unwrap_or(Manifest { next_file: 1, ..Manifest::default() });
+        let manifest = read_manifest(&*disk, &dir)?.unwrap_or(Manifest {
+            next_file: 1,
+            ..Manifest::default()
+        });
         let files = BucketFiles { disk, dir, manifest };
         let mut state = BucketState::new(ordinal);
         state.applied = files.manifest.covered;
@@ -98,7 +107,10 @@ impl BucketFiles {
         for id in &files.manifest.segments {
             let path = files.segment_path(*id);
             let home = files.map(&path)?;
-            state.store.add_segment(*id, home).map_err(|error| BucketFileError::Segment(path, error))?;
+            state
+                .store
+                .add_segment(*id, home)
+                .map_err(|error| BucketFileError::Segment(path, error))?;
         }
         for id in &files.manifest.answers {
             state.idempotency.add_file(files.open_answers(*id)?);
@@ -168,14 +180,27 @@ impl BucketFiles {
     /// # Errors
     /// The disk's; the old manifest stays in force.
     pub fn commit(&mut self, manifest: Manifest) -> Result<(), CheckedFileError> {
-        let content = rmp_serde::to_vec_named(&manifest).map_err(|error| {
-            CheckedFileError::Io(self.dir.join(MANIFEST_NAME), io::Error::other(error))
-        })?;
-        checked_file::write(&*self.disk, &self.dir.join(MANIFEST_NAME), MANIFEST_MAGIC, &content)?;
+        let content = rmp_serde::to_vec_named(&manifest)
+            .map_err(|error| CheckedFileError::Io(self.dir.join(MANIFEST_NAME), io::Error::other(error)))?;
+        checked_file::write(
+            &*self.disk,
+            &self.dir.join(MANIFEST_NAME),
+            MANIFEST_MAGIC,
+            &content,
+        )?;
         let old = std::mem::replace(&mut self.manifest, manifest);
-        let gone = |old: &[u64], new: &[u64]| old.iter().copied().filter(|id| !new.contains(id)).collect::<Vec<_>>();
-        let segments = gone(&old.segments, &self.manifest.segments).into_iter().map(|id| self.segment_path(id));
-        let answers = gone(&old.answers, &self.manifest.answers).into_iter().map(|id| self.answers_path(id));
+        let gone = |old: &[u64], new: &[u64]| {
+            old.iter()
+                .copied()
+                .filter(|id| !new.contains(id))
+                .collect::<Vec<_>>()
+        };
+        let segments = gone(&old.segments, &self.manifest.segments)
+            .into_iter()
+            .map(|id| self.segment_path(id));
+        let answers = gone(&old.answers, &self.manifest.answers)
+            .into_iter()
+            .map(|id| self.answers_path(id));
         for path in segments.chain(answers) {
             // Readers may have it mapped: the bytes stay until they are done.
             if let Err(error) = self.disk.remove(&path) {
@@ -208,7 +233,9 @@ impl BucketFiles {
     }
 
     fn map_bytes(&self, path: &Path) -> Result<Arc<dyn Bytes>, BucketFileError> {
-        self.disk.map(path).map_err(|error| BucketFileError::Io(path.to_owned(), error))
+        self.disk
+            .map(path)
+            .map_err(|error| BucketFileError::Io(path.to_owned(), error))
     }
 
     fn map(&self, path: &Path) -> Result<engine::SharedBytes, BucketFileError> {
@@ -226,11 +253,15 @@ impl BucketFiles {
     /// Files of ours that the manifest does not name: a crash came between writing them and naming them, or between
     /// naming others and removing these.
     fn remove_leftovers(&self) {
-        let Ok(names) = self.disk.list(&self.dir) else { return };
+        let Ok(names) = self.disk.list(&self.dir) else {
+            return;
+        };
         let id = |name: &OsString, suffix: &str| name.to_str()?.strip_suffix(suffix)?.parse::<u64>().ok();
         for name in names {
-            let stray_segment = id(&name, SEGMENT_SUFFIX).is_some_and(|id| !self.manifest.segments.contains(&id));
-            let stray_answers = id(&name, ANSWERS_SUFFIX).is_some_and(|id| !self.manifest.answers.contains(&id));
+            let stray_segment =
+                id(&name, SEGMENT_SUFFIX).is_some_and(|id| !self.manifest.segments.contains(&id));
+            let stray_answers =
+                id(&name, ANSWERS_SUFFIX).is_some_and(|id| !self.manifest.answers.contains(&id));
             if stray_segment || stray_answers {
                 let path = self.dir.join(&name);
                 if let Err(error) = self.disk.remove(&path) {
@@ -274,7 +305,11 @@ const WRITE_BYTES: usize = 1 << 20;
 
 impl FileWriter {
     fn new(file: Box<dyn DiskFile>) -> Self {
-        FileWriter { file, offset: 0, buffer: Vec::with_capacity(64 << 10) }
+        FileWriter {
+            file,
+            offset: 0,
+            buffer: Vec::with_capacity(64 << 10),
+        }
     }
 
     fn finish(mut self) -> io::Result<()> {

@@ -136,7 +136,12 @@ impl Buckets {
 
     /// Ordinals and handles of the running actors.
     pub fn running(&self) -> Vec<(u32, BucketHandle)> {
-        self.0.handles.read().iter().map(|(ordinal, handle)| (*ordinal, handle.clone())).collect()
+        self.0
+            .handles
+            .read()
+            .iter()
+            .map(|(ordinal, handle)| (*ordinal, handle.clone()))
+            .collect()
     }
 
     /// Makes an ingest durable and visible.
@@ -153,7 +158,10 @@ impl Buckets {
             (self.0.memory_full)();
             return Err(saturated());
         }
-        let hold = handle.mailbox.hold(ingest.record.len() as u64).ok_or_else(saturated)?;
+        let hold = handle
+            .mailbox
+            .hold(ingest.record.len() as u64)
+            .ok_or_else(saturated)?;
         let (reply, answer) = oneshot::channel();
         handle.address.do_send(Take { ingest, reply, hold });
         answer.await.unwrap_or_else(|_| Err(gone()))
@@ -163,10 +171,18 @@ impl Buckets {
     ///
     /// # Errors
     /// 503 when the bucket is not available.
-    pub async fn answered(&self, bucket: &Bucket, key: Digest) -> Result<Option<(Digest, Answer)>, ServiceError> {
+    pub async fn answered(
+        &self,
+        bucket: &Bucket,
+        key: Digest,
+    ) -> Result<Option<(Digest, Answer)>, ServiceError> {
         let now_ns = self.0.clock.now_ns();
         let look = move |state: &mut BucketState| state.idempotency.get(&key, now_ns);
-        Ok(self.handle(bucket)?.with(look).await?.map(|entry| (entry.body, entry.answer)))
+        Ok(self
+            .handle(bucket)?
+            .with(look)
+            .await?
+            .map(|entry| (entry.body, entry.answer)))
     }
 
     /// What these sources hold now. Sources without points are left out.
@@ -174,7 +190,9 @@ impl Buckets {
     /// # Errors
     /// 503 when the bucket is not available.
     pub async fn snapshot(&self, bucket: &Bucket, sources: Vec<u32>) -> Result<Snapshot, ServiceError> {
-        self.handle(bucket)?.with(move |state| state.store.snapshot(sources)).await
+        self.handle(bucket)?
+            .with(move |state| state.store.snapshot(sources))
+            .await
     }
 
     /// The statistics of each source asked for, in the same order.
@@ -186,9 +204,14 @@ impl Buckets {
         let sources = sources.to_vec();
         let look = move |state: &mut BucketState| {
             let stats = sources.iter().map(|source| state.store.stats(*source, cutoff_ns));
-            stats.map(|stats| Ok(stats?.into())).collect::<Result<Vec<SourceStats>, engine::EngineError>>()
+            stats
+                .map(|stats| Ok(stats?.into()))
+                .collect::<Result<Vec<SourceStats>, engine::EngineError>>()
         };
-        self.handle(bucket)?.with(look).await?.map_err(ServiceError::internal)
+        self.handle(bucket)?
+            .with(look)
+            .await?
+            .map_err(ServiceError::internal)
     }
 
     /// The points of these sources together.
@@ -196,14 +219,24 @@ impl Buckets {
     /// # Errors
     /// 503 when the bucket is not available.
     pub async fn point_count(&self, bucket: &Bucket, sources: &[u32]) -> Result<u64, ServiceError> {
-        Ok(self.stats(bucket, sources).await?.iter().map(|stats| stats.points).sum())
+        Ok(self
+            .stats(bucket, sources)
+            .await?
+            .iter()
+            .map(|stats| stats.points)
+            .sum())
     }
 
     /// Commits the command in order with ingests; answers the points removed.
     ///
     /// # Errors
     /// 503 when the bucket is not available or the log takes no writes.
-    pub async fn delete_source(&self, bucket: &Bucket, source: u32, command: Command) -> Result<u64, ServiceError> {
+    pub async fn delete_source(
+        &self,
+        bucket: &Bucket,
+        source: u32,
+        command: Command,
+    ) -> Result<u64, ServiceError> {
         let points = self.point_count(bucket, &[source]).await?;
         self.handle(bucket)?.delete(Some(source), command).await?;
         Ok(points)
@@ -213,7 +246,12 @@ impl Buckets {
     ///
     /// # Errors
     /// 503 when the bucket is not available or the log takes no writes.
-    pub async fn delete_bucket(&self, bucket: &Bucket, sources: &[u32], command: Command) -> Result<u64, ServiceError> {
+    pub async fn delete_bucket(
+        &self,
+        bucket: &Bucket,
+        sources: &[u32],
+        command: Command,
+    ) -> Result<u64, ServiceError> {
         let points = self.point_count(bucket, sources).await?;
         self.handle(bucket)?.delete(None, command).await?;
         self.0.handles.write().remove(&bucket.ordinal);
@@ -244,7 +282,13 @@ impl Inner {
         let address = BucketActor::start_in_arbiter(&self.arbiters[arbiter].handle(), move |_| {
             BucketActor::new(state, journal, known, memory)
         });
-        (ordinal, BucketHandle { address, mailbox: Budget::new(self.options.mailbox_bytes_max) })
+        (
+            ordinal,
+            BucketHandle {
+                address,
+                mailbox: Budget::new(self.options.mailbox_bytes_max),
+            },
+        )
     }
 }
 
@@ -282,7 +326,11 @@ impl BucketHandle {
 
     async fn delete(&self, source: Option<u32>, command: Command) -> Result<u64, ServiceError> {
         let (reply, answer) = oneshot::channel();
-        self.address.do_send(Delete { source, command, reply });
+        self.address.do_send(Delete {
+            source,
+            command,
+            reply,
+        });
         answer.await.unwrap_or_else(|_| Err(gone()))
     }
 }

@@ -44,7 +44,14 @@ impl IdempotencyIndex {
     /// Takes in the entry of an applied record.
     pub fn insert(&mut self, entry: &IdempotencyView<'_>, created_at_ns: i64) {
         let answer = entry.answer.to_owned();
-        self.recent.insert(entry.key, Arc::new(Entry { body: entry.body, created_at_ns, answer }));
+        self.recent.insert(
+            entry.key,
+            Arc::new(Entry {
+                body: entry.body,
+                created_at_ns,
+                answer,
+            }),
+        );
     }
 
     /// The entry of a key, unless it is forgotten by now.
@@ -58,7 +65,10 @@ impl IdempotencyIndex {
 
     /// Entries that no file holds, for a checkpoint to write.
     pub fn unsaved(&self) -> Vec<(Digest, Arc<Entry>)> {
-        self.recent.iter().map(|(key, entry)| (*key, Arc::clone(entry))).collect()
+        self.recent
+            .iter()
+            .map(|(key, entry)| (*key, Arc::clone(entry)))
+            .collect()
     }
 
     /// Whether a checkpoint has something to write.
@@ -69,7 +79,11 @@ impl IdempotencyIndex {
     /// The written entries are in `file` from now on.
     pub fn saved(&mut self, written: &[(Digest, Arc<Entry>)], file: AnswersFile) {
         for (key, entry) in written {
-            if self.recent.get(key).is_some_and(|recent| Arc::ptr_eq(recent, entry)) {
+            if self
+                .recent
+                .get(key)
+                .is_some_and(|recent| Arc::ptr_eq(recent, entry))
+            {
                 self.recent.remove(key);
             }
         }
@@ -107,7 +121,11 @@ impl AnswersFile {
     pub fn encode(entries: &[(Digest, Arc<Entry>)]) -> Vec<u8> {
         let mut sorted: Vec<&(Digest, Arc<Entry>)> = entries.iter().collect();
         sorted.sort_unstable_by_key(|(key, _)| *key);
-        let newest_ns = sorted.iter().map(|(_, entry)| entry.created_at_ns).max().unwrap_or(i64::MIN);
+        let newest_ns = sorted
+            .iter()
+            .map(|(_, entry)| entry.created_at_ns)
+            .max()
+            .unwrap_or(i64::MIN);
         let mut content = Vec::new();
         let mut offset = (HEADER_BYTES + sorted.len() * ENTRY_BYTES) as u64;
         for (key, entry) in &sorted {
@@ -119,7 +137,9 @@ impl AnswersFile {
             content.extend_from_slice(&(entry.answer.body.len() as u32).to_le_bytes());
             offset += entry.answer.body.len() as u64;
         }
-        sorted.iter().for_each(|(_, entry)| content.extend_from_slice(&entry.answer.body));
+        sorted
+            .iter()
+            .for_each(|(_, entry)| content.extend_from_slice(&entry.answer.body));
         let mut file = Vec::with_capacity(HEADER_BYTES + content.len());
         file.extend_from_slice(MAGIC);
         file.extend_from_slice(&(sorted.len() as u64).to_le_bytes());
@@ -137,11 +157,18 @@ impl AnswersFile {
         let (newest, rest) = rest.split_first_chunk()?;
         let (checksum, content) = rest.split_first_chunk()?;
         let count = usize::try_from(u64::from_le_bytes(*count)).ok()?;
-        let whole = count.checked_mul(ENTRY_BYTES).is_some_and(|entries| entries <= content.len());
+        let whole = count
+            .checked_mul(ENTRY_BYTES)
+            .is_some_and(|entries| entries <= content.len());
         if !whole || crc32fast::hash(content) != u32::from_le_bytes(*checksum) {
             return None;
         }
-        Some(AnswersFile { id, newest_ns: i64::from_le_bytes(*newest), count, bytes })
+        Some(AnswersFile {
+            id,
+            newest_ns: i64::from_le_bytes(*newest),
+            count,
+            bytes,
+        })
     }
 
     /// The file's id.
@@ -150,14 +177,21 @@ impl AnswersFile {
     }
 
     fn entry(&self, index: usize) -> Option<&[u8; ENTRY_BYTES]> {
-        (*self.bytes).as_ref().get(HEADER_BYTES + index * ENTRY_BYTES..)?.first_chunk()
+        (*self.bytes)
+            .as_ref()
+            .get(HEADER_BYTES + index * ENTRY_BYTES..)?
+            .first_chunk()
     }
 
     fn get(&self, key: &Digest) -> Option<Entry> {
         let (mut low, mut high) = (0, self.count);
         while low < high {
             let middle = (low + high) / 2;
-            if self.entry(middle)?[..16] < key[..] { low = middle + 1 } else { high = middle }
+            if self.entry(middle)?[..16] < key[..] {
+                low = middle + 1
+            } else {
+                high = middle
+            }
         }
         if low == self.count {
             return None;
@@ -169,11 +203,16 @@ impl AnswersFile {
         let (offset, rest) = rest.split_first_chunk()?;
         let (len, _) = rest.split_first_chunk()?;
         let offset = u64::from_le_bytes(*offset) as usize;
-        let answer = (*self.bytes).as_ref().get(offset..offset.checked_add(u32::from_le_bytes(*len) as usize)?)?;
+        let answer = (*self.bytes)
+            .as_ref()
+            .get(offset..offset.checked_add(u32::from_le_bytes(*len) as usize)?)?;
         (found == key).then(|| Entry {
             body: *body,
             created_at_ns: i64::from_le_bytes(*created_at),
-            answer: Answer { status: u16::from_le_bytes(*status), body: answer.into() },
+            answer: Answer {
+                status: u16::from_le_bytes(*status),
+                body: answer.into(),
+            },
         })
     }
 }
@@ -184,7 +223,11 @@ mod tests {
     use crate::journal::AnswerView;
 
     fn entry(key: u8, body: &'static [u8]) -> IdempotencyView<'static> {
-        IdempotencyView { key: [key; 16], body: [9; 16], answer: AnswerView { status: 207, body } }
+        IdempotencyView {
+            key: [key; 16],
+            body: [9; 16],
+            answer: AnswerView { status: 207, body },
+        }
     }
 
     #[test]
@@ -196,11 +239,18 @@ mod tests {
         let in_memory = index.get(&[42; 16], 2_000).unwrap();
         let unsaved = index.unsaved();
         index.insert(&entry(200, b"later"), 3_000);
-        index.saved(&unsaved, AnswersFile::open(1, Arc::new(AnswersFile::encode(&unsaved))).unwrap());
+        index.saved(
+            &unsaved,
+            AnswersFile::open(1, Arc::new(AnswersFile::encode(&unsaved))).unwrap(),
+        );
         assert_eq!(index.get(&[42; 16], 2_000).unwrap(), in_memory);
         assert_eq!(&*index.get(&[200; 16], 4_000).unwrap().answer.body, b"later");
         assert_eq!(index.get(&[101; 16], 2_000), None);
-        assert_eq!(index.get(&[42; 16], 1_000 + REMEMBERED_NS), None, "forgotten after 24 hours");
+        assert_eq!(
+            index.get(&[42; 16], 1_000 + REMEMBERED_NS),
+            None,
+            "forgotten after 24 hours"
+        );
         index.forget(1_000 + REMEMBERED_NS);
         assert_eq!(index.files(), Vec::<u64>::new());
         assert!(index.has_unsaved());
@@ -215,7 +265,10 @@ mod tests {
         for byte in HEADER_BYTES..whole.len() {
             let mut flipped = whole.clone();
             flipped[byte] ^= 1;
-            assert!(AnswersFile::open(1, Arc::new(flipped)).is_none(), "flipped at {byte}");
+            assert!(
+                AnswersFile::open(1, Arc::new(flipped)).is_none(),
+                "flipped at {byte}"
+            );
         }
         assert!(AnswersFile::open(1, Arc::new(whole[..whole.len() - 1].to_vec())).is_none());
     }

@@ -45,7 +45,9 @@ impl BucketState {
         if let Some(entry) = &record.idempotency {
             self.idempotency.insert(entry, record.created_at_ns);
         }
-        self.next_sequence = self.next_sequence.max(record.first_sequence + u64::from(record.rows));
+        self.next_sequence = self
+            .next_sequence
+            .max(record.first_sequence + u64::from(record.rows));
         self.applied = sequence;
         Ok(())
     }

@@ -2,6 +2,7 @@
 //! reading manifests, footers and the log's tail; blocks are not read.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -108,8 +109,8 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
             }
             Record::Ingest(ingest) => {
                 let bucket = match buckets.entry(ingest.bucket) {
-                    std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
-                    std::collections::btree_map::Entry::Vacant(entry) => {
+                    Entry::Occupied(entry) => entry.into_mut(),
+                    Entry::Vacant(entry) => {
                         entry.insert(load(ingest.bucket).map_err(|error| ReplayError::Bucket(ingest.bucket, error))?)
                     }
                 };
@@ -129,9 +130,8 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
         },
     })?;
     for bucket in catalog.buckets() {
-        if !buckets.contains_key(&bucket.ordinal) {
-            let loaded = load(bucket.ordinal).map_err(|error| OpenError::Bucket(bucket.ordinal, error))?;
-            buckets.insert(bucket.ordinal, loaded);
+        if let Entry::Vacant(entry) = buckets.entry(bucket.ordinal) {
+            entry.insert(load(bucket.ordinal).map_err(|error| OpenError::Bucket(bucket.ordinal, error))?);
         }
     }
     // What was deleted may still be in segments and records: the catalog is the truth of what exists.

@@ -152,7 +152,11 @@ pub async fn ingest_batch(
 }
 
 fn idempotency_key(request: &HttpRequest) -> Result<Option<IdempotencyKey>, ServiceError> {
-    request.headers().get(&IDEMPOTENCY_KEY).map(|value| IdempotencyKey::parse(value.as_bytes())).transpose()
+    request
+        .headers()
+        .get(&IDEMPOTENCY_KEY)
+        .map(|value| IdempotencyKey::parse(value.as_bytes()))
+        .transpose()
 }
 
 async fn answered(request: &HttpRequest, answer: IngestAnswer) -> Result<HttpResponse, ServiceError> {

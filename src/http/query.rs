@@ -15,7 +15,10 @@ use crate::limits::QUERY_LIMIT_MAX;
 use crate::service::query::{Aggregation, Cursor, QueryInput, UNIT_NAMES};
 use crate::service::{Access, Service};
 
-const ACCESS: Access = Access::ADMIN.or(Access::WRITE).or(Access::READ).or(Access::INTEGRATION);
+const ACCESS: Access = Access::ADMIN
+    .or(Access::WRITE)
+    .or(Access::READ)
+    .or(Access::INTEGRATION);
 
 /// Which points.
 #[derive(ToSchema)]
@@ -84,7 +87,9 @@ pub async fn query(
     let body = body::read_json(&request, payload).await?;
     let input = read_query(&body)?;
     let coding = respond::coding_of(&request);
-    let encoded = service.query(&caller, input, move |body| respond::encode(coding, body)).await?;
+    let encoded = service
+        .query(&caller, input, move |body| respond::encode(coding, body))
+        .await?;
     Ok(respond::respond_encoded(StatusCode::OK, encoded))
 }
 
@@ -94,7 +99,10 @@ fn read_query(body: &Value) -> Result<QueryInput, ServiceError> {
     let members = Members::of_body(body, &mut faults);
     let bucket_id = members.required("bucketId", &mut faults, values::id);
     let none = Value::Object(Map::new());
-    let filters = members.get("filters").filter(|filters| !filters.is_null()).unwrap_or(&none);
+    let filters = members
+        .get("filters")
+        .filter(|filters| !filters.is_null())
+        .unwrap_or(&none);
     let filters = Members::at(filters, members.path_of("filters"), &mut faults);
     let source_ids = strings(&filters, "dataSourceIds", &mut faults, values::id);
     let start_ns = filters.optional("startTime", &mut faults, moment);
@@ -105,11 +113,17 @@ fn read_query(body: &Value) -> Result<QueryInput, ServiceError> {
         faults.add(&filters.path_of("startTime"), "must be before endTime");
     }
     let metadata = filters.optional("metadata", &mut faults, |value| {
-        value.as_object().cloned().ok_or_else(|| "must be an object of members to match".to_owned())
+        value
+            .as_object()
+            .cloned()
+            .ok_or_else(|| "must be an object of members to match".to_owned())
     });
-    let fields = strings(&filters, "fields", &mut faults, |value| values::string(value).map(str::to_owned));
-    let aggregation =
-        members.optional("aggregation", &mut faults, |value| values::one_of(value, &Aggregation::NAMES));
+    let fields = strings(&filters, "fields", &mut faults, |value| {
+        values::string(value).map(str::to_owned)
+    });
+    let aggregation = members.optional("aggregation", &mut faults, |value| {
+        values::one_of(value, &Aggregation::NAMES)
+    });
     let group_by = members.optional("groupBy", &mut faults, |value| values::one_of(value, &UNIT_NAMES));
     for (given, missing) in [("aggregation", "groupBy"), ("groupBy", "aggregation")] {
         let has = |name: &str| members.get(name).is_some_and(|value| !value.is_null());
@@ -117,22 +131,36 @@ fn read_query(body: &Value) -> Result<QueryInput, ServiceError> {
             faults.add(&members.path_of(missing), format!("is required with {given}"));
         }
     }
-    let limit = members.optional("limit", &mut faults, |value| values::integer(value, 1, QUERY_LIMIT_MAX));
-    let offset = members.optional("offset", &mut faults, |value| values::integer(value, 0, u64::from(u32::MAX)));
-    let descending =
-        members.optional("sort", &mut faults, |value| values::one_of(value, &[("asc", false), ("desc", true)]));
+    let limit = members.optional("limit", &mut faults, |value| {
+        values::integer(value, 1, QUERY_LIMIT_MAX)
+    });
+    let offset = members.optional("offset", &mut faults, |value| {
+        values::integer(value, 0, u64::from(u32::MAX))
+    });
+    let descending = members.optional("sort", &mut faults, |value| {
+        values::one_of(value, &[("asc", false), ("desc", true)])
+    });
     let cursor = members.optional("cursor", &mut faults, |value| {
-        Cursor::decode(values::string(value)?).ok_or_else(|| "must be a nextCursor of an answer, unchanged".to_owned())
+        Cursor::decode(values::string(value)?)
+            .ok_or_else(|| "must be a nextCursor of an answer, unchanged".to_owned())
     });
     let merge_sources = members.optional("mergeSources", &mut faults, values::boolean);
     let downsampling = members.optional("downsampling", &mut faults, values::boolean);
     if cursor.is_some() && members.get("offset").is_some_and(|offset| !offset.is_null()) {
-        faults.add(&members.path_of("cursor"), "goes on behind a row; leave offset out");
+        faults.add(
+            &members.path_of("cursor"),
+            "goes on behind a row; leave offset out",
+        );
     }
     if cursor.is_some() && (aggregation.is_some() || group_by.is_some()) {
-        faults.add(&members.path_of("cursor"), "goes with raw rows; page through groups by offset");
+        faults.add(
+            &members.path_of("cursor"),
+            "goes with raw rows; page through groups by offset",
+        );
     }
-    let (Some(bucket_id), true) = (bucket_id, faults.none()) else { return Err(faults.into_error()) };
+    let (Some(bucket_id), true) = (bucket_id, faults.none()) else {
+        return Err(faults.into_error());
+    };
     let input = QueryInput {
         bucket_id,
         source_ids,
@@ -148,9 +176,15 @@ fn read_query(body: &Value) -> Result<QueryInput, ServiceError> {
         merge_sources: merge_sources.unwrap_or(false),
         downsampling: downsampling.unwrap_or(true),
     };
-    if input.cursor.is_some_and(|cursor| cursor.fingerprint != input.fingerprint()) {
+    if input
+        .cursor
+        .is_some_and(|cursor| cursor.fingerprint != input.fingerprint())
+    {
         let mut faults = Faults::default();
-        faults.add(&members.path_of("cursor"), "was made for another bucket, filter or sort; start again without it");
+        faults.add(
+            &members.path_of("cursor"),
+            "was made for another bucket, filter or sort; start again without it",
+        );
         return Err(faults.into_error());
     }
     Ok(input)
@@ -168,7 +202,10 @@ fn strings<T>(
     read: impl Fn(&Value) -> Result<T, String>,
 ) -> Vec<T> {
     let entries = members.optional(name, faults, |value| {
-        value.as_array().ok_or_else(|| "must be an array".to_owned()).cloned()
+        value
+            .as_array()
+            .ok_or_else(|| "must be an array".to_owned())
+            .cloned()
     });
     let mut all = Vec::new();
     for (index, entry) in entries.into_iter().flatten().enumerate() {

@@ -89,9 +89,15 @@ impl From<JournalError> for ServiceError {
     fn from(error: JournalError) -> Self {
         let (message, retry_after_seconds) = match &error {
             JournalError::Saturated => ("the server is saturated; send it again in a moment", 1),
-            JournalError::TailTooLong => ("the log is waiting for a checkpoint; send it again in a moment", 1),
+            JournalError::TailTooLong => (
+                "the log is waiting for a checkpoint; send it again in a moment",
+                1,
+            ),
             JournalError::Full(_) => ("the disk is full: nothing can be stored until there is room", 10),
-            JournalError::Poisoned(_) => ("the log failed: nothing can be stored until the server is restarted", 30),
+            JournalError::Poisoned(_) => (
+                "the log failed: nothing can be stored until the server is restarted",
+                30,
+            ),
             JournalError::Closed => ("the server is stopping", 5),
         };
         ServiceError::unavailable(message, retry_after_seconds).caused_by(error)

@@ -22,7 +22,11 @@ impl RelaxedDisk {
     }
 
     fn relaxed(&self, file: Box<dyn DiskFile>) -> Box<dyn DiskFile> {
-        Box::new(RelaxedFile { file, interval: self.interval, synced_at: Instant::now() })
+        Box::new(RelaxedFile {
+            file,
+            interval: self.interval,
+            synced_at: Instant::now(),
+        })
     }
 }
 
@@ -82,7 +86,10 @@ impl DiskFile for RelaxedFile {
         self.file.read_exact_at(offset, buffer)
     }
     fn sync_data(&mut self) -> io::Result<()> {
-        if self.interval.is_some_and(|interval| self.synced_at.elapsed() >= interval) {
+        if self
+            .interval
+            .is_some_and(|interval| self.synced_at.elapsed() >= interval)
+        {
             self.file.sync_data()?;
             self.synced_at = Instant::now();
         }

@@ -148,7 +148,11 @@ impl Queue {
                 while let Some((record, completion)) = state.records.pop_front() {
                     bytes += record.len();
                     group.push((record, completion));
-                    if state.records.front().is_some_and(|(next, _)| bytes + next.len() > group_bytes_max) {
+                    if state
+                        .records
+                        .front()
+                        .is_some_and(|(next, _)| bytes + next.len() > group_bytes_max)
+                    {
                         break;
                     }
                 }
@@ -169,7 +173,9 @@ impl Queue {
         let waiting = std::mem::take(&mut state.records);
         state.bytes = 0;
         drop(state);
-        waiting.into_iter().for_each(|(_, completion)| completion(Err(failure.clone())));
+        waiting
+            .into_iter()
+            .for_each(|(_, completion)| completion(Err(failure.clone())));
     }
 
     /// Nothing more is taken; what waits is still done.

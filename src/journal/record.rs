@@ -32,7 +32,10 @@ pub struct AnswerView<'a> {
 impl AnswerView<'_> {
     /// The answer by itself.
     pub fn to_owned(self) -> Answer {
-        Answer { status: self.status, body: self.body.into() }
+        Answer {
+            status: self.status,
+            body: self.body.into(),
+        }
     }
 }
 
@@ -147,7 +150,10 @@ impl fmt::Display for RecordError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RecordError::UnknownKind(kind) => {
-                write!(f, "the log has a record of kind {kind}, which this program does not know: start the newer program")
+                write!(
+                    f,
+                    "the log has a record of kind {kind}, which this program does not know: start the newer program"
+                )
             }
             RecordError::Short => f.write_str("the log has a record that ends too early"),
             RecordError::Command(cause) => write!(f, "the log has a command that does not read: {cause}"),
@@ -170,10 +176,12 @@ impl<'a> Record<'a> {
     /// See [`RecordError`].
     pub fn decode(bytes: &'a [u8]) -> Result<Self, RecordError> {
         match bytes.split_first() {
-            Some((&COMMAND, rest)) => {
-                Command::decode(rest).map(|command| Record::Command(Box::new(command))).map_err(RecordError::Command)
-            }
-            Some((&INGEST, rest)) => IngestView::decode(rest).map(Record::Ingest).ok_or(RecordError::Short),
+            Some((&COMMAND, rest)) => Command::decode(rest)
+                .map(|command| Record::Command(Box::new(command)))
+                .map_err(RecordError::Command),
+            Some((&INGEST, rest)) => IngestView::decode(rest)
+                .map(Record::Ingest)
+                .ok_or(RecordError::Short),
             Some((kind, _)) => Err(RecordError::UnknownKind(*kind)),
             None => Err(RecordError::Short),
         }
@@ -196,8 +204,15 @@ impl<'a> IngestView<'a> {
             let (len, after) = after.split_first_chunk()?;
             let (answer, after) = after.split_at_checked(u32::from_le_bytes(*len) as usize)?;
             rest = after;
-            let answer = AnswerView { status: u16::from_le_bytes(*status), body: answer };
-            Some(IdempotencyView { key: *key, body: *body, answer })
+            let answer = AnswerView {
+                status: u16::from_le_bytes(*status),
+                body: answer,
+            };
+            Some(IdempotencyView {
+                key: *key,
+                body: *body,
+                answer,
+            })
         };
         Some(IngestView {
             bucket: u32::from_le_bytes(*bucket),
@@ -215,9 +230,18 @@ mod tests {
     use super::*;
 
     fn sample(id_at: Option<usize>) -> Vec<u8> {
-        let answer = AnswerView { status: 201, body: b"{\"_id\":\"________________________\"}" };
-        let entry = IdempotencyView { key: [1; 16], body: [2; 16], answer };
-        let mut record = IngestRecord::new(7, -5, 3, Some((entry, id_at)), |out| out.extend_from_slice(b"rows"));
+        let answer = AnswerView {
+            status: 201,
+            body: b"{\"_id\":\"________________________\"}",
+        };
+        let entry = IdempotencyView {
+            key: [1; 16],
+            body: [2; 16],
+            answer,
+        };
+        let mut record = IngestRecord::new(7, -5, 3, Some((entry, id_at)), |out| {
+            out.extend_from_slice(b"rows")
+        });
         record.number(99, b"000000070000000000000063");
         record.into_bytes()
     }
@@ -225,11 +249,19 @@ mod tests {
     #[test]
     fn an_ingest_reads_as_it_was_written() {
         let bytes = sample(Some(8));
-        let Ok(Record::Ingest(view)) = Record::decode(&bytes) else { panic!("an ingest record") };
-        assert_eq!((view.bucket, view.first_sequence, view.created_at_ns, view.rows), (7, 99, -5, 3));
+        let Ok(Record::Ingest(view)) = Record::decode(&bytes) else {
+            panic!("an ingest record")
+        };
+        assert_eq!(
+            (view.bucket, view.first_sequence, view.created_at_ns, view.rows),
+            (7, 99, -5, 3)
+        );
         assert_eq!(view.encoded_rows, b"rows");
         let entry = view.idempotency.unwrap();
-        assert_eq!((entry.key, entry.body, entry.answer.status), ([1; 16], [2; 16], 201));
+        assert_eq!(
+            (entry.key, entry.body, entry.answer.status),
+            ([1; 16], [2; 16], 201)
+        );
         assert_eq!(entry.answer.body, b"{\"_id\":\"000000070000000000000063\"}");
     }
 
@@ -240,6 +272,9 @@ mod tests {
         for cut in 0..whole {
             assert!(Record::decode(&bytes[..cut]).is_err(), "cut at {cut}");
         }
-        assert!(matches!(Record::decode(&[9, 9]), Err(RecordError::UnknownKind(9))));
+        assert!(matches!(
+            Record::decode(&[9, 9]),
+            Err(RecordError::UnknownKind(9))
+        ));
     }
 }

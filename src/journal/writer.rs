@@ -65,14 +65,37 @@ impl JournalWriter {
         progress: impl Fn(u64) + Send + 'static,
     ) -> std::io::Result<(Self, JournalHandle)> {
         let queue = Arc::new(Queue::new(options.queue_bytes_max, options.tail_bytes_max));
-        queue.figures.tail_bytes.store(log.tail_bytes(), Ordering::Relaxed);
-        queue.figures.dispatched.store(log.last_sequence(), Ordering::Release);
+        queue
+            .figures
+            .tail_bytes
+            .store(log.tail_bytes(), Ordering::Relaxed);
+        queue
+            .figures
+            .dispatched
+            .store(log.last_sequence(), Ordering::Release);
         let for_thread = Arc::clone(&queue);
         let thread = std::thread::Builder::new()
             .name("journal".to_owned())
-            .spawn(move || Writer { log, queue: for_thread, progress: Box::new(progress) }.run())?;
-        let handle = JournalHandle { queue: Arc::clone(&queue), catalog: catalog.clone() };
-        Ok((JournalWriter { queue, catalog, thread: Some(thread) }, handle))
+            .spawn(move || {
+                Writer {
+                    log,
+                    queue: for_thread,
+                    progress: Box::new(progress),
+                }
+                .run()
+            })?;
+        let handle = JournalHandle {
+            queue: Arc::clone(&queue),
+            catalog: catalog.clone(),
+        };
+        Ok((
+            JournalWriter {
+                queue,
+                catalog,
+                thread: Some(thread),
+            },
+            handle,
+        ))
     }
 
     /// Everything up to this sequence has been handed on: a message sent to an actor from now on arrives behind it.
@@ -97,15 +120,27 @@ impl JournalWriter {
         let queue = Arc::clone(&self.queue);
         let trimmed = self.ask(move |log| {
             // The active file is begun anew, so that what it holds can go too.
-            let outcome = if log.last_sequence() == covered { log.rotate() } else { Ok(()) };
+            let outcome = if log.last_sequence() == covered {
+                log.rotate()
+            } else {
+                Ok(())
+            };
             let outcome = outcome.and_then(|()| log.trim(covered));
-            queue.figures.tail_bytes.store(log.tail_bytes(), Ordering::Relaxed);
+            queue
+                .figures
+                .tail_bytes
+                .store(log.tail_bytes(), Ordering::Relaxed);
             outcome
         })?;
-        trimmed.map(drop).map_err(|error| JournalError::Full(Arc::new(error)))
+        trimmed
+            .map(drop)
+            .map_err(|error| JournalError::Full(Arc::new(error)))
     }
 
-    fn ask<R: Send + 'static>(&self, work: impl FnOnce(&mut Log) -> R + Send + 'static) -> Result<R, JournalError> {
+    fn ask<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Log) -> R + Send + 'static,
+    ) -> Result<R, JournalError> {
         let (done, answer) = std::sync::mpsc::sync_channel(1);
         self.queue.control(Box::new(move |log| {
             // The asker waits below.
@@ -152,15 +187,24 @@ impl Writer {
             let started = Instant::now();
             self.log.sync()?;
             let took = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            self.queue.figures.sync_nanoseconds.fetch_add(took, Ordering::Relaxed);
+            self.queue
+                .figures
+                .sync_nanoseconds
+                .fetch_add(took, Ordering::Relaxed);
             Ok(first)
         });
         match written {
             Ok(first) => {
                 for (index, (record, completion)) in records.into_iter().zip(completions).enumerate() {
-                    completion(Ok(Committed { sequence: first + index as u64, record }));
+                    completion(Ok(Committed {
+                        sequence: first + index as u64,
+                        record,
+                    }));
                 }
-                self.queue.figures.dispatched.store(self.log.durable_sequence(), Ordering::Release);
+                self.queue
+                    .figures
+                    .dispatched
+                    .store(self.log.durable_sequence(), Ordering::Release);
             }
             Err(error) => {
                 let error = Arc::new(error);
@@ -172,7 +216,9 @@ impl Writer {
                     | LogError::UnsupportedVersion { .. } => JournalError::Poisoned(error),
                 };
                 tracing::error!(%failure, "records refused");
-                completions.into_iter().for_each(|completion| completion(Err(failure.clone())));
+                completions
+                    .into_iter()
+                    .for_each(|completion| completion(Err(failure.clone())));
                 if matches!(failure, JournalError::Poisoned(_)) {
                     self.queue.fail(&failure);
                 }

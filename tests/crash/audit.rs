@@ -182,51 +182,28 @@ pub fn groups(places: &[Place], random: &mut fastrand::Rng, context: &str) {
         let rows = rows(place);
         let span = 20 * 24 * 3600;
         let from = timestamp(now_ns() / SECOND * SECOND - random.i64(0..span) * SECOND);
-        for filters in [json!({}), json!({"startTime": from})] {
+        for bound in [None, Some(from.as_str())] {
             for merge in [false, true] {
+                let numbers = numbers_by_hour(&rows, bound, merge);
                 for aggregation in ["count", "sum", "min", "max"] {
-                    let body = json!({
-                        "filters": filters, "aggregation": aggregation, "groupBy": "hour", "mergeSources": merge,
-                    });
-                    let mut expected: BTreeMap<(String, String), Vec<u64>> = BTreeMap::new();
-                    for row in &rows {
-                        let at = row["timestamp"].as_str().unwrap_or("?");
-                        if filters.get("startTime").is_none() || instant(at) >= instant(&from) {
-                            let source = if merge {
-                                ""
-                            } else {
-                                row["dataSourceId"].as_str().unwrap_or("?")
-                            };
-                            expected
-                                .entry((format!("{}:00:00Z", &at[..13]), source.to_owned()))
-                                .or_default()
-                                .push(number(row));
-                        }
+                    let mut body =
+                        json!({"aggregation": aggregation, "groupBy": "hour", "mergeSources": merge});
+                    if let Some(from) = bound {
+                        body["filters"] = json!({"startTime": from});
                     }
-                    let found = place.bucket.query(&body);
-                    let found: BTreeMap<(String, String), u64> = found["data"]
-                        .as_array()
-                        .into_iter()
-                        .flatten()
-                        .map(|row| {
-                            let source = row["dataSourceId"].as_str().unwrap_or_default();
-                            let key = (
-                                row["timestamp"].as_str().unwrap_or("?").to_owned(),
-                                source.to_owned(),
-                            );
-                            (key, row["values"]["number"].as_u64().unwrap_or(u64::MAX))
-                        })
-                        .collect();
-                    let aggregate = |numbers: &Vec<u64>| match aggregation {
+                    let aggregate = |numbers: &[u64]| match aggregation {
                         "count" => numbers.len() as u64,
                         "sum" => numbers.iter().sum(),
                         "min" => numbers.iter().copied().min().unwrap_or_default(),
                         _ => numbers.iter().copied().max().unwrap_or_default(),
                     };
-                    let expected: BTreeMap<(String, String), u64> = expected
+                    let expected: BTreeMap<&Group, u64> = numbers
                         .iter()
-                        .map(|(key, numbers)| (key.clone(), aggregate(numbers)))
+                        .map(|(group, numbers)| (group, aggregate(numbers)))
                         .collect();
+                    let found = groups_of(&place.bucket.query(&body));
+                    let found: BTreeMap<&Group, u64> =
+                        found.iter().map(|(group, number)| (group, *number)).collect();
                     assert_eq!(
                         found, expected,
                         "contract 5: grouped results equal the raw points: {body} ({context})"
@@ -235,6 +212,45 @@ pub fn groups(places: &[Place], random: &mut fastrand::Rng, context: &str) {
             }
         }
     }
+}
+
+/// The start of an hour, and the source unless all are merged.
+type Group = (String, String);
+
+fn numbers_by_hour(rows: &[Value], from: Option<&str>, merge: bool) -> BTreeMap<Group, Vec<u64>> {
+    let mut numbers: BTreeMap<Group, Vec<u64>> = BTreeMap::new();
+    for row in rows {
+        let at = row["timestamp"].as_str().unwrap_or("?");
+        if from.is_none_or(|from| instant(at) >= instant(from)) {
+            let source = if merge {
+                ""
+            } else {
+                row["dataSourceId"].as_str().unwrap_or("?")
+            };
+            numbers
+                .entry((format!("{}:00:00Z", &at[..13]), source.to_owned()))
+                .or_default()
+                .push(number(row));
+        }
+    }
+    numbers
+}
+
+fn groups_of(answer: &Value) -> Vec<(Group, u64)> {
+    let group = |row: &Value| {
+        let source = row["dataSourceId"].as_str().unwrap_or_default().to_owned();
+        let start = row["timestamp"].as_str().unwrap_or("?").to_owned();
+        (
+            (start, source),
+            row["values"]["number"].as_u64().unwrap_or(u64::MAX),
+        )
+    };
+    answer["data"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(group)
+        .collect()
 }
 
 /// Timestamps of one form compare as texts once their fractions have one length.

@@ -278,12 +278,7 @@ impl Log {
     /// One by one, each made durable before the next goes, so that no crash can leave a hole.
     fn drop_sealed(&mut self, covered: Sequence) -> Result<usize, LogError> {
         let mut dropped = 0;
-        while self
-            .sealed
-            .front()
-            .is_some_and(|file| file.last_sequence <= covered)
-        {
-            let Some(file) = self.sealed.front() else { break };
+        while let Some(file) = self.sealed.front().filter(|file| file.last_sequence <= covered) {
             match self.disk.remove(&file.path) {
                 // An earlier call removed it and then failed.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}

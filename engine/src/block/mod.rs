@@ -33,11 +33,20 @@ pub struct Block {
 
 impl Block {
     pub(crate) fn new(summary: BlockSummary, home: SharedBytes, offset: usize, len: usize) -> Self {
-        Block { summary, home, offset, len, segment: None }
+        Block {
+            summary,
+            home,
+            offset,
+            len,
+            segment: None,
+        }
     }
 
     pub(crate) fn in_segment(self, id: u64) -> Self {
-        Block { segment: Some(id), ..self }
+        Block {
+            segment: Some(id),
+            ..self
+        }
     }
 
     /// The segment it lies in; `None` while it is only on the heap.
@@ -53,7 +62,10 @@ impl Block {
 
 impl std::fmt::Debug for Block {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Block").field("summary", &self.summary).field("len", &self.len).finish_non_exhaustive()
+        f.debug_struct("Block")
+            .field("summary", &self.summary)
+            .field("len", &self.len)
+            .finish_non_exhaustive()
     }
 }
 

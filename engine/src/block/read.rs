@@ -69,26 +69,49 @@ impl<'a> BlockReader<'a> {
             let checksum = u32::from_le_bytes(reader.fixed()?);
             let end = start.checked_add(len).filter(|end| *end <= body.len());
             let end = end.ok_or_else(|| reader.corrupt("sections within the block"))?;
-            sections.push(Section { kind, of, start, len, checksum });
+            sections.push(Section {
+                kind,
+                of,
+                start,
+                len,
+                checksum,
+            });
             start = end;
         }
-        Ok(BlockReader { block, body, rows, sections })
+        Ok(BlockReader {
+            block,
+            body,
+            rows,
+            sections,
+        })
     }
 
     fn section(&self, kind: SectionKind, of: u32) -> Result<Option<&'a [u8]>, EngineError> {
-        let Some(section) = self.sections.iter().find(|section| section.kind == kind as u8 && section.of == of) else {
+        let Some(section) = self
+            .sections
+            .iter()
+            .find(|section| section.kind == kind as u8 && section.of == of)
+        else {
             return Ok(None);
         };
         let bytes = &self.body[section.start..section.start + section.len];
         if crc32fast::hash(bytes) != section.checksum {
             let expected = "a section with the checksum of the directory";
-            return Err(EngineError::Corrupt { what: "block", offset: section.start, expected });
+            return Err(EngineError::Corrupt {
+                what: "block",
+                offset: section.start,
+                expected,
+            });
         }
         Ok(Some(bytes))
     }
 
     fn required(&self, kind: SectionKind) -> Result<&'a [u8], EngineError> {
-        let missing = EngineError::Corrupt { what: "block", offset: 0, expected: "timestamps and sequences" };
+        let missing = EngineError::Corrupt {
+            what: "block",
+            offset: 0,
+            expected: "timestamps and sequences",
+        };
         self.section(kind, 0)?.ok_or(missing)
     }
 
@@ -120,7 +143,10 @@ impl<'a> BlockReader<'a> {
         let mut fields = Vec::with_capacity(self.block.summary.fields.len());
         for summary in &self.block.summary.fields {
             if let Some(column) = self.field(summary.field)? {
-                fields.push(FieldColumn { field: summary.field, column });
+                fields.push(FieldColumn {
+                    field: summary.field,
+                    column,
+                });
             }
         }
         Ok(Columns {
@@ -133,7 +159,9 @@ impl<'a> BlockReader<'a> {
 
     /// Starts of the cells of a rollup level, `None` when the level is not kept.
     pub(crate) fn rollup_starts_ns(&self, level: usize) -> Result<Option<Vec<i64>>, EngineError> {
-        let Some(bytes) = self.section(SectionKind::RollupStarts, level as u32)? else { return Ok(None) };
+        let Some(bytes) = self.section(SectionKind::RollupStarts, level as u32)? else {
+            return Ok(None);
+        };
         let mut reader = Reader::new(bytes, "rollup");
         let count = reader.varint()? as usize;
         if count > self.rows {
@@ -141,18 +169,32 @@ impl<'a> BlockReader<'a> {
         }
         let unit = LEVELS[level].next_ns(0);
         let starts = decode_integers(reader.rest(), count)?;
-        Ok(Some(starts.into_iter().map(|start| start.saturating_mul(unit)).collect()))
+        Ok(Some(
+            starts
+                .into_iter()
+                .map(|start| start.saturating_mul(unit))
+                .collect(),
+        ))
     }
 
     /// Aggregates of a field in the cells of a level that is kept; a field without values has none.
-    pub(crate) fn rollup(&self, level: usize, field: u16, cells: usize) -> Result<Vec<Aggregate>, EngineError> {
+    pub(crate) fn rollup(
+        &self,
+        level: usize,
+        field: u16,
+        cells: usize,
+    ) -> Result<Vec<Aggregate>, EngineError> {
         let Some(summary) = self.block.summary.field(field) else {
             return Ok(vec![Aggregate::default(); cells]);
         };
         let of = u32::from(field) * LEVELS.len() as u32 + level as u32;
         match self.section(SectionKind::Rollup, of)? {
             Some(bytes) => rollup::decode(bytes, cells, summary.kind == super::FieldKind::Number),
-            None => Err(EngineError::Corrupt { what: "block", offset: 0, expected: "a rollup of the field" }),
+            None => Err(EngineError::Corrupt {
+                what: "block",
+                offset: 0,
+                expected: "a rollup of the field",
+            }),
         }
     }
 }

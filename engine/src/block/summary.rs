@@ -48,7 +48,10 @@ pub struct BlockSummary {
 impl BlockSummary {
     /// What is known of a field, if any row has it.
     pub fn field(&self, field: u16) -> Option<&FieldSummary> {
-        let index = self.fields.binary_search_by_key(&field, |summary| summary.field).ok()?;
+        let index = self
+            .fields
+            .binary_search_by_key(&field, |summary| summary.field)
+            .ok()?;
         Some(&self.fields[index])
     }
 
@@ -69,7 +72,11 @@ impl BlockSummary {
             });
             put_varint(out, summary.aggregate.count);
             if summary.kind == FieldKind::Number {
-                for part in [summary.aggregate.sum(), summary.aggregate.min, summary.aggregate.max] {
+                for part in [
+                    summary.aggregate.sum(),
+                    summary.aggregate.min,
+                    summary.aggregate.max,
+                ] {
                     out.extend_from_slice(&part.to_le_bytes());
                 }
             }
@@ -98,12 +105,24 @@ impl BlockSummary {
                 FieldKind::Number => Aggregate::new(count, reader.f64()?, reader.f64()?, reader.f64()?),
                 FieldKind::Boolean | FieldKind::String => Aggregate::of_count(count),
             };
-            fields.push(FieldSummary { field, kind, aggregate });
+            fields.push(FieldSummary {
+                field,
+                kind,
+                aggregate,
+            });
         }
         if rows == 0 || last_ns < first_ns {
             return Err(reader.corrupt("a block with rows"));
         }
         let fields = fields.into_boxed_slice();
-        Ok(BlockSummary { source, rows, first_ns, last_ns, first_sequence, last_sequence, fields })
+        Ok(BlockSummary {
+            source,
+            rows,
+            first_ns,
+            last_ns,
+            first_sequence,
+            last_sequence,
+            fields,
+        })
     }
 }

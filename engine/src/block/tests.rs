@@ -42,10 +42,17 @@ fn a_block_gives_back_its_rows() {
         assert_eq!(a, b);
         assert!((0..rows as usize).all(|row| back.field(3).unwrap().has(row) == (row % 5 == 0)));
         let summary = &block.summary;
-        assert_eq!((summary.source, i64::from(summary.rows), summary.first_ns), (7, rows, 0));
+        assert_eq!(
+            (summary.source, i64::from(summary.rows), summary.first_ns),
+            (7, rows, 0)
+        );
         assert_eq!(summary.field(0).unwrap().aggregate.count, rows as u64);
         let tenths: i64 = (0..rows).map(|row| 200 + row % 17).sum();
-        assert_eq!(summary.field(0).unwrap().aggregate.sum(), tenths as f64 / 10.0, "the sum of decimals is exact");
+        assert_eq!(
+            summary.field(0).unwrap().aggregate.sum(),
+            tenths as f64 / 10.0,
+            "the sum of decimals is exact"
+        );
     }
 }
 
@@ -78,9 +85,21 @@ fn a_flipped_bit_is_found_by_whatever_reads_the_section_it_is_in() {
 fn rollups_are_kept_where_they_pay() {
     let block = encode_block(7, &columns(8_192));
     let reader = BlockReader::new(&block).unwrap();
-    assert_eq!(reader.rollup_starts_ns(0).unwrap().map(|cells| cells.len()), Some(137), "minutes of 60 rows");
-    assert_eq!(reader.rollup_starts_ns(1).unwrap().map(|cells| cells.len()), Some(3), "hours");
-    assert_eq!(reader.rollup_starts_ns(2).unwrap(), None, "one day is the block's summary");
+    assert_eq!(
+        reader.rollup_starts_ns(0).unwrap().map(|cells| cells.len()),
+        Some(137),
+        "minutes of 60 rows"
+    );
+    assert_eq!(
+        reader.rollup_starts_ns(1).unwrap().map(|cells| cells.len()),
+        Some(3),
+        "hours"
+    );
+    assert_eq!(
+        reader.rollup_starts_ns(2).unwrap(),
+        None,
+        "one day is the block's summary"
+    );
     let minute = reader.rollup(0, 0, 137).unwrap();
     assert_eq!((minute[0].count, minute[136].count), (60, 32));
 }

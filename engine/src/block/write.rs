@@ -16,7 +16,11 @@ pub(crate) fn encode_block(source: u32, columns: &Columns) -> Block {
     let mut sections = Sections::default();
     encode_integers(sections.open(), &columns.timestamps_ns);
     sections.close(SectionKind::Timestamps, 0);
-    let sequences: Vec<i64> = columns.sequences.iter().map(|sequence| *sequence as i64).collect();
+    let sequences: Vec<i64> = columns
+        .sequences
+        .iter()
+        .map(|sequence| *sequence as i64)
+        .collect();
     encode_integers(sections.open(), &sequences);
     sections.close(SectionKind::Sequences, 0);
     if let Some(metadata) = &columns.metadata {
@@ -48,10 +52,15 @@ pub(crate) fn encode_block(source: u32, columns: &Columns) -> Block {
         });
         for (level, cells) in levels.iter().enumerate() {
             if let Some(cells) = cells {
-                let aggregates: Vec<_> =
-                    cells.iter().map(|(_, rows)| rollup::aggregate(&field.column, mantissas, rows.clone())).collect();
+                let aggregates: Vec<_> = cells
+                    .iter()
+                    .map(|(_, rows)| rollup::aggregate(&field.column, mantissas, rows.clone()))
+                    .collect();
                 rollup::encode(sections.open(), &aggregates, &field.column.values);
-                sections.close(SectionKind::Rollup, u32::from(field.field) * LEVELS.len() as u32 + level as u32);
+                sections.close(
+                    SectionKind::Rollup,
+                    u32::from(field.field) * LEVELS.len() as u32 + level as u32,
+                );
             }
         }
     }
@@ -125,7 +134,8 @@ impl Sections {
         self.directory.push(kind as u8);
         put_varint(&mut self.directory, u64::from(of));
         put_varint(&mut self.directory, section.len() as u64);
-        self.directory.extend_from_slice(&crc32fast::hash(section).to_le_bytes());
+        self.directory
+            .extend_from_slice(&crc32fast::hash(section).to_le_bytes());
         self.start = self.body.len();
         self.count += 1;
     }

@@ -39,7 +39,10 @@ fn mantissas(values: &[f64], decimals: u8) -> Option<Vec<i64>> {
         return None;
     }
     let scale = decimal::power(decimals);
-    values.iter().map(|value| decimal::mantissa(*value, scale)).collect()
+    values
+        .iter()
+        .map(|value| decimal::mantissa(*value, scale))
+        .collect()
 }
 
 /// Reads `count` doubles from the whole of `bytes`, and the decimals they were kept with.
@@ -53,11 +56,20 @@ pub(crate) fn decode_doubles(bytes: &[u8], count: usize) -> Result<(Vec<f64>, u8
             let decimals = reader.byte()?;
             let scale = decimal::power(decimals);
             let mantissas = decode_integers(reader.rest(), count)?;
-            Ok((mantissas.into_iter().map(|mantissa| decimal::value(mantissa, scale)).collect(), decimals))
+            Ok((
+                mantissas
+                    .into_iter()
+                    .map(|mantissa| decimal::value(mantissa, scale))
+                    .collect(),
+                decimals,
+            ))
         }
         RAW => {
             let (doubles, _) = reader.take(count.saturating_mul(8))?.as_chunks();
-            Ok((doubles.iter().map(|double| f64::from_le_bytes(*double)).collect(), NOT_DECIMAL))
+            Ok((
+                doubles.iter().map(|double| f64::from_le_bytes(*double)).collect(),
+                NOT_DECIMAL,
+            ))
         }
         PCO => Ok((decode_pco(&reader, count)?, NOT_DECIMAL)),
         _ => Err(reader.corrupt("a form of doubles")),

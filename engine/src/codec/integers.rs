@@ -13,9 +13,14 @@ const PCO: u8 = 2;
 
 /// Appends `values` in the shortest of the forms.
 pub(crate) fn encode_integers(out: &mut Vec<u8>, values: &[i64]) {
-    let (Some(first), second) = (values.first(), values.get(1)) else { return };
+    let (Some(first), second) = (values.first(), values.get(1)) else {
+        return;
+    };
     let step = second.map_or(0, |second| second.wrapping_sub(*first));
-    if values.windows(2).all(|pair| pair[1].wrapping_sub(pair[0]) == step) {
+    if values
+        .windows(2)
+        .all(|pair| pair[1].wrapping_sub(pair[0]) == step)
+    {
         out.push(LINEAR);
         put_signed(out, *first);
         put_signed(out, step);
@@ -59,7 +64,9 @@ pub(crate) fn decode_integers(bytes: &[u8], count: usize) -> Result<Vec<i64>, En
     match reader.byte()? {
         LINEAR => {
             let (first, step) = (reader.signed()?, reader.signed()?);
-            Ok((0..count as i64).map(|index| first.wrapping_add(step.wrapping_mul(index))).collect())
+            Ok((0..count as i64)
+                .map(|index| first.wrapping_add(step.wrapping_mul(index)))
+                .collect())
         }
         VARINTS => {
             let mut values = Vec::with_capacity(count.min(bytes.len()));

@@ -14,13 +14,18 @@ fn doubles_round_trip(values: &[f64], decimals: u8) -> usize {
     let mut out = Vec::new();
     encode_doubles(&mut out, values, decimals);
     let (back, _) = decode_doubles(&out, values.len()).unwrap();
-    assert!(back.iter().zip(values).all(|(a, b)| a.to_bits() == b.to_bits()), "{values:?} came back as {back:?}");
+    assert!(
+        back.iter().zip(values).all(|(a, b)| a.to_bits() == b.to_bits()),
+        "{values:?} came back as {back:?}"
+    );
     out.len()
 }
 
 #[test]
 fn a_regular_series_costs_a_few_bytes_in_all() {
-    let seconds: Vec<i64> = (0..8192).map(|n| 1_700_000_000_000_000_000 + n * 1_000_000_000).collect();
+    let seconds: Vec<i64> = (0..8192)
+        .map(|n| 1_700_000_000_000_000_000 + n * 1_000_000_000)
+        .collect();
     assert!(integers_round_trip(&seconds) < 20);
     assert!(integers_round_trip(&[7; 8192]) < 5);
 }
@@ -30,14 +35,26 @@ fn integers_of_every_length_and_size_come_back() {
     for len in [0usize, 1, 2, 3, 31, 32, 33, 255, 256, 257, 1000] {
         let jagged: Vec<i64> = (0..len as i64).map(|n| n * n % 97 - 40).collect();
         integers_round_trip(&jagged);
-        let wide: Vec<i64> = (0..len as i64).map(|n| if n % 2 == 0 { i64::MIN + n } else { i64::MAX - n }).collect();
+        let wide: Vec<i64> = (0..len as i64)
+            .map(|n| if n % 2 == 0 { i64::MIN + n } else { i64::MAX - n })
+            .collect();
         integers_round_trip(&wide);
     }
 }
 
 #[test]
 fn doubles_come_back_to_the_bit() {
-    let specials = [0.0, -0.0, 1e308, -1e308, f64::MIN_POSITIVE, 5e-324, 0.1 + 0.2, 1.0 / 3.0, 9.007_199_254_740_993e15];
+    let specials = [
+        0.0,
+        -0.0,
+        1e308,
+        -1e308,
+        f64::MIN_POSITIVE,
+        5e-324,
+        0.1 + 0.2,
+        1.0 / 3.0,
+        9.007_199_254_740_993e15,
+    ];
     for decimals in [0, 1, 2, 22, crate::rows::NOT_DECIMAL] {
         doubles_round_trip(&specials, decimals);
         doubles_round_trip(&specials.repeat(10), decimals);
@@ -56,7 +73,10 @@ fn decimals_take_less_room_as_mantissas_than_as_doubles() {
     .collect();
     let mantissas = doubles_round_trip(&walk, 1);
     let doubles = doubles_round_trip(&walk, crate::rows::NOT_DECIMAL);
-    assert!(mantissas <= doubles, "{mantissas} bytes as mantissas, {doubles} as doubles");
+    assert!(
+        mantissas <= doubles,
+        "{mantissas} bytes as mantissas, {doubles} as doubles"
+    );
 }
 
 #[test]

@@ -16,7 +16,10 @@ const DICTIONARY_BYTES_MAX: usize = 1 << 30;
 /// Appends the texts of `rows` rows; rows without a value keep whatever code they have.
 pub(crate) fn encode_texts(out: &mut Vec<u8>, texts: &Texts) {
     let mut dictionary = Vec::new();
-    texts.dictionary.iter().for_each(|text| put_bytes(&mut dictionary, text.as_bytes()));
+    texts
+        .dictionary
+        .iter()
+        .for_each(|text| put_bytes(&mut dictionary, text.as_bytes()));
     put_varint(out, texts.dictionary.len() as u64);
     let packed = (dictionary.len() >= ZSTD_BYTES_MIN)
         .then(|| zstd::bulk::compress(&dictionary, ZSTD_LEVEL).ok())
@@ -51,7 +54,12 @@ pub(crate) fn decode_texts(bytes: &[u8], count: usize) -> Result<Texts, EngineEr
         dictionary.push(texts.text()?.into());
     }
     let codes = decode_integers(reader.rest(), count)?;
-    let codes: Option<Vec<u32>> =
-        codes.into_iter().map(|code| u32::try_from(code).ok().filter(|code| (*code as usize) < entries)).collect();
-    Ok(Texts::new(dictionary, codes.ok_or_else(|| reader.corrupt("codes of the dictionary"))?))
+    let codes: Option<Vec<u32>> = codes
+        .into_iter()
+        .map(|code| u32::try_from(code).ok().filter(|code| (*code as usize) < entries))
+        .collect();
+    Ok(Texts::new(
+        dictionary,
+        codes.ok_or_else(|| reader.corrupt("codes of the dictionary"))?,
+    ))
 }

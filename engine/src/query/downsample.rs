@@ -27,7 +27,9 @@ impl Expected {
             Some(interval) if interval > 0.0 => {
                 let span = range_ns.1 as f64 - range_ns.0 as f64;
                 // A regular series of n points spans n − 1 intervals; the small term keeps rounding from losing one.
-                ((span / interval + 1e-6) as u64).saturating_add(1).min(stats.points)
+                ((span / interval + 1e-6) as u64)
+                    .saturating_add(1)
+                    .min(stats.points)
             }
             // A single point, or all at one instant.
             _ => stats.points,
@@ -48,16 +50,27 @@ pub struct Downsampling {
 /// The finest unit whose expected rows, added over the sources, are at most 500, else months. `None` when no more
 /// than 500 points are expected.
 pub fn choose_unit(sources: &[Expected]) -> Option<Downsampling> {
-    let expected_points = sources.iter().fold(0u64, |sum, expected| sum.saturating_add(expected.points));
+    let expected_points = sources
+        .iter()
+        .fold(0u64, |sum, expected| sum.saturating_add(expected.points));
     if expected_points <= POINTS_MAX {
         return None;
     }
     let rows = |unit: Unit| {
-        let rows = sources.iter().map(|expected| unit.cells(expected.range_ns.0, expected.range_ns.1).min(expected.points));
+        let rows = sources.iter().map(|expected| {
+            unit.cells(expected.range_ns.0, expected.range_ns.1)
+                .min(expected.points)
+        });
         rows.fold(0u64, u64::saturating_add)
     };
-    let unit = Unit::ALL.into_iter().find(|unit| rows(*unit) <= POINTS_MAX).unwrap_or(Unit::Month);
-    Some(Downsampling { unit, expected_points })
+    let unit = Unit::ALL
+        .into_iter()
+        .find(|unit| rows(*unit) <= POINTS_MAX)
+        .unwrap_or(Unit::Month);
+    Some(Downsampling {
+        unit,
+        expected_points,
+    })
 }
 
 #[cfg(test)]
@@ -68,7 +81,10 @@ mod tests {
     const ALL: (i64, i64) = (i64::MIN, i64::MAX);
 
     fn regular(points: u64, interval_s: i64) -> SeriesStats {
-        SeriesStats { points, bounds_ns: Some((0, (points as i64 - 1) * interval_s * SECOND)) }
+        SeriesStats {
+            points,
+            bounds_ns: Some((0, (points as i64 - 1) * interval_s * SECOND)),
+        }
     }
 
     fn choice(stats: SeriesStats, range_ns: (i64, i64)) -> Option<Downsampling> {
@@ -88,7 +104,11 @@ mod tests {
         assert_eq!(choice(regular(100_000, 1), ALL).unwrap().unit, Unit::Hour);
         assert_eq!(choice(regular(100_000, 300), ALL).unwrap().unit, Unit::Day);
         assert_eq!(choice(regular(100_000, 3_600), ALL).unwrap().unit, Unit::Month);
-        assert_eq!(choice(regular(1_000, 8_640_000), ALL).unwrap().unit, Unit::Month, "nothing coarser exists");
+        assert_eq!(
+            choice(regular(1_000, 8_640_000), ALL).unwrap().unit,
+            Unit::Month,
+            "nothing coarser exists"
+        );
     }
 
     #[test]
@@ -109,7 +129,10 @@ mod tests {
 
     #[test]
     fn points_at_one_instant_are_counted() {
-        let stats = SeriesStats { points: 600, bounds_ns: Some((5, 5)) };
+        let stats = SeriesStats {
+            points: 600,
+            bounds_ns: Some((5, 5)),
+        };
         assert_eq!(choice(stats, ALL).unwrap().expected_points, 600);
     }
 }

@@ -44,7 +44,11 @@ pub struct Groups {
 impl Groups {
     /// The aggregates of the `index`-th cell.
     pub fn cell(&self, index: usize) -> &[Aggregate] {
-        let fields = self.aggregates.len().checked_div(self.starts_ns.len()).unwrap_or(0);
+        let fields = self
+            .aggregates
+            .len()
+            .checked_div(self.starts_ns.len())
+            .unwrap_or(0);
         &self.aggregates[index * fields..(index + 1) * fields]
     }
 
@@ -66,7 +70,8 @@ impl Groups {
     fn open(&mut self, start_ns: i64, fields: usize) -> &mut [Aggregate] {
         if self.starts_ns.last() != Some(&start_ns) {
             self.starts_ns.push(start_ns);
-            self.aggregates.resize(self.aggregates.len() + fields, Aggregate::default());
+            self.aggregates
+                .resize(self.aggregates.len() + fields, Aggregate::default());
         }
         let len = self.aggregates.len();
         &mut self.aggregates[len - fields..]
@@ -76,14 +81,19 @@ impl Groups {
     fn settle(&mut self, fields: usize) {
         let mut order: Vec<usize> = (0..self.starts_ns.len()).collect();
         order.sort_by_key(|index| self.starts_ns[*index]);
-        let mut settled = Groups { touched: self.touched, ..Groups::default() };
+        let mut settled = Groups {
+            touched: self.touched,
+            ..Groups::default()
+        };
         for index in order {
             let part = &self.aggregates[index * fields..(index + 1) * fields];
             if part.iter().all(|aggregate| aggregate.count == 0) {
                 continue;
             }
             let cell = settled.open(self.starts_ns[index], fields);
-            cell.iter_mut().zip(part).for_each(|(cell, part)| cell.merge(part));
+            cell.iter_mut()
+                .zip(part)
+                .for_each(|(cell, part)| cell.merge(part));
         }
         *self = settled;
     }
@@ -99,7 +109,11 @@ pub fn group(series: &SeriesSnapshot, query: &GroupQuery<'_>) -> Result<Groups, 
     if start > end || query.fields.is_empty() {
         return Ok(groups);
     }
-    for entry in series.blocks.iter().filter(|entry| entry.first_ns <= end && entry.last_ns >= start) {
+    for entry in series
+        .blocks
+        .iter()
+        .filter(|entry| entry.first_ns <= end && entry.last_ns >= start)
+    {
         if (query.stop)() {
             return Err(EngineError::Stopped);
         }
@@ -109,19 +123,31 @@ pub fn group(series: &SeriesSnapshot, query: &GroupQuery<'_>) -> Result<Groups, 
         let columns: Vec<Option<&Column>> = query.fields.iter().map(|field| chunk.field(*field)).collect();
         let rows = rows_within(&chunk.timestamps_ns, query.range_ns);
         let passes = passes(query, chunk);
-        group_rows(&chunk.timestamps_ns, &columns, rows, query.unit, passes.as_deref(), &mut groups);
+        group_rows(
+            &chunk.timestamps_ns,
+            &columns,
+            rows,
+            query.unit,
+            passes.as_deref(),
+            &mut groups,
+        );
     }
     groups.settle(query.fields.len());
     Ok(groups)
 }
 
 fn passes(query: &GroupQuery<'_>, columns: &Columns) -> Option<Vec<bool>> {
-    query.metadata.map(|filter| metadata_passes(filter, columns.metadata.as_ref(), columns.rows()))
+    query
+        .metadata
+        .map(|filter| metadata_passes(filter, columns.metadata.as_ref(), columns.rows()))
 }
 
 fn rows_within(timestamps_ns: &[i64], (start, end): (i64, i64)) -> Range<usize> {
     let first = timestamps_ns.partition_point(|timestamp| *timestamp < start);
-    first..timestamps_ns.partition_point(|timestamp| *timestamp <= end).max(first)
+    first
+        ..timestamps_ns
+            .partition_point(|timestamp| *timestamp <= end)
+            .max(first)
 }
 
 fn group_block(block: &Block, query: &GroupQuery<'_>, groups: &mut Groups) -> Result<(), EngineError> {
@@ -130,7 +156,12 @@ fn group_block(block: &Block, query: &GroupQuery<'_>, groups: &mut Groups) -> Re
         return Ok(());
     }
     let (start, end) = query.range_ns;
-    let mut reader = Lazy { query, block, reader: None, rows: None };
+    let mut reader = Lazy {
+        query,
+        block,
+        reader: None,
+        rows: None,
+    };
     if query.metadata.is_some() {
         return reader.rows((start, end), groups);
     }
@@ -146,7 +177,11 @@ fn group_block(block: &Block, query: &GroupQuery<'_>, groups: &mut Groups) -> Re
         return Ok(());
     }
     // An end of the range beyond the block's own is none: no cell is cut by it.
-    let start = if start <= summary.first_ns { i64::MIN } else { start };
+    let start = if start <= summary.first_ns {
+        i64::MIN
+    } else {
+        start
+    };
     let end = if end >= summary.last_ns { i64::MAX } else { end };
     let coarsest = LEVELS.iter().rposition(|level| *level <= query.unit).unwrap_or(0);
     reader.levels((start, end), coarsest, groups)
@@ -157,7 +192,16 @@ struct Lazy<'a> {
     query: &'a GroupQuery<'a>,
     block: &'a Block,
     reader: Option<BlockReader<'a>>,
-    rows: Option<(Vec<i64>, Vec<Option<Column>>, Option<Vec<bool>>)>,
+    rows: Option<Rows>,
+}
+
+/// A block's decoded rows.
+struct Rows {
+    timestamps_ns: Vec<i64>,
+    /// The fields asked for.
+    columns: Vec<Option<Column>>,
+    /// Rows that count; `None` for all.
+    passes: Option<Vec<bool>>,
 }
 
 impl Lazy<'_> {
@@ -176,7 +220,11 @@ impl Lazy<'_> {
         let fields = self.query.fields;
         let query_unit = self.query.unit;
         let Some(starts) = self.reader()?.rollup_starts_ns(level)? else {
-            return if level == 0 { self.rows(range, groups) } else { self.levels(range, level - 1, groups) };
+            return if level == 0 {
+                self.rows(range, groups)
+            } else {
+                self.levels(range, level - 1, groups)
+            };
         };
         let unit = LEVELS[level];
         // Cells that lie wholly within the range.
@@ -186,7 +234,11 @@ impl Lazy<'_> {
             end => starts.partition_point(|cell| unit.next_ns(*cell) - 1 <= end),
         };
         if first >= past {
-            return if level == 0 { self.rows(range, groups) } else { self.levels(range, level - 1, groups) };
+            return if level == 0 {
+                self.rows(range, groups)
+            } else {
+                self.levels(range, level - 1, groups)
+            };
         }
         let finer = |this: &mut Self, edge: (i64, i64), groups: &mut Groups| match level {
             0 => this.rows(edge, groups),
@@ -197,12 +249,17 @@ impl Lazy<'_> {
         }
         let columns: Vec<Vec<Aggregate>> = {
             let reader = self.reader()?;
-            fields.iter().map(|field| reader.rollup(level, *field, starts.len())).collect::<Result<_, _>>()?
+            fields
+                .iter()
+                .map(|field| reader.rollup(level, *field, starts.len()))
+                .collect::<Result<_, _>>()?
         };
         groups.touched.cells += (past - first) as u64;
         for cell in first..past {
             let into = groups.open(query_unit.start_ns(starts[cell]), fields.len());
-            into.iter_mut().zip(&columns).for_each(|(into, column)| into.merge(&column[cell]));
+            into.iter_mut()
+                .zip(&columns)
+                .for_each(|(into, column)| into.merge(&column[cell]));
         }
         if past < starts.len() {
             finer(self, (starts[past], range.1), groups)?;
@@ -219,14 +276,34 @@ impl Lazy<'_> {
                 Some(filter) => Some(metadata_passes(filter, reader.metadata()?.as_ref(), total)),
                 None => None,
             };
-            let columns = query.fields.iter().map(|field| reader.field(*field)).collect::<Result<_, _>>()?;
-            let decoded = (reader.timestamps_ns()?, columns, passes);
+            let columns = query
+                .fields
+                .iter()
+                .map(|field| reader.field(*field))
+                .collect::<Result<_, _>>()?;
+            let decoded = Rows {
+                timestamps_ns: reader.timestamps_ns()?,
+                columns,
+                passes,
+            };
             self.rows = Some(decoded);
         }
-        if let Some((timestamps, columns, passes)) = &self.rows {
+        if let Some(Rows {
+            timestamps_ns,
+            columns,
+            passes,
+        }) = &self.rows
+        {
             let columns: Vec<Option<&Column>> = columns.iter().map(Option::as_ref).collect();
-            let rows = rows_within(timestamps, range);
-            group_rows(timestamps, &columns, rows, self.query.unit, passes.as_deref(), groups);
+            let rows = rows_within(timestamps_ns, range);
+            group_rows(
+                timestamps_ns,
+                &columns,
+                rows,
+                self.query.unit,
+                passes.as_deref(),
+                groups,
+            );
         }
         Ok(())
     }
@@ -245,7 +322,9 @@ fn group_rows(
     let mut row = rows.start;
     while row < rows.end {
         let next = unit.next_ns(timestamps_ns[row]);
-        let len = timestamps_ns[row..rows.end].partition_point(|timestamp| *timestamp < next).max(1);
+        let len = timestamps_ns[row..rows.end]
+            .partition_point(|timestamp| *timestamp < next)
+            .max(1);
         let cell = groups.open(unit.start_ns(timestamps_ns[row]), columns.len());
         for (into, column) in cell.iter_mut().zip(columns) {
             let Some(column) = column else { continue };
@@ -255,7 +334,9 @@ fn group_rows(
                     values[row..row + len].iter().for_each(|value| into.add(*value));
                 }
                 Values::Numbers { values, .. } => {
-                    (row..row + len).filter(counts).for_each(|row| into.add(values[row]));
+                    (row..row + len)
+                        .filter(counts)
+                        .for_each(|row| into.add(values[row]));
                 }
                 Values::Booleans(_) | Values::Texts(_) => {
                     let count = (row..row + len).filter(counts).count() as u64;

@@ -26,11 +26,21 @@ use crate::columns::Column;
 /// Which rows of a metadata column the filter lets pass: it is asked once for each different text.
 fn metadata_passes(filter: MetadataFilter<'_>, metadata: Option<&Column>, rows: usize) -> Vec<bool> {
     let without = filter(None);
-    let Some((column, crate::columns::Values::Texts(texts))) = metadata.map(|column| (column, &column.values)) else {
+    let Some((column, crate::columns::Values::Texts(texts))) =
+        metadata.map(|column| (column, &column.values))
+    else {
         return vec![without; rows];
     };
     let passes: Vec<bool> = texts.dictionary.iter().map(|text| filter(Some(text))).collect();
-    (0..rows).map(|row| if column.has(row) { passes[texts.codes[row] as usize] } else { without }).collect()
+    (0..rows)
+        .map(|row| {
+            if column.has(row) {
+                passes[texts.codes[row] as usize]
+            } else {
+                without
+            }
+        })
+        .collect()
 }
 
 #[cfg(test)]

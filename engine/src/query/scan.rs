@@ -5,8 +5,8 @@
 //! skipped is not read.
 
 use std::borrow::Cow;
-use std::collections::BinaryHeap;
 use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use super::{MetadataFilter, Touched, metadata_passes};
@@ -137,23 +137,42 @@ impl<'a> Scan<'a> {
             true => (!timestamp, !sequence),
             false => (timestamp, sequence),
         });
-        let range = (after.map_or(range.0, |(timestamp, _)| range.0.max(timestamp)), range.1);
+        let range = (
+            after.map_or(range.0, |(timestamp, _)| range.0.max(timestamp)),
+            range.1,
+        );
         let mut candidates = Vec::new();
         for (selection, Selection { series, .. }) in selections.iter().enumerate() {
             let mut push = |first_ns: i64, last_ns: i64, rows: u64, origin: Origin| {
                 let (first, last) = (directed(first_ns, descending), directed(last_ns, descending));
                 let (first, last) = (first.min(last), first.max(last));
                 if first <= range.1 && last >= range.0 {
-                    candidates.push(Candidate { first, last, rows, selection, origin });
+                    candidates.push(Candidate {
+                        first,
+                        last,
+                        rows,
+                        selection,
+                        origin,
+                    });
                 }
             };
             for entry in series.blocks.iter() {
                 let rows = u64::from(entry.block.summary.rows);
-                push(entry.first_ns, entry.last_ns, rows, Origin::Block(Arc::clone(&entry.block)));
+                push(
+                    entry.first_ns,
+                    entry.last_ns,
+                    rows,
+                    Origin::Block(Arc::clone(&entry.block)),
+                );
             }
             for chunk in series.chunks() {
                 if let (Some(first), Some(last)) = (chunk.timestamps_ns.first(), chunk.timestamps_ns.last()) {
-                    push(*first, *last, chunk.rows() as u64, Origin::Chunk(Arc::clone(chunk)));
+                    push(
+                        *first,
+                        *last,
+                        chunk.rows() as u64,
+                        Origin::Chunk(Arc::clone(chunk)),
+                    );
                 }
             }
         }
@@ -177,11 +196,14 @@ impl<'a> Scan<'a> {
         if self.query.metadata.is_some() {
             return false;
         }
-        let Some(fields) = &self.selections[candidate.selection].fields else { return true };
+        let Some(fields) = &self.selections[candidate.selection].fields else {
+            return true;
+        };
         fields.iter().any(|field| match &candidate.origin {
-            Origin::Block(block) => {
-                block.summary.field(*field).is_some_and(|summary| summary.aggregate.count == candidate.rows)
-            }
+            Origin::Block(block) => block
+                .summary
+                .field(*field)
+                .is_some_and(|summary| summary.aggregate.count == candidate.rows),
             Origin::Chunk(chunk) => chunk.field(*field).is_some_and(|column| column.present.is_none()),
         })
     }
@@ -189,7 +211,12 @@ impl<'a> Scan<'a> {
     /// Moves the beginning of the range to the latest run boundary before which there are certainly not more rows
     /// than are to be skipped, and takes those rows off the count.
     fn skip_whole_runs(&mut self) -> Result<(), EngineError> {
-        if self.skip == 0 || !self.candidates.iter().all(|candidate| self.all_visible(candidate)) {
+        if self.skip == 0
+            || !self
+                .candidates
+                .iter()
+                .all(|candidate| self.all_visible(candidate))
+        {
             return Ok(());
         }
         let mut upper_bound = 0u64;
@@ -236,7 +263,11 @@ impl<'a> Scan<'a> {
     }
 
     fn check_stop(&self) -> Result<(), EngineError> {
-        if (self.query.stop)() { Err(EngineError::Stopped) } else { Ok(()) }
+        if (self.query.stop)() {
+            Err(EngineError::Stopped)
+        } else {
+            Ok(())
+        }
     }
 
     fn timestamps(&self, candidate: &Candidate) -> Result<Vec<i64>, EngineError> {
@@ -251,7 +282,10 @@ impl<'a> Scan<'a> {
         let wanted = self.query.limit + 1;
         while self.rows.len() < wanted {
             while let Some(candidate) = self.candidates.last() {
-                let reached = self.heap.peek().is_none_or(|Reverse(((first, _), _))| candidate.first <= *first);
+                let reached = self
+                    .heap
+                    .peek()
+                    .is_none_or(|Reverse(((first, _), _))| candidate.first <= *first);
                 if !reached {
                     break;
                 }
@@ -259,7 +293,9 @@ impl<'a> Scan<'a> {
                     self.open_run(candidate)?;
                 }
             }
-            let Some(Reverse((_, index))) = self.heap.pop() else { break };
+            let Some(Reverse((_, index))) = self.heap.pop() else {
+                break;
+            };
             // This run alone goes on up to the next row of another one.
             let others = self.heap.peek().map(|Reverse((position, _))| *position);
             let unopened = self.candidates.last().map(|candidate| (candidate.first, 0));
@@ -285,10 +321,16 @@ impl<'a> Scan<'a> {
                     if let Some(filter) = filter {
                         visible = metadata_passes(filter, chunk.metadata.as_ref(), total);
                     }
-                    and_present(&mut visible, fields, |field| Ok(chunk.field(field).map(Cow::Borrowed)))?;
+                    and_present(&mut visible, fields, |field| {
+                        Ok(chunk.field(field).map(Cow::Borrowed))
+                    })?;
                     Ok(visible)
                 });
-                (chunk.timestamps_ns.clone(), chunk.sequences.clone(), visible.transpose()?)
+                (
+                    chunk.timestamps_ns.clone(),
+                    chunk.sequences.clone(),
+                    visible.transpose()?,
+                )
             }
             Origin::Block(block) => {
                 let reader = BlockReader::new(block)?;
@@ -297,7 +339,9 @@ impl<'a> Scan<'a> {
                     if let Some(filter) = filter {
                         visible = metadata_passes(filter, reader.metadata()?.as_ref(), total);
                     }
-                    and_present(&mut visible, fields, |field| Ok(reader.field(field)?.map(Cow::Owned)))?;
+                    and_present(&mut visible, fields, |field| {
+                        Ok(reader.field(field)?.map(Cow::Owned))
+                    })?;
                     Ok(visible)
                 });
                 (reader.timestamps_ns()?, reader.sequences()?, visible.transpose()?)
@@ -352,7 +396,11 @@ impl<'a> Scan<'a> {
             if key.0 > self.range.1 {
                 return None;
             }
-            let row = if self.query.descending { total - 1 - open.next } else { open.next };
+            let row = if self.query.descending {
+                total - 1 - open.next
+            } else {
+                open.next
+            };
             if open.visible.as_ref().is_none_or(|visible| visible[row]) {
                 return Some(key);
             }
@@ -365,13 +413,19 @@ impl<'a> Scan<'a> {
     fn take_rows(&mut self, index: usize, until: Option<Position>, wanted: usize) {
         let total = self.open[index].sequences.len();
         while self.rows.len() < wanted {
-            let Some(position) = self.position(index).filter(|position| until.is_none_or(|until| *position < until))
+            let Some(position) = self
+                .position(index)
+                .filter(|position| until.is_none_or(|until| *position < until))
             else {
                 return;
             };
             debug_assert!(position.0 <= self.range.1, "within the range");
             let open = &mut self.open[index];
-            let row = if self.query.descending { total - 1 - open.next } else { open.next };
+            let row = if self.query.descending {
+                total - 1 - open.next
+            } else {
+                open.next
+            };
             open.next += 1;
             if self.skip > 0 {
                 self.skip -= 1;
@@ -385,7 +439,11 @@ impl<'a> Scan<'a> {
 
     /// Decodes the fields of the runs that are on the page.
     fn finish(self) -> Result<Page, EngineError> {
-        let mut page = Page { more: self.rows.len() > self.query.limit, touched: self.touched, ..Page::default() };
+        let mut page = Page {
+            more: self.rows.len() > self.query.limit,
+            touched: self.touched,
+            ..Page::default()
+        };
         let mut renumbered = vec![0u32; self.open.len()];
         for (index, open) in self.open.into_iter().enumerate() {
             if !open.taken {
@@ -408,13 +466,26 @@ impl<'a> Scan<'a> {
                         }
                     }
                     let (timestamps_ns, sequences) = (open.timestamps_ns, open.sequences);
-                    Arc::new(Columns { timestamps_ns, sequences, fields, metadata: reader.metadata()? })
+                    Arc::new(Columns {
+                        timestamps_ns,
+                        sequences,
+                        fields,
+                        metadata: reader.metadata()?,
+                    })
                 }
             };
             renumbered[index] = page.runs.len() as u32;
-            page.runs.push(PageRun { source: selection.series.source, columns });
+            page.runs.push(PageRun {
+                source: selection.series.source,
+                columns,
+            });
         }
-        page.rows = self.rows.into_iter().take(self.query.limit).map(|(run, row)| (renumbered[run as usize], row)).collect();
+        page.rows = self
+            .rows
+            .into_iter()
+            .take(self.query.limit)
+            .map(|(run, row)| (renumbered[run as usize], row))
+            .collect();
         Ok(page)
     }
 }
@@ -429,9 +500,15 @@ fn and_present<'c>(
     let mut present = vec![false; visible.len()];
     for field in fields {
         if let Some(column) = column(*field)? {
-            present.iter_mut().enumerate().for_each(|(row, present)| *present |= column.has(row));
+            present
+                .iter_mut()
+                .enumerate()
+                .for_each(|(row, present)| *present |= column.has(row));
         }
     }
-    visible.iter_mut().zip(present).for_each(|(visible, present)| *visible &= present);
+    visible
+        .iter_mut()
+        .zip(present)
+        .for_each(|(visible, present)| *visible &= present);
     Ok(())
 }

@@ -39,7 +39,13 @@ fn a_grouped_query_touches_at_most_sixty_rows_a_cell_and_two_blocks() {
         (Unit::Day, (12_345 * SECOND + 5, 199_000 * SECOND)),
         (Unit::Month, (1, 100_000 * SECOND)),
     ] {
-        let query = GroupQuery { range_ns, unit, fields: &[0], metadata: None, stop: &|| false };
+        let query = GroupQuery {
+            range_ns,
+            unit,
+            fields: &[0],
+            metadata: None,
+            stop: &|| false,
+        };
         let groups = group(&snapshot.series[0], &query).unwrap();
         let (cells, touched) = (groups.starts_ns.len() as u64, groups.touched);
         assert!(
@@ -54,7 +60,10 @@ fn an_offset_passes_over_whole_blocks() {
     let store = store(200_000);
     let snapshot = store.snapshot([1]);
     for descending in [false, true] {
-        let selections = [Selection { series: &snapshot.series[0], fields: None }];
+        let selections = [Selection {
+            series: &snapshot.series[0],
+            fields: None,
+        }];
         let query = ScanQuery {
             range_ns: (i64::MIN, i64::MAX),
             descending,
@@ -68,7 +77,11 @@ fn an_offset_passes_over_whole_blocks() {
         let (run, row) = page.rows[0];
         let first = page.runs[run as usize].columns.timestamps_ns[row as usize] / SECOND;
         assert_eq!(first, if descending { 49_999 } else { 150_000 });
-        assert!(page.touched.rows <= 2 * BLOCK, "{} rows read to skip 150,000", page.touched.rows);
+        assert!(
+            page.touched.rows <= 2 * BLOCK,
+            "{} rows read to skip 150,000",
+            page.touched.rows
+        );
     }
 }
 
@@ -76,7 +89,15 @@ fn an_offset_passes_over_whole_blocks() {
 fn a_query_that_is_stopped_ends_with_stopped() {
     let store = store(20_000);
     let snapshot = store.snapshot([1]);
-    let query =
-        GroupQuery { range_ns: (i64::MIN, i64::MAX), unit: Unit::Hour, fields: &[0], metadata: None, stop: &|| true };
-    assert_eq!(group(&snapshot.series[0], &query).unwrap_err(), crate::EngineError::Stopped);
+    let query = GroupQuery {
+        range_ns: (i64::MIN, i64::MAX),
+        unit: Unit::Hour,
+        fields: &[0],
+        metadata: None,
+        stop: &|| true,
+    };
+    assert_eq!(
+        group(&snapshot.series[0], &query).unwrap_err(),
+        crate::EngineError::Stopped
+    );
 }

@@ -1,8 +1,8 @@
 //! Bytes of the log → columns again, table by table. Nothing here trusts a count: the bytes have passed the log's
 //! checksum, but a fault of ours must come out as an error, not as a panic while recovering.
 
-use super::write::{BOOLEANS, NUMBERS_DECIMAL, NUMBERS_RAW, TEXTS};
 use super::NOT_DECIMAL;
+use super::write::{BOOLEANS, NUMBERS_DECIMAL, NUMBERS_RAW, TEXTS};
 use crate::EngineError;
 use crate::bytes::Reader;
 use crate::decimal;
@@ -24,9 +24,15 @@ pub(crate) struct TableColumn<'a> {
 }
 
 pub(crate) enum TableValues<'a> {
-    Numbers { values: Vec<f64>, decimals: u8 },
+    Numbers {
+        values: Vec<f64>,
+        decimals: u8,
+    },
     Booleans(Vec<bool>),
-    Texts { dictionary: Vec<&'a str>, codes: Vec<u32> },
+    Texts {
+        dictionary: Vec<&'a str>,
+        codes: Vec<u32>,
+    },
 }
 
 /// Reads what `RowsWriter::encode` wrote.
@@ -45,7 +51,11 @@ impl<'a> RowsReader<'a> {
     /// The next source's rows; `None` behind the last.
     pub(crate) fn next(&mut self) -> Result<Option<Table<'a>>, EngineError> {
         if self.tables == 0 {
-            return if self.reader.is_empty() { Ok(None) } else { Err(self.reader.corrupt("the end")) };
+            return if self.reader.is_empty() {
+                Ok(None)
+            } else {
+                Err(self.reader.corrupt("the end"))
+            };
         }
         self.tables -= 1;
         let reader = &mut self.reader;
@@ -65,8 +75,18 @@ impl<'a> RowsReader<'a> {
             columns.push(read_column(reader, rows)?);
         }
         let (present, count) = read_presence(reader, rows)?;
-        let metadata = TableColumn { field: 0, present, values: read_texts(reader, count)? };
-        Ok(Some(Table { source, timestamps_ns, places, columns, metadata }))
+        let metadata = TableColumn {
+            field: 0,
+            present,
+            values: read_texts(reader, count)?,
+        };
+        Ok(Some(Table {
+            source,
+            timestamps_ns,
+            places,
+            columns,
+            metadata,
+        }))
     }
 }
 
@@ -77,7 +97,10 @@ fn read_rows(reader: &mut Reader<'_>, count: usize, limit: u32) -> Result<Vec<u3
     for index in 0..count {
         if index > 0 {
             let gap = if gaps { reader.u32()? } else { 0 };
-            row = gap.checked_add(1).and_then(|gap| row.checked_add(gap)).ok_or_else(|| reader.corrupt("a row"))?;
+            row = gap
+                .checked_add(1)
+                .and_then(|gap| row.checked_add(gap))
+                .ok_or_else(|| reader.corrupt("a row"))?;
         }
         if row >= limit {
             return Err(reader.corrupt("a row of the table"));
@@ -119,16 +142,27 @@ fn read_column<'a>(reader: &mut Reader<'a>, rows: usize) -> Result<TableColumn<'
         NUMBERS_RAW => {
             let (doubles, _) = reader.take(count.saturating_mul(8))?.as_chunks();
             let values = doubles.iter().map(|double| f64::from_le_bytes(*double)).collect();
-            TableValues::Numbers { values, decimals: NOT_DECIMAL }
+            TableValues::Numbers {
+                values,
+                decimals: NOT_DECIMAL,
+            }
         }
         BOOLEANS => {
             let bits = reader.take(count.div_ceil(8))?;
-            TableValues::Booleans((0..count).map(|row| bits[row / 8] >> (row % 8) & 1 == 1).collect())
+            TableValues::Booleans(
+                (0..count)
+                    .map(|row| bits[row / 8] >> (row % 8) & 1 == 1)
+                    .collect(),
+            )
         }
         TEXTS => read_texts(reader, count)?,
         _ => return Err(reader.corrupt("a kind of column")),
     };
-    Ok(TableColumn { field, present, values })
+    Ok(TableColumn {
+        field,
+        present,
+        values,
+    })
 }
 
 fn read_texts<'a>(reader: &mut Reader<'a>, count: usize) -> Result<TableValues<'a>, EngineError> {

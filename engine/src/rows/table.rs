@@ -100,7 +100,10 @@ impl Table {
         slot.get_or_insert_with(|| Column {
             rows: Vec::new(),
             values: match cell {
-                Cell::Number(..) => Values::Numbers { values: Vec::new(), decimals: 0 },
+                Cell::Number(..) => Values::Numbers {
+                    values: Vec::new(),
+                    decimals: 0,
+                },
                 Cell::Boolean(_) => Values::Booleans(Vec::new()),
                 Cell::Text { .. } => Values::Texts(Texts::default()),
             },
@@ -144,7 +147,10 @@ impl RowsWriter {
         if self.open < self.used && self.tables[self.open].source == source {
             return;
         }
-        self.open = match self.tables[..self.used].iter().position(|table| table.source == source) {
+        self.open = match self.tables[..self.used]
+            .iter()
+            .position(|table| table.source == source)
+        {
             Some(index) => index,
             None => {
                 if self.tables.len() == self.used {
@@ -161,7 +167,11 @@ impl RowsWriter {
     /// [`NOT_DECIMAL`]. A field set twice keeps the later value.
     #[inline]
     pub fn number(&mut self, field: u16, value: f64, decimals: u8) {
-        let decimals = if decimals > DECIMALS_MAX { NOT_DECIMAL } else { decimals };
+        let decimals = if decimals > DECIMALS_MAX {
+            NOT_DECIMAL
+        } else {
+            decimals
+        };
         self.set(field, Cell::Number(value, decimals));
     }
 
@@ -176,7 +186,13 @@ impl RowsWriter {
     pub fn string(&mut self, field: u16, value: &str) {
         let start = self.text.len();
         self.text.push_str(value);
-        self.set(field, Cell::Text { start, end: self.text.len() });
+        self.set(
+            field,
+            Cell::Text {
+                start,
+                end: self.text.len(),
+            },
+        );
     }
 
     /// Sets the metadata of the open row: JSON text, kept exactly as given.
@@ -249,6 +265,8 @@ impl RowsWriter {
     }
 
     pub(super) fn tables(&self) -> impl Iterator<Item = &Table> {
-        self.tables[..self.used].iter().filter(|table| !table.timestamps_ns.is_empty())
+        self.tables[..self.used]
+            .iter()
+            .filter(|table| !table.timestamps_ns.is_empty())
     }
 }

@@ -36,14 +36,24 @@ fn sample() -> Vec<u8> {
 #[test]
 fn rows_come_back_by_source_with_their_places() {
     let columns = columns_of(&sample(), 2);
-    assert_eq!(columns.timestamps_ns, (0..10).map(|row| 1_000 * (2 * row + 1)).collect::<Vec<i64>>());
-    assert_eq!(columns.sequences, (0..10).map(|row| 100 + 2 * row + 1).collect::<Vec<u64>>());
-    let Values::Numbers { values, decimals } = &columns.field(0).unwrap().values else { panic!("numbers") };
+    assert_eq!(
+        columns.timestamps_ns,
+        (0..10).map(|row| 1_000 * (2 * row + 1)).collect::<Vec<i64>>()
+    );
+    assert_eq!(
+        columns.sequences,
+        (0..10).map(|row| 100 + 2 * row + 1).collect::<Vec<u64>>()
+    );
+    let Values::Numbers { values, decimals } = &columns.field(0).unwrap().values else {
+        panic!("numbers")
+    };
     assert_eq!((values[3], *decimals), (0.7, 1));
     let open = columns.field(2).unwrap();
     assert!(open.has(1) && !open.has(0), "row 3 has a text, row 1 has none");
     let metadata = columns.metadata.as_ref().unwrap();
-    let Values::Texts(texts) = &metadata.values else { panic!("texts") };
+    let Values::Texts(texts) = &metadata.values else {
+        panic!("texts")
+    };
     assert!((0..10).all(|row| metadata.has(row) == (row == 3)));
     assert_eq!(&**texts.get(3), "{\"a\": 1.0}");
 }
@@ -60,7 +70,9 @@ fn a_field_set_twice_keeps_the_later_value() {
     let mut bytes = Vec::new();
     writer.encode(&mut bytes);
     let columns = columns_of(&bytes, 1);
-    let Values::Numbers { values, .. } = &columns.field(5).unwrap().values else { panic!("numbers") };
+    let Values::Numbers { values, .. } = &columns.field(5).unwrap().values else {
+        panic!("numbers")
+    };
     assert_eq!(values, &[4.0]);
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::table::{Column, RowsWriter, Table, Texts, Values};
 use super::NOT_DECIMAL;
+use super::table::{Column, RowsWriter, Table, Texts, Values};
 use crate::bytes::{put_bytes, put_signed, put_varint};
 use crate::decimal;
 
@@ -35,7 +35,13 @@ fn put_table(out: &mut Vec<u8>, table: &Table) {
         (before, step) = (*timestamp_ns, delta);
     }
     put_rows(out, &table.places);
-    let columns = || table.columns.iter().enumerate().filter_map(|(field, column)| Some((field, column.as_ref()?)));
+    let columns = || {
+        table
+            .columns
+            .iter()
+            .enumerate()
+            .filter_map(|(field, column)| Some((field, column.as_ref()?)))
+    };
     let present = || columns().filter(|(_, column)| !column.rows.is_empty());
     put_varint(out, present().count() as u64);
     for (field, column) in present() {
@@ -51,7 +57,10 @@ fn put_table(out: &mut Vec<u8>, table: &Table) {
 fn put_rows(out: &mut Vec<u8>, places: &[u32]) {
     let first = places.first().copied().unwrap_or(0);
     put_varint(out, u64::from(first));
-    let contiguous = places.iter().enumerate().all(|(index, place)| *place == first + index as u32);
+    let contiguous = places
+        .iter()
+        .enumerate()
+        .all(|(index, place)| *place == first + index as u32);
     out.push(u8::from(!contiguous));
     if !contiguous {
         for pair in places.windows(2) {
@@ -78,14 +87,21 @@ fn put_column(out: &mut Vec<u8>, column: &Column, rows: usize) {
             if *decimals == NOT_DECIMAL || !put_mantissas(out, values, *decimals) {
                 out.truncate(start);
                 out[kind] = NUMBERS_RAW;
-                values.iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
+                values
+                    .iter()
+                    .for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
             }
         }
         Values::Booleans(values) => {
             out.push(BOOLEANS);
             put_presence(out, &column.rows, rows);
             for eight in values.chunks(8) {
-                out.push(eight.iter().rev().fold(0, |byte, value| byte << 1 | u8::from(*value)));
+                out.push(
+                    eight
+                        .iter()
+                        .rev()
+                        .fold(0, |byte, value| byte << 1 | u8::from(*value)),
+                );
             }
         }
         Values::Texts(texts) => {
@@ -102,7 +118,9 @@ fn put_mantissas(out: &mut Vec<u8>, values: &[f64], decimals: u8) -> bool {
     let scale = decimal::power(decimals);
     let mut before = 0i64;
     for value in values {
-        let Some(mantissa) = decimal::mantissa(*value, scale) else { return false };
+        let Some(mantissa) = decimal::mantissa(*value, scale) else {
+            return false;
+        };
         put_signed(out, mantissa - before);
         before = mantissa;
     }

@@ -56,9 +56,19 @@ impl World {
     }
 
     fn ingest(&mut self) {
-        let rows = if self.rng.u8(0..4) == 0 { self.rng.u32(500..1_000) } else { self.rng.u32(1..40) };
-        let one_source = self.rng.bool().then(|| self.rng.choice(self.sources.clone()).unwrap());
-        let step = *self.rng.choice(&[SECOND, SECOND / 10, 7 * SECOND, 300 * SECOND]).unwrap();
+        let rows = if self.rng.u8(0..4) == 0 {
+            self.rng.u32(500..1_000)
+        } else {
+            self.rng.u32(1..40)
+        };
+        let one_source = self
+            .rng
+            .bool()
+            .then(|| self.rng.choice(self.sources.clone()).unwrap());
+        let step = *self
+            .rng
+            .choice(&[SECOND, SECOND / 10, 7 * SECOND, 300 * SECOND])
+            .unwrap();
         let late = self.rng.u8(0..3) == 0;
         let sparse = self.rng.u8(0..3) == 0;
         let mut writer = RowsWriter::new();
@@ -98,7 +108,13 @@ impl World {
             }
             writer.commit(timestamp_ns);
             let sequence = self.next_sequence + self.twin_rows_pending();
-            self.twin.points.push(Point { source, timestamp_ns, sequence, values, metadata });
+            self.twin.points.push(Point {
+                source,
+                timestamp_ns,
+                sequence,
+                values,
+                metadata,
+            });
         }
         let mut bytes = Vec::new();
         writer.encode(&mut bytes);
@@ -111,7 +127,12 @@ impl World {
 
     /// Rows of the open request already given to the twin.
     fn twin_rows_pending(&self) -> u64 {
-        self.twin.points.iter().rev().take_while(|point| point.sequence >= self.next_sequence).count() as u64
+        self.twin
+            .points
+            .iter()
+            .rev()
+            .take_while(|point| point.sequence >= self.next_sequence)
+            .count() as u64
     }
 
     fn file(&self, id: u64) -> SharedBytes {
@@ -120,7 +141,9 @@ impl World {
     }
 
     fn checkpoint(&mut self, fail: bool) {
-        let Some(checkpoint) = self.store.begin_checkpoint() else { return };
+        let Some(checkpoint) = self.store.begin_checkpoint() else {
+            return;
+        };
         let covered = self.log.len();
         if self.rng.bool() {
             // Points keep coming while the checkpoint is written.
@@ -134,7 +157,9 @@ impl World {
         let mut file = Vec::new();
         checkpoint.write(&mut file).unwrap();
         self.files.insert(id, Arc::new(file));
-        self.store.finish_checkpoint(checkpoint, id, self.file(id), self.cutoff_ns).unwrap();
+        self.store
+            .finish_checkpoint(checkpoint, id, self.file(id), self.cutoff_ns)
+            .unwrap();
         self.log.drain(..covered);
         self.forget_dead();
     }
@@ -143,11 +168,17 @@ impl World {
         for id in self.store.take_dead_segments() {
             assert!(self.files.remove(&id).is_some(), "a dead segment was a file");
         }
-        assert_eq!(self.files.keys().copied().collect::<Vec<_>>(), self.store.segments(), "files are those in use");
+        assert_eq!(
+            self.files.keys().copied().collect::<Vec<_>>(),
+            self.store.segments(),
+            "files are those in use"
+        );
     }
 
     fn merge(&mut self) {
-        let Some(merge) = self.store.begin_merge() else { return };
+        let Some(merge) = self.store.begin_merge() else {
+            return;
+        };
         if self.rng.bool() {
             self.remove_source();
         }
@@ -156,7 +187,9 @@ impl World {
         let mut file = Vec::new();
         merge.write(&mut file, self.cutoff_ns).unwrap();
         self.files.insert(id, Arc::new(file));
-        self.store.finish_merge(merge, id, self.file(id), self.cutoff_ns).unwrap();
+        self.store
+            .finish_merge(merge, id, self.file(id), self.cutoff_ns)
+            .unwrap();
         self.forget_dead();
     }
 
@@ -180,9 +213,18 @@ impl World {
             return;
         }
         let source = self.sources.swap_remove(self.rng.usize(0..self.sources.len()));
-        let points = self.twin.points.iter().filter(|point| point.source == source).count() as u64;
+        let points = self
+            .twin
+            .points
+            .iter()
+            .filter(|point| point.source == source)
+            .count() as u64;
         if self.cutoff_ns == i64::MIN {
-            assert_eq!(self.store.remove_source(source), points, "points of the source removed");
+            assert_eq!(
+                self.store.remove_source(source),
+                points,
+                "points of the source removed"
+            );
         } else {
             self.store.remove_source(source);
         }
@@ -193,7 +235,9 @@ impl World {
     }
 
     fn expire(&mut self) {
-        self.cutoff_ns = self.cutoff_ns.max(self.clock_ns - self.rng.i64(10_000..400_000) * SECOND);
+        self.cutoff_ns = self
+            .cutoff_ns
+            .max(self.clock_ns - self.rng.i64(10_000..400_000) * SECOND);
         self.store.expire(self.cutoff_ns);
         let cutoff = self.cutoff_ns;
         self.twin.points.retain(|point| point.timestamp_ns >= cutoff);
@@ -216,21 +260,44 @@ impl World {
 
     fn ask_rows(&mut self) {
         let range_ns = self.range();
-        let sources: Vec<u32> = self.sources.iter().copied().filter(|_| self.rng.u8(0..3) > 0).collect();
-        let fields: Option<Vec<u16>> =
-            self.rng.bool().then(|| (0..FIELDS).filter(|_| self.rng.bool()).collect::<Vec<u16>>()).filter(|f| !f.is_empty());
-        let metadata = (self.rng.u8(0..4) == 0).then(|| "{\"room\":1}");
+        let sources: Vec<u32> = self
+            .sources
+            .iter()
+            .copied()
+            .filter(|_| self.rng.u8(0..3) > 0)
+            .collect();
+        let fields: Option<Vec<u16>> = self
+            .rng
+            .bool()
+            .then(|| (0..FIELDS).filter(|_| self.rng.bool()).collect::<Vec<u16>>())
+            .filter(|f| !f.is_empty());
+        let metadata = (self.rng.u8(0..4) == 0).then_some("{\"room\":1}");
         let descending = self.rng.bool();
-        let question = Question { sources: &sources, range_ns, fields: fields.as_deref(), metadata };
+        let question = Question {
+            sources: &sources,
+            range_ns,
+            fields: fields.as_deref(),
+            metadata,
+        };
         let expected = self.twin.rows(&question, descending);
         let limit = self.rng.usize(1..3_000);
-        let skip = if expected.is_empty() { 0 } else { self.rng.usize(0..expected.len() + 10) };
+        let skip = if expected.is_empty() {
+            0
+        } else {
+            self.rng.usize(0..expected.len() + 10)
+        };
         let after: Option<Position> = (self.rng.bool() && skip > 0 && skip <= expected.len())
             .then(|| (expected[skip - 1].timestamp_ns, expected[skip - 1].sequence));
         let filter = |text: Option<&str>| text == metadata;
         let snapshot = self.store.snapshot(sources.iter().copied());
-        let selections: Vec<Selection<'_>> =
-            snapshot.series.iter().map(|series| Selection { series, fields: fields.clone() }).collect();
+        let selections: Vec<Selection<'_>> = snapshot
+            .series
+            .iter()
+            .map(|series| Selection {
+                series,
+                fields: fields.clone(),
+            })
+            .collect();
         let query = ScanQuery {
             range_ns,
             descending,
@@ -248,21 +315,34 @@ impl World {
             let (run, row) = (&page.runs[*run as usize], *row as usize);
             assert_eq!(run.source, point.source);
             assert_eq!(run.columns.key(row), (point.timestamp_ns, point.sequence));
-            let text = run.columns.metadata.as_ref().filter(|column| column.has(row)).map(|column| match &column.values {
-                Values::Texts(texts) => texts.get(row).to_string(),
-                _ => panic!("metadata is text"),
-            });
+            let text = run
+                .columns
+                .metadata
+                .as_ref()
+                .filter(|column| column.has(row))
+                .map(|column| match &column.values {
+                    Values::Texts(texts) => texts.get(row).to_string(),
+                    _ => panic!("metadata is text"),
+                });
             assert_eq!(text, point.metadata);
             for field in 0..FIELDS {
                 if fields.as_ref().is_some_and(|fields| !fields.contains(&field)) {
                     continue;
                 }
-                let value = run.columns.field(field).filter(|column| column.has(row)).map(|column| match &column.values {
-                    Values::Numbers { values, .. } => Value::Number(values[row]),
-                    Values::Booleans(values) => Value::Boolean(values[row]),
-                    Values::Texts(texts) => Value::Text(texts.get(row).to_string()),
-                });
-                assert_eq!(value.as_ref(), point.values.get(&field), "field {field} of {point:?}");
+                let value = run
+                    .columns
+                    .field(field)
+                    .filter(|column| column.has(row))
+                    .map(|column| match &column.values {
+                        Values::Numbers { values, .. } => Value::Number(values[row]),
+                        Values::Booleans(values) => Value::Boolean(values[row]),
+                        Values::Texts(texts) => Value::Text(texts.get(row).to_string()),
+                    });
+                assert_eq!(
+                    value.as_ref(),
+                    point.values.get(&field),
+                    "field {field} of {point:?}"
+                );
             }
         }
     }
@@ -271,35 +351,71 @@ impl World {
         let range_ns = self.range();
         let unit = *self.rng.choice(&Unit::ALL).unwrap();
         let fields: Vec<u16> = (0..FIELDS).filter(|_| self.rng.bool()).collect();
-        let metadata = (self.rng.u8(0..4) == 0).then(|| "{\"room\":1}");
+        let metadata = (self.rng.u8(0..4) == 0).then_some("{\"room\":1}");
         let filter = |text: Option<&str>| text == metadata;
-        let query =
-            GroupQuery { range_ns, unit, fields: &fields, metadata: metadata.map(|_| &filter as _), stop: &|| false };
+        let query = GroupQuery {
+            range_ns,
+            unit,
+            fields: &fields,
+            metadata: metadata.map(|_| &filter as _),
+            stop: &|| false,
+        };
         let snapshot = self.store.snapshot(self.sources.iter().copied());
         let mut parts = Vec::new();
         for series in &snapshot.series {
             let groups = group(series, &query).unwrap();
             let sources = [series.source];
-            let question = Question { sources: &sources, range_ns, fields: None, metadata };
+            let question = Question {
+                sources: &sources,
+                range_ns,
+                fields: None,
+                metadata,
+            };
             compare(&groups, &self.twin.groups(&question, unit, &fields), fields.len());
             parts.push(groups);
         }
-        let question = Question { sources: &self.sources, range_ns, fields: None, metadata };
-        compare(&Groups::merge(parts, fields.len()), &self.twin.groups(&question, unit, &fields), fields.len());
+        let question = Question {
+            sources: &self.sources,
+            range_ns,
+            fields: None,
+            metadata,
+        };
+        compare(
+            &Groups::merge(parts, fields.len()),
+            &self.twin.groups(&question, unit, &fields),
+            fields.len(),
+        );
     }
 
     fn ask_stats(&mut self) {
         for source in &self.sources {
             let stats = self.store.stats(*source, self.cutoff_ns).unwrap();
-            let times = self.twin.points.iter().filter(|point| point.source == *source).map(|point| point.timestamp_ns);
-            assert_eq!(stats.points, times.clone().count() as u64, "points of source {source}");
-            assert_eq!(stats.bounds_ns, times.clone().min().zip(times.max()), "bounds of source {source}");
+            let times = self
+                .twin
+                .points
+                .iter()
+                .filter(|point| point.source == *source)
+                .map(|point| point.timestamp_ns);
+            assert_eq!(
+                stats.points,
+                times.clone().count() as u64,
+                "points of source {source}"
+            );
+            assert_eq!(
+                stats.bounds_ns,
+                times.clone().min().zip(times.max()),
+                "bounds of source {source}"
+            );
         }
     }
 }
 
 fn compare(groups: &Groups, expected: &BTreeMap<i64, Vec<(u64, f64, f64, f64)>>, fields: usize) {
-    assert_eq!(groups.starts_ns, expected.keys().copied().collect::<Vec<_>>(), "starts of the cells");
+    assert_eq!(
+        groups.starts_ns,
+        expected.keys().copied().collect::<Vec<_>>(),
+        "starts of the cells"
+    );
     for (index, cell) in expected.values().enumerate() {
         assert_eq!(groups.cell(index).len(), fields);
         for (aggregate, (count, sum, min, max)) in groups.cell(index).iter().zip(cell) {
@@ -307,7 +423,11 @@ fn compare(groups: &Groups, expected: &BTreeMap<i64, Vec<(u64, f64, f64, f64)>>,
             // Booleans and texts are counted only: the twin has neither sum nor extremes of them.
             if *count > 0 && min.is_finite() {
                 let scale = sum.abs().max(1.0);
-                assert!((aggregate.sum() - sum).abs() <= 1e-9 * scale, "sum {} for {sum}", aggregate.sum());
+                assert!(
+                    (aggregate.sum() - sum).abs() <= 1e-9 * scale,
+                    "sum {} for {sum}",
+                    aggregate.sum()
+                );
                 assert_eq!((aggregate.min, aggregate.max), (*min, *max));
             }
         }
@@ -316,7 +436,9 @@ fn compare(groups: &Groups, expected: &BTreeMap<i64, Vec<(u64, f64, f64, f64)>>,
 
 #[test]
 fn the_store_answers_as_the_twin_does() {
-    let fixed = std::env::var("TIDEWATCH_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
+    let fixed = std::env::var("TIDEWATCH_SEED")
+        .ok()
+        .map(|seed| seed.parse::<u64>().unwrap());
     let rounds = if fixed.is_some() { 1 } else { 24 };
     for round in 0..rounds {
         let seed = fixed.unwrap_or(0x71de_0000 + round);

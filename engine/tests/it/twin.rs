@@ -37,8 +37,12 @@ impl Twin {
         self.points.iter().filter(move |point| {
             question.sources.contains(&point.source)
                 && (question.range_ns.0..=question.range_ns.1).contains(&point.timestamp_ns)
-                && question.fields.is_none_or(|fields| fields.iter().any(|field| point.values.contains_key(field)))
-                && question.metadata.is_none_or(|text| point.metadata.as_deref() == Some(text))
+                && question
+                    .fields
+                    .is_none_or(|fields| fields.iter().any(|field| point.values.contains_key(field)))
+                && question
+                    .metadata
+                    .is_none_or(|text| point.metadata.as_deref() == Some(text))
         })
     }
 
@@ -52,7 +56,12 @@ impl Twin {
     }
 
     /// Per cell and field: count, sum, min, max. A field that is no number has its count only.
-    pub fn groups(&self, question: &Question<'_>, unit: Unit, fields: &[u16]) -> BTreeMap<i64, Vec<(u64, f64, f64, f64)>> {
+    pub fn groups(
+        &self,
+        question: &Question<'_>,
+        unit: Unit,
+        fields: &[u16],
+    ) -> BTreeMap<i64, Vec<(u64, f64, f64, f64)>> {
         let mut cells: BTreeMap<i64, Vec<(u64, f64, f64, f64)>> = BTreeMap::new();
         for point in self.matching(question) {
             let cell = cells

@@ -25,7 +25,12 @@ pub struct IngestAnswer {
 
 impl IngestAnswer {
     pub(super) fn replayed(answer: Answer) -> Self {
-        IngestAnswer { status: answer.status, body: answer.body.into_vec(), replayed: true, id_at: None }
+        IngestAnswer {
+            status: answer.status,
+            body: answer.body.into_vec(),
+            replayed: true,
+            id_at: None,
+        }
     }
 
     /// The answer with the point's id in its place.
@@ -63,7 +68,12 @@ impl IngestAnswer {
         body.extend_from_slice(br#","createdAt":""#);
         body.extend_from_slice(format_timestamp_ns(created_at_ns).as_bytes());
         body.extend_from_slice(br#""}}"#);
-        IngestAnswer { status: 201, body, replayed: false, id_at: Some(id_at) }
+        IngestAnswer {
+            status: 201,
+            body,
+            replayed: false,
+            id_at: Some(id_at),
+        }
     }
 
     /// 201 when all entries are stored, 207 when some are.
@@ -73,7 +83,12 @@ impl IngestAnswer {
             body.extend_from_slice(br#"{"message":"batch stored","insertedCount":"#);
             write_number(f64::from(inserted), &mut body);
             body.push(b'}');
-            return IngestAnswer { status: 201, body, replayed: false, id_at: None };
+            return IngestAnswer {
+                status: 201,
+                body,
+                replayed: false,
+                id_at: None,
+            };
         }
         body.extend_from_slice(br#"{"message":"batch stored in part; see errors","insertedCount":"#);
         write_number(f64::from(inserted), &mut body);
@@ -91,6 +106,11 @@ impl IngestAnswer {
             body.push(b'}');
         }
         body.extend_from_slice(b"]}");
-        IngestAnswer { status: 207, body, replayed: false, id_at: None }
+        IngestAnswer {
+            status: 207,
+            body,
+            replayed: false,
+            id_at: None,
+        }
     }
 }

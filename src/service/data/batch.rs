@@ -27,7 +27,10 @@ impl Service {
     ) -> Result<IngestAnswer, ServiceError> {
         let digests = key.map(|key| key.digests(body));
         let now_ns = self.now_ns();
-        self.ingest(caller, digests, now_ns, || self.read_batch(caller, body, now_ns, digests)).await
+        self.ingest(caller, digests, now_ns, || {
+            self.read_batch(caller, body, now_ns, digests)
+        })
+        .await
     }
 
     fn read_batch(
@@ -44,22 +47,44 @@ impl Service {
                 Batch::Ready(outcome) => outcome.bucket_id,
                 Batch::NeedsFields { bucket_id, .. } => *bucket_id,
             };
-            let bucket = self.catalog.read(|catalog| bucket_for(catalog, caller, bucket_id))?;
+            let bucket = self
+                .catalog
+                .read(|catalog| bucket_for(catalog, caller, bucket_id))?;
             let outcome = match batch {
                 Batch::NeedsFields { new_fields, .. } => return Ok(Turn::Extend(new_fields)),
                 Batch::Ready(outcome) => outcome,
             };
             if rows.rows() == 0 {
-                return Err(Refusal { bucket: Some(bucket), error: all_failed(&outcome) });
+                return Err(Refusal {
+                    bucket: Some(bucket),
+                    error: all_failed(&outcome),
+                });
             }
             let answer = IngestAnswer::of_batch(&outcome, rows.rows());
             let entry = digests.map(|digests| {
-                let view = AnswerView { status: answer.status, body: &answer.body };
-                (IdempotencyView { key: digests.key, body: digests.body, answer: view }, None)
+                let view = AnswerView {
+                    status: answer.status,
+                    body: &answer.body,
+                };
+                (
+                    IdempotencyView {
+                        key: digests.key,
+                        body: digests.body,
+                        answer: view,
+                    },
+                    None,
+                )
             });
-            let record = IngestRecord::new(bucket.ordinal, now_ns, rows.rows(), entry, |out| rows.encode(out));
+            let record =
+                IngestRecord::new(bucket.ordinal, now_ns, rows.rows(), entry, |out| rows.encode(out));
             let sources = rows.sources().collect();
-            Ok(Turn::Store(Box::new(Store { bucket, record, rows: rows.rows(), sources, answer })))
+            Ok(Turn::Store(Box::new(Store {
+                bucket,
+                record,
+                rows: rows.rows(),
+                sources,
+                answer,
+            })))
         })
     }
 
@@ -70,16 +95,21 @@ impl Service {
             let bucket = catalog.bucket(source.bucket_id)?;
             let oldest_ns = now_ns.saturating_sub(BATCH_AGE_DAYS_MAX * DAY_NS);
             let oldest_ns = oldest_ns.max(bucket.retention_cutoff_ns(now_ns));
-            (bucket.organization_id == caller.organization_id)
-                .then(|| SourceView { source: Arc::clone(source), oldest_ns })
+            (bucket.organization_id == caller.organization_id).then(|| SourceView {
+                source: Arc::clone(source),
+                oldest_ns,
+            })
         })
     }
 }
 
 /// 400 that carries what a 207 would.
 fn all_failed(outcome: &BatchOutcome) -> ServiceError {
-    let errors: Vec<_> =
-        outcome.errors.iter().map(|it| json!({ "index": it.index, "error": it.error })).collect();
+    let errors: Vec<_> = outcome
+        .errors
+        .iter()
+        .map(|it| json!({ "index": it.index, "error": it.error }))
+        .collect();
     ServiceError::validation("all entries of the batch failed; see errors")
         .with_member("insertedCount", 0)
         .with_member("failedCount", outcome.errors.len())

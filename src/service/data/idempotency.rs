@@ -28,7 +28,10 @@ impl IdempotencyKey {
 
     /// Digests of the key and of the body it stands for.
     pub(super) fn digests(&self, body: &[u8]) -> Digests {
-        Digests { key: digest(&self.0), body: digest(body) }
+        Digests {
+            key: digest(&self.0),
+            body: digest(body),
+        }
     }
 }
 

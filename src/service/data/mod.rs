@@ -83,22 +83,44 @@ impl Service {
                 }
                 Err(refusal) => return self.answered_or(refusal, digests).await,
             };
-            let Store { bucket, record, rows, sources, answer } = *store;
-            let ingest =
-                Ingest { record, rows, sources, idempotency: digests.map(|it| (it.key, it.body)), now_ns };
+            let Store {
+                bucket,
+                record,
+                rows,
+                sources,
+                answer,
+            } = *store;
+            let ingest = Ingest {
+                record,
+                rows,
+                sources,
+                idempotency: digests.map(|it| (it.key, it.body)),
+                now_ns,
+            };
             match self.buckets.ingest(&bucket, ingest).await? {
-                Ingested::Stored { first_sequence } => return Ok(answer.numbered(bucket.ordinal, first_sequence)),
+                Ingested::Stored { first_sequence } => {
+                    return Ok(answer.numbered(bucket.ordinal, first_sequence));
+                }
                 Ingested::Replayed(answer) => return Ok(IngestAnswer::replayed(answer)),
                 Ingested::KeyReused => return Err(idempotency::key_reused()),
                 Ingested::SourceGone => {}
             }
         }
-        Err(ServiceError::unavailable("what the request names keeps changing; send it again", 1))
+        Err(ServiceError::unavailable(
+            "what the request names keeps changing; send it again",
+            1,
+        ))
     }
 
     /// What was answered to the key before, else the refusal.
-    async fn answered_or(&self, refusal: Refusal, digests: Option<Digests>) -> Result<IngestAnswer, ServiceError> {
-        let (Some(bucket), Some(digests)) = (refusal.bucket, digests) else { return Err(refusal.error) };
+    async fn answered_or(
+        &self,
+        refusal: Refusal,
+        digests: Option<Digests>,
+    ) -> Result<IngestAnswer, ServiceError> {
+        let (Some(bucket), Some(digests)) = (refusal.bucket, digests) else {
+            return Err(refusal.error);
+        };
         match self.buckets.answered(&bucket, digests.key).await? {
             Some((body, answer)) if body == digests.body => Ok(IngestAnswer::replayed(answer)),
             Some(_) => Err(idempotency::key_reused()),
@@ -110,8 +132,18 @@ impl Service {
     async fn extend_schemas(&self, caller: &Caller, new_fields: Vec<NewField>) -> Result<(), ServiceError> {
         let _deciding = self.locks.lock(caller.organization_id).await;
         let mut by_source: Vec<(ObjectId, Vec<Field>)> = Vec::new();
-        for NewField { source_id, name, kind } in new_fields {
-            let field = Field { name: name.into(), kind, unit: None, description: None };
+        for NewField {
+            source_id,
+            name,
+            kind,
+        } in new_fields
+        {
+            let field = Field {
+                name: name.into(),
+                kind,
+                unit: None,
+                description: None,
+            };
             match by_source.iter_mut().find(|(id, _)| *id == source_id) {
                 Some((_, fields)) => fields.push(field),
                 None => by_source.push((source_id, vec![field])),
@@ -119,7 +151,13 @@ impl Service {
         }
         for (source_id, fields) in by_source {
             let at_ns = self.now_ns();
-            self.journal.commit(Command::SchemaExtended { source_id, fields, at_ns }).await?;
+            self.journal
+                .commit(Command::SchemaExtended {
+                    source_id,
+                    fields,
+                    at_ns,
+                })
+                .await?;
         }
         Ok(())
     }

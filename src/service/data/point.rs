@@ -25,11 +25,16 @@ impl Service {
         let digests = key.map(|key| key.digests(body));
         let now_ns = self.now_ns();
         let read = || {
-            let bucket = self.catalog.read(|catalog| bucket_for(catalog, caller, point.bucket_id))?;
+            let bucket = self
+                .catalog
+                .read(|catalog| bucket_for(catalog, caller, point.bucket_id))?;
             self.catalog
                 .read(|catalog| source_for(catalog, caller, point.bucket_id, point.source_id))
                 .and_then(|(bucket, source)| judge(&bucket, source, &point, now_ns, digests))
-                .map_err(|error| Refusal { bucket: Some(bucket), error })
+                .map_err(|error| Refusal {
+                    bucket: Some(bucket),
+                    error,
+                })
         };
         self.ingest(caller, digests, now_ns, read).await
     }
@@ -42,7 +47,10 @@ fn judge(
     now_ns: i64,
     digests: Option<Digests>,
 ) -> Result<Turn, ServiceError> {
-    let view = SourceView { source: Arc::clone(&source), oldest_ns: bucket.retention_cutoff_ns(now_ns) };
+    let view = SourceView {
+        source: Arc::clone(&source),
+        oldest_ns: bucket.retention_cutoff_ns(now_ns),
+    };
     with_buffers(|rows, _| {
         let written = point.write(&view, now_ns, rows).map_err(ServiceError::faults)?;
         if source.status == SourceStatus::Inactive {
@@ -57,11 +65,27 @@ fn judge(
         };
         let answer = IngestAnswer::of_point(bucket, &source, point, outcome.timestamp_ns, now_ns);
         let entry = digests.map(|digests| {
-            let view = AnswerView { status: answer.status, body: &answer.body };
-            (IdempotencyView { key: digests.key, body: digests.body, answer: view }, answer.id_at)
+            let view = AnswerView {
+                status: answer.status,
+                body: &answer.body,
+            };
+            (
+                IdempotencyView {
+                    key: digests.key,
+                    body: digests.body,
+                    answer: view,
+                },
+                answer.id_at,
+            )
         });
         let record = IngestRecord::new(bucket.ordinal, now_ns, 1, entry, |out| rows.encode(out));
         let (bucket, sources) = (Arc::clone(bucket), vec![source.ordinal]);
-        Ok(Turn::Store(Box::new(Store { bucket, record, rows: 1, sources, answer })))
+        Ok(Turn::Store(Box::new(Store {
+            bucket,
+            record,
+            rows: 1,
+            sources,
+            answer,
+        })))
     })
 }

@@ -42,13 +42,19 @@ impl Cursor {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         let (content, checksum) = bytes.split_last_chunk::<4>()?;
         let (version, rest) = content.split_first()?;
-        if bytes.len() != BYTES || *version != VERSION || crc32fast::hash(content) != u32::from_be_bytes(*checksum) {
+        if bytes.len() != BYTES
+            || *version != VERSION
+            || crc32fast::hash(content) != u32::from_be_bytes(*checksum)
+        {
             return None;
         }
         let (timestamp, rest) = rest.split_first_chunk()?;
         let (sequence, rest) = rest.split_first_chunk()?;
         let position = (i64::from_be_bytes(*timestamp), u64::from_be_bytes(*sequence));
-        Some(Cursor { position, fingerprint: rest.try_into().ok()? })
+        Some(Cursor {
+            position,
+            fingerprint: rest.try_into().ok()?,
+        })
     }
 }
 
@@ -98,13 +104,20 @@ mod tests {
 
     #[test]
     fn a_cursor_comes_back_and_a_changed_one_does_not() {
-        let cursor = Cursor { position: (-5, 77), fingerprint: *b"question" };
+        let cursor = Cursor {
+            position: (-5, 77),
+            fingerprint: *b"question",
+        };
         let text = cursor.encode();
         assert_eq!(Cursor::decode(&text), Some(cursor));
         for (index, _) in text.char_indices() {
             let mut changed: Vec<u8> = text.clone().into_bytes();
             changed[index] = if changed[index] == b'A' { b'B' } else { b'A' };
-            assert_eq!(Cursor::decode(std::str::from_utf8(&changed).unwrap()), None, "changed at {index}");
+            assert_eq!(
+                Cursor::decode(std::str::from_utf8(&changed).unwrap()),
+                None,
+                "changed at {index}"
+            );
         }
         for other in ["", "AAAA", &text[1..], &format!("{text}A"), "not base64!"] {
             assert_eq!(Cursor::decode(other), None);

@@ -89,13 +89,20 @@ impl Plan {
         unit: Unit,
         stop: &Stop,
     ) -> Result<Vec<Series>, ServiceError> {
-        let series: HashMap<u32, &engine::SeriesSnapshot> =
-            snapshot.series.iter().map(|series| (series.source, series)).collect();
+        let series: HashMap<u32, &engine::SeriesSnapshot> = snapshot
+            .series
+            .iter()
+            .map(|series| (series.source, series))
+            .collect();
         let mut all = Vec::new();
         for selected in &self.sources {
-            let Some(series) = series.get(&selected.source.ordinal) else { continue };
+            let Some(series) = series.get(&selected.source.ordinal) else {
+                continue;
+            };
             let fields = Self::covered(selected, aggregation);
-            let names = fields.iter().map(|field| &selected.source.schema.fields[usize::from(*field)].name);
+            let names = fields
+                .iter()
+                .map(|field| &selected.source.schema.fields[usize::from(*field)].name);
             all.push(Series {
                 groups: self.group_one(series, &fields, unit, stop)?,
                 source_id: Some(selected.source.id.to_hex()),
@@ -124,11 +131,16 @@ impl Plan {
                 });
             }
         }
-        let series: HashMap<u32, &engine::SeriesSnapshot> =
-            snapshot.series.iter().map(|series| (series.source, series)).collect();
+        let series: HashMap<u32, &engine::SeriesSnapshot> = snapshot
+            .series
+            .iter()
+            .map(|series| (series.source, series))
+            .collect();
         let mut parts = Vec::new();
         for selected in &self.sources {
-            let Some(series) = series.get(&selected.source.ordinal) else { continue };
+            let Some(series) = series.get(&selected.source.ordinal) else {
+                continue;
+            };
             let mut fields = vec![NO_FIELD; names.len()];
             for field in Self::covered(selected, aggregation) {
                 fields[place_of[&*selected.source.schema.fields[usize::from(field)].name]] = field;
@@ -136,7 +148,11 @@ impl Plan {
             parts.push(self.group_one(series, &fields, unit, stop)?);
         }
         let groups = Groups::merge(parts, names.len());
-        Ok(vec![Series { groups, source_id: None, fields: Arc::new(writable(names.into_iter())) }])
+        Ok(vec![Series {
+            groups,
+            source_id: None,
+            fields: Arc::new(writable(names.into_iter())),
+        }])
     }
 
     fn write_groups(
@@ -148,7 +164,9 @@ impl Plan {
         chosen: Option<Downsampling>,
     ) -> AnswerBytes {
         let limit = self.grouped_limit();
-        let offset = usize::try_from(self.input.offset).unwrap_or(usize::MAX).min(rows.len());
+        let offset = usize::try_from(self.input.offset)
+            .unwrap_or(usize::MAX)
+            .min(rows.len());
         let page = &rows[offset..rows.len().min(offset.saturating_add(limit))];
         let mut out = Vec::with_capacity(256 + 200 * page.len());
         out.extend_from_slice(br#"{"data":["#);
@@ -156,7 +174,13 @@ impl Plan {
             if index > 0 {
                 out.push(b',');
             }
-            series[*series_index as usize].write(*start, *cell as usize, aggregation, chosen.is_some(), &mut out);
+            series[*series_index as usize].write(
+                *start,
+                *cell as usize,
+                aggregation,
+                chosen.is_some(),
+                &mut out,
+            );
         }
         out.extend_from_slice(br#"],"metadata":{"count":"#);
         write_number(page.len() as f64, &mut out);
@@ -171,7 +195,11 @@ impl Plan {
         out.extend_from_slice(br#","offset":"#);
         write_number(self.input.offset as f64, &mut out);
         let more = offset + page.len() < rows.len();
-        out.extend_from_slice(if more { br#","hasMore":true"# } else { br#","hasMore":false"# });
+        out.extend_from_slice(if more {
+            br#","hasMore":true"#
+        } else {
+            br#","hasMore":false"#
+        });
         if let Some(chosen) = chosen {
             out.extend_from_slice(br#","downsamplingApplied":true,"downsampling":{"groupBy":""#);
             out.extend_from_slice(unit_name(chosen.unit).as_bytes());
@@ -202,7 +230,12 @@ impl Series {
             out.extend_from_slice(source_id);
             out.push(b'"');
         }
-        let present = || self.fields.iter().zip(self.groups.cell(cell)).filter(|(_, aggregate)| aggregate.count > 0);
+        let present = || {
+            self.fields
+                .iter()
+                .zip(self.groups.cell(cell))
+                .filter(|(_, aggregate)| aggregate.count > 0)
+        };
         out.extend_from_slice(br#","values":{"#);
         for (index, ((name, _), aggregate)) in present().enumerate() {
             if index > 0 {

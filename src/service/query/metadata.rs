@@ -41,7 +41,9 @@ impl MetadataFilter {
 
 /// The text of the value at a path of member names; of members with one name, the last.
 fn member<'a>(text: &'a str, path: &[String]) -> Option<&'a str> {
-    let Some((name, rest)) = path.split_first() else { return Some(text) };
+    let Some((name, rest)) = path.split_first() else {
+        return Some(text);
+    };
     let found = member_of(text, name).ok()??;
     member(found, rest)
 }
@@ -83,7 +85,9 @@ fn equal_values(found: &Value, wanted: &Value) -> bool {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal_values(a, b))
         }
         (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| equal_values(a, b)))
+            a.len() == b.len()
+                && a.iter()
+                    .all(|(name, a)| b.get(name).is_some_and(|b| equal_values(a, b)))
         }
         _ => found == wanted,
     }
@@ -105,7 +109,9 @@ mod tests {
     use super::*;
 
     fn passes(filter: &str, metadata: &str) -> bool {
-        let Value::Object(members) = serde_json::from_str(filter).unwrap() else { panic!("an object") };
+        let Value::Object(members) = serde_json::from_str(filter).unwrap() else {
+            panic!("an object")
+        };
         MetadataFilter::new(&members).unwrap().passes(Some(metadata))
     }
 

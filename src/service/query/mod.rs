@@ -41,8 +41,13 @@ pub enum Aggregation {
 
 impl Aggregation {
     /// All, by their names in the API.
-    pub const NAMES: [(&str, Self); 5] =
-        [("avg", Self::Avg), ("sum", Self::Sum), ("min", Self::Min), ("max", Self::Max), ("count", Self::Count)];
+    pub const NAMES: [(&str, Self); 5] = [
+        ("avg", Self::Avg),
+        ("sum", Self::Sum),
+        ("min", Self::Min),
+        ("max", Self::Max),
+        ("count", Self::Count),
+    ];
 
     /// The name in the API.
     pub fn name(self) -> &'static str {
@@ -122,10 +127,18 @@ impl Service {
         finish: impl FnOnce(AnswerBytes) -> Result<R, ServiceError> + Send + 'static,
     ) -> Result<R, ServiceError> {
         let now_ns = self.now_ns();
-        let plan = self.catalog.read(|catalog| Plan::of(catalog, caller, input, now_ns))?;
-        let ordinals = plan.sources.iter().map(|selected| selected.source.ordinal).collect();
+        let plan = self
+            .catalog
+            .read(|catalog| Plan::of(catalog, caller, input, now_ns))?;
+        let ordinals = plan
+            .sources
+            .iter()
+            .map(|selected| selected.source.ordinal)
+            .collect();
         let snapshot = self.buckets.snapshot(&plan.bucket, ordinals).await?;
-        self.queries.run(move |stop| finish(plan.answer(&snapshot, stop)?)).await
+        self.queries
+            .run(move |stop| finish(plan.answer(&snapshot, stop)?))
+            .await
     }
 }
 
@@ -173,9 +186,10 @@ impl Plan {
 /// A stop is the client's or the clock's; damage is ours to repair.
 fn engine_error(error: EngineError) -> ServiceError {
     match error {
-        EngineError::Stopped => {
-            ServiceError::unavailable("the query took too long; ask for a shorter range or a coarser unit", 1)
-        }
+        EngineError::Stopped => ServiceError::unavailable(
+            "the query took too long; ask for a shorter range or a coarser unit",
+            1,
+        ),
         EngineError::Corrupt { .. } => ServiceError::internal(error),
     }
 }

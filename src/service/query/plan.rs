@@ -41,31 +41,50 @@ impl Plan {
             catalog.sources_of(bucket.id).cloned().collect()
         } else {
             let ids = input.source_ids.iter();
-            ids.map(|id| Ok(source_for(catalog, caller, bucket.id, *id)?.1)).collect::<Result<_, ServiceError>>()?
+            ids.map(|id| Ok(source_for(catalog, caller, bucket.id, *id)?.1))
+                .collect::<Result<_, ServiceError>>()?
         };
         sources.sort_by_key(|source| source.id);
         sources.dedup_by_key(|source| source.id);
         check_fields(&input, &sources)?;
         let fields_of = |source: &Source| {
-            let mut ordinals: Vec<u16> = input.fields.iter().filter_map(|name| source.schema.field(name)).collect();
+            let mut ordinals: Vec<u16> = input
+                .fields
+                .iter()
+                .filter_map(|name| source.schema.field(name))
+                .collect();
             ordinals.sort_unstable();
             ordinals.dedup();
             ordinals
         };
         let sources = sources
             .into_iter()
-            .map(|source| Selected { fields: (!input.fields.is_empty()).then(|| fields_of(&source)), source })
+            .map(|source| Selected {
+                fields: (!input.fields.is_empty()).then(|| fields_of(&source)),
+                source,
+            })
             .collect();
         let cutoff_ns = bucket.retention_cutoff_ns(now_ns);
-        let range_ns = (input.start_ns.unwrap_or(i64::MIN).max(cutoff_ns), input.end_ns.unwrap_or(i64::MAX));
+        let range_ns = (
+            input.start_ns.unwrap_or(i64::MIN).max(cutoff_ns),
+            input.end_ns.unwrap_or(i64::MAX),
+        );
         let filter = MetadataFilter::new(&input.metadata);
-        Ok(Plan { input, bucket, sources, filter, cutoff_ns, range_ns })
+        Ok(Plan {
+            input,
+            bucket,
+            sources,
+            filter,
+            cutoff_ns,
+            range_ns,
+        })
     }
 
     /// Whether any selected field holds numbers.
     pub(super) fn has_number_field(&self) -> bool {
         self.sources.iter().any(|selected| {
-            let is_number = |ordinal: u16| selected.source.schema.fields[usize::from(ordinal)].kind == FieldType::Number;
+            let is_number =
+                |ordinal: u16| selected.source.schema.fields[usize::from(ordinal)].kind == FieldType::Number;
             selected.ordinals().into_iter().any(is_number)
         })
     }
@@ -89,9 +108,14 @@ fn check_fields(input: &QueryInput, sources: &[Arc<Source>]) -> Result<(), Servi
             .iter()
             .filter_map(|source| Some(source.schema.fields[usize::from(source.schema.field(name)?)].kind))
             .collect();
-        let numeric = input.grouping.is_some_and(|(aggregation, _)| aggregation != Aggregation::Count);
+        let numeric = input
+            .grouping
+            .is_some_and(|(aggregation, _)| aggregation != Aggregation::Count);
         let message = if kinds.is_empty() {
-            Some(format!("no selected data source has a field {name:?}; available: {}", available(sources)))
+            Some(format!(
+                "no selected data source has a field {name:?}; available: {}",
+                available(sources)
+            ))
         } else if numeric && !kinds.contains(&FieldType::Number) {
             let aggregation = input.grouping.map_or("", |(aggregation, _)| aggregation.name());
             Some(format!(
@@ -106,13 +130,23 @@ fn check_fields(input: &QueryInput, sources: &[Arc<Source>]) -> Result<(), Servi
             message,
         }));
     }
-    if faults.is_empty() { Ok(()) } else { Err(ServiceError::faults(faults)) }
+    if faults.is_empty() {
+        Ok(())
+    } else {
+        Err(ServiceError::faults(faults))
+    }
 }
 
 fn available(sources: &[Arc<Source>]) -> String {
-    let mut names: Vec<&str> =
-        sources.iter().flat_map(|source| source.schema.fields.iter().map(|field| &*field.name)).collect();
+    let mut names: Vec<&str> = sources
+        .iter()
+        .flat_map(|source| source.schema.fields.iter().map(|field| &*field.name))
+        .collect();
     names.sort_unstable();
     names.dedup();
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.join(", ")
+    }
 }

@@ -18,12 +18,18 @@ const ROW_BYTES: usize = 160;
 
 impl Plan {
     pub(super) fn raw(&self, snapshot: &Snapshot, stop: &Stop) -> Result<AnswerBytes, ServiceError> {
-        let by_ordinal: HashMap<u32, &Selected> =
-            self.sources.iter().map(|selected| (selected.source.ordinal, selected)).collect();
+        let by_ordinal: HashMap<u32, &Selected> = self
+            .sources
+            .iter()
+            .map(|selected| (selected.source.ordinal, selected))
+            .collect();
         let selections: Vec<Selection<'_>> = snapshot
             .series
             .iter()
-            .map(|series| Selection { series, fields: by_ordinal[&series.source].fields.clone() })
+            .map(|series| Selection {
+                series,
+                fields: by_ordinal[&series.source].fields.clone(),
+            })
             .collect();
         let limit = self.raw_limit();
         let filter = |text: Option<&str>| self.filter.as_ref().is_none_or(|filter| filter.passes(text));
@@ -41,8 +47,11 @@ impl Plan {
     }
 
     fn write(&self, page: &Page, by_ordinal: &HashMap<u32, &Selected>, limit: usize) -> AnswerBytes {
-        let writers: Vec<RunWriter<'_>> =
-            page.runs.iter().map(|run| RunWriter::new(run, by_ordinal[&run.source])).collect();
+        let writers: Vec<RunWriter<'_>> = page
+            .runs
+            .iter()
+            .map(|run| RunWriter::new(run, by_ordinal[&run.source]))
+            .collect();
         let mut out = Vec::with_capacity(256 + ROW_BYTES * page.rows.len());
         out.extend_from_slice(br#"{"data":["#);
         for (index, (run, row)) in page.rows.iter().enumerate() {
@@ -57,10 +66,17 @@ impl Plan {
         write_number(limit as f64, &mut out);
         out.extend_from_slice(br#","offset":"#);
         write_number(self.input.offset as f64, &mut out);
-        out.extend_from_slice(if page.more { br#","hasMore":true"# } else { br#","hasMore":false"# });
+        out.extend_from_slice(if page.more {
+            br#","hasMore":true"#
+        } else {
+            br#","hasMore":false"#
+        });
         if let (true, Some((run, row))) = (page.more, page.rows.last()) {
             let position = page.runs[*run as usize].columns.key(*row as usize);
-            let cursor = Cursor { position, fingerprint: self.input.fingerprint() };
+            let cursor = Cursor {
+                position,
+                fingerprint: self.input.fingerprint(),
+            };
             out.extend_from_slice(br#","nextCursor":""#);
             out.extend_from_slice(cursor.encode().as_bytes());
             out.push(b'"');
@@ -82,9 +98,20 @@ impl<'a> RunWriter<'a> {
     fn new(run: &'a engine::query::PageRun, selected: &Selected) -> Self {
         let schema = &selected.source.schema;
         let ordinals = selected.ordinals();
-        let names = member_names(ordinals.iter().map(|field| schema.fields[usize::from(*field)].name.clone()));
-        let columns = names.into_iter().zip(ordinals).filter_map(|(name, field)| Some((name, run.columns.field(field)?)));
-        RunWriter { run, source_id: selected.source.id.to_hex(), columns: columns.collect() }
+        let names = member_names(
+            ordinals
+                .iter()
+                .map(|field| schema.fields[usize::from(*field)].name.clone()),
+        );
+        let columns = names
+            .into_iter()
+            .zip(ordinals)
+            .filter_map(|(name, field)| Some((name, run.columns.field(field)?)));
+        RunWriter {
+            run,
+            source_id: selected.source.id.to_hex(),
+            columns: columns.collect(),
+        }
     }
 
     fn write(&self, row: usize, bucket: u32, out: &mut Vec<u8>) {
@@ -107,12 +134,19 @@ impl<'a> RunWriter<'a> {
             out.extend_from_slice(name);
             match &column.values {
                 Values::Numbers { values, .. } => write_number(values[row], out),
-                Values::Booleans(values) => out.extend_from_slice(if values[row] { b"true" } else { b"false" }),
+                Values::Booleans(values) => {
+                    out.extend_from_slice(if values[row] { b"true" } else { b"false" })
+                }
                 Values::Texts(texts) => write_string(texts.get(row), out),
             }
         }
         out.push(b'}');
-        if let Some(metadata) = self.run.columns.metadata.as_ref().filter(|metadata| metadata.has(row))
+        if let Some(metadata) = self
+            .run
+            .columns
+            .metadata
+            .as_ref()
+            .filter(|metadata| metadata.has(row))
             && let Values::Texts(texts) = &metadata.values
         {
             out.extend_from_slice(br#","metadata":"#);

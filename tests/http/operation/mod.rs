@@ -2,5 +2,6 @@
 
 mod config;
 mod cors;
+mod docs;
 mod health;
 mod lifecycle;

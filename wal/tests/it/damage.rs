@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use wal::disk::Disk;
-use wal::disk::sim::SimDisk;
+use wal::disk::sim::{Crash, SimDisk};
 use wal::{Damage, DamageKind, LogError, Sequence};
 
 use crate::common::{OPTIONS, Records, commit, dir, file, long_log, open, small_log, try_open};
@@ -64,6 +64,8 @@ fn after_a_close_a_flipped_bit_in_the_last_frame_is_detected_too() {
     let disk = SimDisk::new(1);
     let ends = small_log(&disk);
     open(&disk).0.close().expect("close");
+    // What close wrote lasts.
+    let disk = disk.crash(Crash::KINDS[1]);
     let (log, recovery, records) = open(&copy(&disk));
     assert_eq!(
         (log.last_sequence(), recovery.torn_tail, records.len()),
@@ -193,6 +195,22 @@ fn a_zeroed_sector_in_the_last_frame_is_a_torn_tail_and_before_it_damage() {
             assert_eq!(records, [(1, vec![1; 2_000])]);
         } else {
             refused(&torn, 0);
+        }
+    }
+}
+
+#[test]
+fn a_bad_frame_with_anything_written_behind_its_end_is_damage() {
+    let disk = SimDisk::new(1);
+    let ends = small_log(&disk);
+    disk.flip_bit(&file(1), ends[3] - 1, 0);
+    for (behind, torn) in [(&[0; 300_000][..], true), (b"\0\0\0x", false)] {
+        let disk = copy(&disk);
+        disk.edit(&file(1), |bytes| bytes.extend_from_slice(behind));
+        if torn {
+            assert_eq!(open(&disk).1.torn_tail.map(|tail| tail.offset), Some(ends[2]));
+        } else {
+            assert_eq!(refused(&disk, 0).offset, ends[2]);
         }
     }
 }

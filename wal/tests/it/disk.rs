@@ -123,6 +123,7 @@ fn a_file_is_replaced_whole_or_not_at_all() {
                 disk.put(Path::new("/data/manifest.tmp"), b"left over");
                 disk.stop_at(stop_at);
                 let replaced = replace_file(&disk, path, &new);
+                assert_eq!(replaced.is_ok(), stop_at == 7, "six operations");
                 let found = disk.crash(crash).files()[path].clone();
                 assert!(
                     found == new || (found == old && replaced.is_err()),

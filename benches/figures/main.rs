@@ -1,0 +1,66 @@
+//! `make bench`: what the project promises of itself, measured in one run and printed as one table.
+//!
+//! Most figures are taken of the release binary, driven over HTTP from this process and this machine; the client's
+//! processor time is never counted, the server's is read from `/proc`. Ratios are of rounds that alternate within the
+//! run. Words behind `--` choose the rows whose names contain one of them.
+
+mod client;
+mod computing;
+mod durability;
+mod ingest;
+mod machine;
+mod memory;
+mod points;
+mod querying;
+mod restart;
+mod scans;
+mod server;
+mod storage;
+mod table;
+
+use std::error::Error;
+use std::time::Instant;
+
+use table::{Experiment, Table};
+
+/// Why something could not be measured, for people.
+type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
+
+const EXPERIMENTS: &[Experiment] = &[
+    computing::PARSE,
+    computing::ALLOCATIONS,
+    querying::TOUCHED,
+    querying::HOURLY,
+    querying::TENFOLD,
+    ingest::BATCHES,
+    ingest::SINGLES,
+    durability::SLOW_SYNC,
+    storage::DISK,
+    restart::READY,
+    restart::REPLAY,
+    memory::IDLE_SERIES,
+    scans::SCANS,
+];
+
+fn main() -> Outcome<()> {
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let chosen = |experiment: &&Experiment| {
+        let names = |word: &String| experiment.figures.iter().any(|figure| figure.what.contains(word.as_str()));
+        words.is_empty() || words.iter().any(names)
+    };
+    machine::describe()?;
+    println!("points    three number fields, one point a second unless said otherwise: {}\n", points::DESCRIPTION);
+    let started = Instant::now();
+    let mut table = Table::default();
+    for experiment in EXPERIMENTS.iter().filter(chosen) {
+        let began = Instant::now();
+        let measured = (experiment.run)();
+        eprintln!("{:5.1} s  {}", began.elapsed().as_secs_f64(), experiment.figures[0].what);
+        table.add(experiment, measured);
+    }
+    println!();
+    table.print();
+    println!("\n{}  (again, at the end)", machine::disk_floor()?);
+    println!("measured in {:.0} s", started.elapsed().as_secs_f64());
+    Ok(())
+}

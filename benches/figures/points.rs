@@ -1,0 +1,106 @@
+//! The points of all figures: what a few sensors of a plant would send. No constants, no noise.
+
+use std::io::Write;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::Outcome;
+
+pub const DESCRIPTION: &str = "\
+temperature, a walk of 2 decimals, steps uniform over -0.03..=0.03; \
+pressure, a walk of 1 decimal, steps uniform over -0.3..=0.3; \
+energy, a counter that grows by 0..=3 (uniform): 0.95 B a point of entropy";
+
+pub const FIELDS: [&str; 3] = ["temperature", "pressure", "energy"];
+pub const SECOND_NS: i64 = 1_000_000_000;
+/// Points of a large request.
+pub const BATCH: usize = 1_000;
+
+/// One source's points, one after the other.
+pub struct Series {
+    random: fastrand::Rng,
+    hundredths: i32,
+    tenths: i32,
+    counter: u32,
+    timestamp_ns: i64,
+    interval_ns: i64,
+}
+
+/// A point: timestamp, and each field as digits and their decimals.
+#[derive(Clone, Copy)]
+pub struct Point {
+    pub timestamp_ns: i64,
+    pub fields: [(i64, u8); 3],
+}
+
+impl Series {
+    pub fn new(seed: u64, first_ns: i64, interval_ns: i64) -> Self {
+        Series {
+            random: fastrand::Rng::with_seed(seed),
+            hundredths: 2_015,
+            tenths: 1_013,
+            counter: 12_345,
+            timestamp_ns: first_ns,
+            interval_ns,
+        }
+    }
+
+    pub fn next(&mut self) -> Point {
+        self.hundredths += self.random.i32(-3..=3);
+        self.tenths += self.random.i32(-3..=3);
+        self.counter += self.random.u32(0..=3);
+        let timestamp_ns = self.timestamp_ns;
+        self.timestamp_ns += self.interval_ns;
+        let fields = [(self.hundredths.into(), 2), (self.tenths.into(), 1), (self.counter.into(), 0)];
+        Point { timestamp_ns, fields }
+    }
+
+    /// Body of a batch.
+    pub fn batch(&mut self, bucket: &str, source: &str, points: usize) -> Vec<u8> {
+        let mut body = format!(r#"{{"bucketId":"{bucket}","dataPoints":["#).into_bytes();
+        for index in 0..points {
+            if index > 0 {
+                body.push(b',');
+            }
+            body.extend_from_slice(br#"{"dataSourceId":""#);
+            body.extend_from_slice(source.as_bytes());
+            self.next().write_rest(&mut body);
+        }
+        body.extend_from_slice(b"]}");
+        body
+    }
+
+    /// Body of a single point.
+    pub fn single(&mut self, bucket: &str, source: &str) -> Vec<u8> {
+        let mut body = format!(r#"{{"bucketId":"{bucket}","dataSourceId":"{source}"#).into_bytes();
+        self.next().write_rest(&mut body);
+        body
+    }
+}
+
+impl Point {
+    /// A field's value.
+    pub fn value(&self, field: usize) -> f64 {
+        let (digits, decimals) = self.fields[field];
+        digits as f64 / 10f64.powi(decimals.into())
+    }
+
+    /// From behind the source's id to the end.
+    fn write_rest(&self, body: &mut Vec<u8>) {
+        body.extend_from_slice(br#"","timestamp":""#);
+        body.extend_from_slice(tidewatch::timestamp::format_timestamp_ns(self.timestamp_ns).as_bytes());
+        body.extend_from_slice(br#"","values":{"#);
+        for (index, name) in FIELDS.iter().enumerate() {
+            let decimals = usize::from(self.fields[index].1);
+            let comma = if index > 0 { "," } else { "" };
+            // Writing to memory does not fail.
+            let _ = write!(body, r#"{comma}"{name}":{:.decimals$}"#, self.value(index));
+        }
+        body.extend_from_slice(b"}}");
+    }
+}
+
+/// A whole minute so many days ago: batches take nothing older than 30 days.
+pub fn days_ago_ns(days: i64) -> Outcome<i64> {
+    let now_s = i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs())?;
+    Ok((now_s / 60 * 60 - days * 86_400) * SECOND_NS)
+}

@@ -1,0 +1,211 @@
+//! The release binary as a child process, and what `/proc` says of it.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::Outcome;
+use crate::client::{Connection, request};
+use crate::points::FIELDS;
+
+const START_WITHIN: Duration = Duration::from_secs(60);
+/// Linux tells processor times in this unit.
+const TICKS_A_SECOND: f64 = 100.0;
+
+/// A directory on the disk that the build lies on: `/tmp` may be memory.
+pub fn data_root() -> Outcome<TempDir> {
+    Ok(TempDir::new_in(env!("CARGO_TARGET_TMPDIR"))?)
+}
+
+pub struct Server {
+    child: Child,
+    pub address: SocketAddr,
+    /// From its start to a `/ready` that says so.
+    pub ready_after: Duration,
+}
+
+impl Server {
+    /// Starts the server on a data directory and returns when it is ready. `settings` are config keys and values.
+    pub fn start(data_dir: &Path, settings: &[(&str, &str)]) -> Outcome<Self> {
+        Self::start_under(&[], data_dir, settings)
+    }
+
+    /// The same under a tool that becomes neither parent nor group of the server.
+    pub fn start_under(tool: &[&str], data_dir: &Path, settings: &[(&str, &str)]) -> Outcome<Self> {
+        let words: Vec<&str> = tool.iter().copied().chain([env!("CARGO_BIN_EXE_tidewatch")]).collect();
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data_dir);
+        let inherited = std::env::vars_os().map(|(name, _)| name);
+        inherited.filter(|name| name.to_string_lossy().starts_with("TIDEWATCH_")).for_each(|name| {
+            command.env_remove(name);
+        });
+        for (key, value) in [("accounts.default_plan", "Enterprise")].iter().chain(settings) {
+            command.env(format!("TIDEWATCH_{}", key.replace('.', "__").to_uppercase()), value);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let started = Instant::now();
+        let mut child = command.spawn()?;
+        let (said, addresses) = channel();
+        if let (Some(out), Some(err)) = (child.stdout.take(), child.stderr.take()) {
+            follow(out, said.clone());
+            follow(err, said);
+        }
+        let mut server = Server { child, address: SocketAddr::from(([127, 0, 0, 1], 0)), ready_after: Duration::ZERO };
+        server.address = wait_for_address(&addresses)?;
+        Connection::open(server.address)?.done(&request("GET", "/ready", "x-of: bench", b""))?;
+        server.ready_after = started.elapsed();
+        Ok(server)
+    }
+
+    /// Processor time used until now, in seconds, by all threads, in user and kernel mode.
+    pub fn cpu_seconds(&self) -> Outcome<f64> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        // Behind the name, which may hold anything, the 12th and 13th fields.
+        let (_, fields) = stat.rsplit_once(')').ok_or("an unreadable /proc/<pid>/stat")?;
+        let fields: Vec<&str> = fields.split_whitespace().collect();
+        Ok((fields[11].parse::<f64>()? + fields[12].parse::<f64>()?) / TICKS_A_SECOND)
+    }
+
+    /// Waits until the server does nothing more for itself, so that work put off is counted too.
+    pub fn settle(&self) -> Outcome<()> {
+        let mut before = self.cpu_seconds()?;
+        loop {
+            thread::sleep(Duration::from_millis(300));
+            let now = self.cpu_seconds()?;
+            if now - before < 0.015 {
+                return Ok(());
+            }
+            before = now;
+        }
+    }
+
+    /// Resident memory in bytes.
+    pub fn resident_bytes(&self) -> Outcome<f64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"));
+        Ok(resident.ok_or("no VmRSS in /proc/<pid>/status")?.trim().parse::<f64>()? * 1_024.0)
+    }
+
+    /// SIGTERM, and the end of the process, which seals and closes everything.
+    pub fn stop(mut self) -> Outcome<()> {
+        kill_process(Pid::from_child(&self.child), Signal::TERM)?;
+        let status = self.child.wait()?;
+        if status.success() { Ok(()) } else { Err(format!("the server ended with {status}").into()) }
+    }
+
+    /// SIGKILL.
+    pub fn kill(mut self) -> Outcome<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Errors mean that it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn follow(output: impl Read + Send + 'static, said: Sender<Result<SocketAddr, String>>) {
+    thread::spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            if let Some((_, address)) = line.split_once("listening on http://") {
+                let address = address.split(|c: char| c.is_whitespace() || c == '\u{1b}').next();
+                // Whoever started it may have given up.
+                let _ = said.send(address.unwrap_or_default().parse().map_err(|_| line));
+            } else if line.contains("WARN") || line.contains("ERROR") || line.starts_with("tidewatch:") {
+                eprintln!("server: {line}");
+            }
+        }
+    });
+}
+
+fn wait_for_address(addresses: &Receiver<Result<SocketAddr, String>>) -> Outcome<SocketAddr> {
+    let said = addresses.recv_timeout(START_WITHIN).map_err(|_| "the server did not say where it listens")?;
+    Ok(said.map_err(|line| format!("no address in: {line}"))?)
+}
+
+/// An organization with its credential as a header line.
+pub struct Account {
+    connection: Connection,
+    pub credential: String,
+}
+
+impl Account {
+    pub fn sign_up(server: &Server, name: &str) -> Outcome<Self> {
+        let mut connection = Connection::open(server.address)?;
+        let body = json!({"email": format!("{name}@example.com"), "password": "correct horse battery",
+            "name": "Ada", "organizationName": name});
+        let answer = connection.json("POST", "/api/auth/signup", "x-of: bench", &body)?;
+        let bearer = format!("authorization: Bearer {}", text(&answer, "/token")?);
+        let body = json!({"name": "bench", "type": "admin"});
+        let answer = connection.json("POST", "/api/organization/keys", &bearer, &body)?;
+        let credential = format!("x-api-key: {}", text(&answer, "/apiKey/key")?);
+        Ok(Account { connection, credential })
+    }
+
+    pub fn bucket(&mut self, name: &str) -> Outcome<String> {
+        let body = json!({ "name": name });
+        let answer = self.connection.json("POST", "/api/buckets", &self.credential, &body)?;
+        text(&answer, "/bucket/_id")
+    }
+
+    pub fn source(&mut self, bucket: &str, name: &str) -> Outcome<String> {
+        let number = json!({"type": "number"});
+        let schema: serde_json::Map<_, _> = FIELDS.iter().map(|field| ((*field).to_owned(), number.clone())).collect();
+        let body = json!({"name": name, "schema": schema});
+        let path = format!("/api/buckets/{bucket}/sources");
+        let answer = self.connection.json("POST", &path, &self.credential, &body)?;
+        text(&answer, "/dataSource/_id")
+    }
+
+    pub fn sources(&mut self, bucket: &str, count: usize) -> Outcome<Vec<String>> {
+        (0..count).map(|index| self.source(bucket, &format!("source {index}"))).collect()
+    }
+
+    pub fn batch(&self, body: &[u8]) -> Vec<u8> {
+        request("POST", "/api/data/batch", &self.credential, body)
+    }
+
+    pub fn single(&self, body: &[u8]) -> Vec<u8> {
+        request("POST", "/api/data", &self.credential, body)
+    }
+
+    pub fn query(&self, body: &serde_json::Value) -> Vec<u8> {
+        request("POST", "/api/data/query", &self.credential, body.to_string().as_bytes())
+    }
+}
+
+fn text(value: &serde_json::Value, pointer: &str) -> Outcome<String> {
+    let found = value.pointer(pointer).and_then(serde_json::Value::as_str);
+    Ok(found.ok_or_else(|| format!("no {pointer} in {value}"))?.to_owned())
+}
+
+/// Bytes of all files below a directory: their lengths, and what the file system gave them.
+pub fn bytes_below(dir: &Path) -> Outcome<(u64, u64)> {
+    let mut sum = (0, 0);
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        let (len, allocated) = if metadata.is_dir() {
+            bytes_below(&entry.path())?
+        } else {
+            (metadata.len(), metadata.blocks() * 512)
+        };
+        sum = (sum.0 + len, sum.1 + allocated);
+    }
+    Ok(sum)
+}

@@ -1,0 +1,109 @@
+//! The table: what each row is, what it is held against, and how it is printed.
+
+use crate::Outcome;
+
+/// One row before it is measured.
+pub struct Figure {
+    pub what: &'static str,
+    pub bar: Bar,
+    pub unit: &'static str,
+}
+
+/// What a figure is held against.
+#[derive(Clone, Copy)]
+pub enum Bar {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+/// What one experiment measured for one row.
+pub struct Measured {
+    pub value: f64,
+    /// How it was measured, and what else was seen.
+    pub note: String,
+}
+
+/// Rows that are measured together; `run` answers one value for each of them.
+pub struct Experiment {
+    pub figures: &'static [Figure],
+    pub run: fn() -> Outcome<Vec<Measured>>,
+}
+
+#[derive(Default)]
+pub struct Table {
+    rows: Vec<[String; 4]>,
+    notes: Vec<String>,
+}
+
+impl Bar {
+    fn holds(self, value: f64) -> bool {
+        match self {
+            Bar::AtLeast(least) => value >= least,
+            Bar::AtMost(most) => value <= most,
+        }
+    }
+
+    fn describe(self, unit: &str) -> String {
+        match self {
+            Bar::AtLeast(least) => format!("≥ {least} {unit}"),
+            Bar::AtMost(most) => format!("≤ {most} {unit}"),
+        }
+    }
+}
+
+impl Table {
+    pub fn add(&mut self, experiment: &Experiment, measured: Outcome<Vec<Measured>>) {
+        let measured = match measured {
+            Ok(measured) => measured.into_iter().map(Ok).collect(),
+            Err(error) => vec![Err(error.to_string()); experiment.figures.len()],
+        };
+        for (figure, measured) in experiment.figures.iter().zip(measured) {
+            let (value, verdict, note) = match measured {
+                Ok(Measured { value, note }) => {
+                    let verdict = if figure.bar.holds(value) { "pass" } else { "MISS" };
+                    (format!("{} {}", significant(value), figure.unit), verdict, note)
+                }
+                Err(reason) => (String::from("–"), "NOT MEASURED", reason),
+            };
+            let bar = figure.bar.describe(figure.unit);
+            self.rows.push([figure.what.to_owned(), value, bar, verdict.to_owned()]);
+            self.notes.push(note);
+        }
+    }
+
+    pub fn print(&self) {
+        let head = ["what", "measured", "at least", "verdict"].map(str::to_owned);
+        let mut widths = head.clone().map(|cell| cell.chars().count());
+        for row in &self.rows {
+            widths.iter_mut().zip(row).for_each(|(width, cell)| *width = (*width).max(cell.chars().count()));
+        }
+        let line = |cells: &[String; 4]| {
+            let padded = cells.iter().zip(widths).map(|(cell, width)| format!(" {cell:<width$} "));
+            println!("|{}|", padded.collect::<Vec<_>>().join("|"));
+        };
+        line(&head);
+        line(&widths.map(|width| "-".repeat(width)));
+        self.rows.iter().for_each(line);
+        println!();
+        for (row, note) in self.rows.iter().zip(&self.notes) {
+            println!("- {}: {note}", row[0]);
+        }
+    }
+}
+
+/// Three significant digits.
+pub fn significant(value: f64) -> String {
+    let digits = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
+    format!("{value:.*}", usize::try_from(2 - digits).unwrap_or(0))
+}
+
+/// The value below which a share of the values lies; sorts them.
+pub fn quantile(values: &mut [f64], share: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let last = values.len().saturating_sub(1);
+    values.get((last as f64 * share).round() as usize).copied().unwrap_or(f64::NAN)
+}
+
+pub fn median(values: &mut [f64]) -> f64 {
+    quantile(values, 0.5)
+}
