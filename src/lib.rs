@@ -25,6 +25,7 @@ pub mod ids;
 pub mod ingest;
 pub mod journal;
 pub mod limits;
+pub mod priority;
 pub mod query_pool;
 pub mod random;
 pub mod service;

@@ -9,6 +9,11 @@ use tidewatch::clock::SystemClock;
 use tidewatch::config::{self, Config, Flags};
 use tidewatch::startup;
 
+/// Requests allocate on one thread and free on another, and merges allocate by the megabyte: glibc's allocator answers
+/// both with page faults, which stop all threads of the process.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A time-series monitoring service.
 #[derive(Parser)]
 #[command(name = "tidewatch", version, after_help = config::describe_all(), args_conflicts_with_subcommands = true)]

@@ -12,9 +12,6 @@ use tokio::sync::oneshot;
 
 use crate::error::ServiceError;
 
-/// Niceness of the threads: about a third of the weight of the others when all cores are busy.
-const NICENESS: i32 = 5;
-
 type Job = Box<dyn FnOnce() + Send>;
 
 /// The pool. Cheap to clone; its threads end with the last clone.
@@ -78,8 +75,7 @@ impl QueryPool {
             std::thread::Builder::new()
                 .name(format!("query-{index}"))
                 .spawn(move || {
-                    // A kernel that refuses leaves the thread at the common priority: slower neighbours, right answers.
-                    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS);
+                    crate::priority::lower();
                     shared.run();
                 })?;
         }

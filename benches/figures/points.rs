@@ -56,17 +56,23 @@ impl Series {
 
     /// Body of a batch.
     pub fn batch(&mut self, bucket: &str, source: &str, points: usize) -> Vec<u8> {
+        let entries: Vec<Vec<u8>> = (0..points).map(|_| self.entry(source)).collect();
+        Self::batch_of(bucket, &entries)
+    }
+
+    /// Body of a batch of entries.
+    pub fn batch_of(bucket: &str, entries: &[Vec<u8>]) -> Vec<u8> {
         let mut body = format!(r#"{{"bucketId":"{bucket}","dataPoints":["#).into_bytes();
-        for index in 0..points {
-            if index > 0 {
-                body.push(b',');
-            }
-            body.extend_from_slice(br#"{"dataSourceId":""#);
-            body.extend_from_slice(source.as_bytes());
-            self.next().write_rest(&mut body);
-        }
+        body.extend_from_slice(&entries.join(&b','));
         body.extend_from_slice(b"]}");
         body
+    }
+
+    /// The next point as an entry of a batch.
+    pub fn entry(&mut self, source: &str) -> Vec<u8> {
+        let mut entry = format!(r#"{{"dataSourceId":"{source}"#).into_bytes();
+        self.next().write_rest(&mut entry);
+        entry
     }
 
     /// Body of a single point.

@@ -54,8 +54,8 @@ impl Bar {
 impl Table {
     pub fn add(&mut self, experiment: &Experiment, measured: Outcome<Vec<Measured>>) {
         let measured = match measured {
-            Ok(measured) => measured.into_iter().map(Ok).collect(),
-            Err(error) => vec![Err(error.to_string()); experiment.figures.len()],
+            Ok(measured) => measured.into_iter().map(Ok).collect::<Vec<_>>(),
+            Err(error) => experiment.figures.iter().map(|_| Err(error.to_string())).collect(),
         };
         for (figure, measured) in experiment.figures.iter().zip(measured) {
             let (value, verdict, note) = match measured {

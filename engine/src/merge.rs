@@ -16,6 +16,8 @@ use crate::store::Segment;
 const MERGE_SEGMENTS_MIN: usize = 4;
 /// Segments beyond this size are left alone.
 const MERGE_BYTES_MAX: u64 = 1 << 30;
+/// Rows that are read at a time: some megabytes.
+const REWRITE_ROWS: usize = 16 * BLOCK_ROWS_MAX;
 /// Blocks with fewer rows are put together with their neighbours.
 const SMALL_BLOCK_ROWS: u32 = BLOCK_ROWS_MAX as u32 / 2;
 
@@ -80,13 +82,13 @@ impl Merge {
     pub fn write(&self, out: impl Write, cutoff_ns: i64) -> Result<u64, MergeError> {
         let mut segment = SegmentWriter::new(out)?;
         for (source, blocks) in &self.sources {
-            let mut blocks: Vec<&Arc<Block>> =
-                blocks.iter().filter(|b| b.summary.last_ns >= cutoff_ns).collect();
+            let live = |block: &&Arc<Block>| block.summary.last_ns >= cutoff_ns;
+            let mut blocks: Vec<&Arc<Block>> = blocks.iter().filter(live).collect();
             blocks.sort_by_key(|block| block.summary.first_ns);
-            let mut pending = Pending {
+            let mut rewrite = Rewrite {
                 source: *source,
                 cutoff_ns,
-                rows: Columns::default(),
+                blocks: Vec::new(),
             };
             let mut index = 0;
             while index < blocks.len() {
@@ -97,13 +99,13 @@ impl Merge {
                     && group[0].summary.rows >= SMALL_BLOCK_ROWS
                     && group[0].summary.first_ns >= cutoff_ns;
                 if whole {
-                    pending.flush(&mut segment)?;
+                    rewrite.finish(&mut segment)?;
                     segment.push(group[0])?;
                 } else {
-                    pending.merge(group, &mut segment)?;
+                    rewrite.blocks.extend_from_slice(group);
                 }
             }
-            pending.flush(&mut segment)?;
+            rewrite.finish(&mut segment)?;
         }
         Ok(segment.finish()?)
     }
@@ -120,58 +122,61 @@ fn overlapping(blocks: &[&Arc<Block>]) -> usize {
     count
 }
 
-/// Sorted rows that do not fill a block yet.
-struct Pending {
+/// Neighbouring blocks that are to become full ones.
+struct Rewrite<'a> {
     source: u32,
     cutoff_ns: i64,
-    rows: Columns,
+    /// Ascending by first timestamp.
+    blocks: Vec<&'a Arc<Block>>,
 }
 
-impl Pending {
-    /// Adds a group of overlapping blocks that lies behind what is pending. Memory holds the blocks that overlap at
-    /// one moment, not the group: a block is read when the rows reach its beginning.
-    fn merge<W: Write>(
-        &mut self,
-        group: &[&Arc<Block>],
-        segment: &mut SegmentWriter<W>,
-    ) -> Result<(), MergeError> {
-        for (index, block) in group.iter().enumerate() {
-            let columns = BlockReader::new(block)?.columns()?;
-            self.rows = Columns::merged(&[&self.rows, &columns]);
-            let expired = self
-                .rows
+impl Rewrite<'_> {
+    /// Reads the blocks some at a time and writes full ones as soon as their rows are in their final order. Where more
+    /// blocks overlap than are read at a time, what is written overlaps too: in order within, fewer than before, and
+    /// memory stays bounded.
+    fn finish<W: Write>(&mut self, segment: &mut SegmentWriter<W>) -> Result<(), MergeError> {
+        let mut blocks = std::mem::take(&mut self.blocks).into_iter().peekable();
+        let mut pending = Columns::default();
+        while blocks.peek().is_some() {
+            let mut runs = vec![std::mem::take(&mut pending)];
+            let mut rows = runs[0].rows();
+            while rows < REWRITE_ROWS
+                && let Some(block) = blocks.next()
+            {
+                runs.push(BlockReader::new(block)?.columns()?);
+                rows += block.summary.rows as usize;
+            }
+            let merged = Columns::merged(&runs.iter().collect::<Vec<_>>());
+            let expired = merged
                 .timestamps_ns
                 .partition_point(|timestamp| *timestamp < self.cutoff_ns);
-            // Rows before the next block's beginning are in their final order.
-            let settled = match group.get(index + 1) {
-                Some(next) => self
-                    .rows
+            // Rows before the next block's beginning are in their final order. When they are few, the rest is
+            // written as it is: it would only grow.
+            let settled = match blocks.peek() {
+                Some(next) => merged
                     .timestamps_ns
                     .partition_point(|t| *t < next.summary.first_ns)
                     .max(expired),
-                None => self.rows.rows(),
+                None => merged.rows(),
             };
-            let cut = expired + (settled - expired) / BLOCK_ROWS_MAX * BLOCK_ROWS_MAX;
-            cut_blocks(self.source, &self.rows, expired..cut)
-                .iter()
-                .try_for_each(|block| segment.push(block))?;
-            self.rows = rest(&self.rows, cut);
+            let settled = if settled - expired < REWRITE_ROWS / 2 {
+                merged.rows()
+            } else {
+                settled
+            };
+            let cut = match blocks.peek() {
+                Some(_) => expired + (settled - expired) / BLOCK_ROWS_MAX * BLOCK_ROWS_MAX,
+                None => settled,
+            };
+            let full = cut_blocks(self.source, &merged, expired..cut);
+            full.iter().try_for_each(|block| segment.push(block))?;
+            pending = rest(&merged, cut);
         }
         Ok(())
-    }
-
-    fn flush<W: Write>(&mut self, segment: &mut SegmentWriter<W>) -> Result<(), MergeError> {
-        let rows = std::mem::take(&mut self.rows);
-        Ok(cut_blocks(self.source, &rows, 0..rows.rows())
-            .iter()
-            .try_for_each(|block| segment.push(block))?)
     }
 }
 
 fn rest(columns: &Columns, from: usize) -> Columns {
-    if from == 0 {
-        return columns.clone();
-    }
     let picks: Vec<(u32, u32)> = (from as u32..columns.rows() as u32).map(|row| (0, row)).collect();
     Columns::gather(&[columns], &picks)
 }

@@ -156,6 +156,7 @@ impl Checkpointer {
 impl Orders {
     pub(super) fn serve(self, mut task: Task) -> std::io::Result<JoinHandle<()>> {
         std::thread::Builder::new().name("checkpoint".to_owned()).spawn(move || {
+                crate::priority::lower();
             let mut wait = IDLE_PERIOD;
             loop {
                 match self.orders.recv_timeout(wait) {

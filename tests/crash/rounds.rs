@@ -51,13 +51,24 @@ fn assert_second_process_refused(server: &Server) {
     );
 }
 
+/// What is killed is the log and its replay.
 #[test]
 fn acknowledged_points_survive_sigkill_under_load() {
+    survive(Setup::unlimited());
+}
+
+/// What is killed is also sealing, merging and trimming: the server is at them all the time.
+#[test]
+fn acknowledged_points_survive_sigkill_while_they_are_sealed() {
+    survive(Setup::unlimited().set("storage.checkpoint_bytes", "65536"));
+}
+
+fn survive(setup: Setup) {
     let seed = from_environment("CRASH_SEED").unwrap_or_else(|| fastrand::u64(..));
     let rounds = from_environment("CRASH_ROUNDS").unwrap_or(ROUNDS);
     println!("CRASH_SEED={seed} CRASH_ROUNDS={rounds}");
     let mut random = fastrand::Rng::with_seed(seed);
-    let mut server = Server::start_with(Setup::unlimited());
+    let mut server = Server::start_with(setup);
     let account = Account::sign_up(&server.client);
     let places = places(&account);
     let ledger = Mutex::new(Ledger::default());
@@ -101,6 +112,11 @@ fn acknowledged_points_survive_sigkill_under_load() {
             server.launch_and_kill(Duration::from_micros(random.u64(0..60_000)));
         }
         server.launch();
+        if random.u8(..4) == 0 {
+            // In order this time: the next kill finds everything sealed but what comes after.
+            assert!(server.stop().success(), "contract 9: SIGTERM: exit 0");
+            server.launch();
+        }
 
         let context = format!("round {round}, CRASH_SEED={seed}");
         let mut ledger = ledger.lock().unwrap();

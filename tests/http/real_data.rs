@@ -9,6 +9,7 @@ use crate::calendar::Unit;
 use crate::model::{Grouping, Sample, assert_rows};
 use crate::scene::{self, array, column};
 use crate::support::given::Bucket;
+use crate::support::process::Server;
 use crate::support::time::{DAY, MINUTE, SECOND, now_ns, timestamp};
 
 /// The rows of a file, in its order, as (UTC nanoseconds, the number as it is spelled).
@@ -86,10 +87,9 @@ fn send(bucket: &Bucket, source: &str, series: &[(i64, String)]) {
     }
 }
 
-fn check(file: &str) {
+fn check((mut server, bucket): (Server, Bucket), file: &str) {
     let series = ending_now(series(file));
     assert!(series.len() >= 5_000, "{file} has enough rows to mean something");
-    let (mut server, _, bucket) = scene::bucket();
     let source = bucket.source("series", &["value"]);
     send(&bucket, &source, &series);
     let samples: Vec<Sample> = series
@@ -166,10 +166,12 @@ fn assert_raw(bucket: &Bucket, series: &[(i64, String)], file: &str) {
 
 #[test]
 fn the_temperature_of_a_machine() {
-    check("machine_temperature_system_failure.csv");
+    let (server, _, bucket) = scene::bucket();
+    check((server, bucket), "machine_temperature_system_failure.csv");
 }
 
 #[test]
 fn the_taxis_of_a_city() {
-    check("nyc_taxi.csv");
+    let (server, _, bucket) = scene::sealing_bucket();
+    check((server, bucket), "nyc_taxi.csv");
 }

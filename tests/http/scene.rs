@@ -22,7 +22,16 @@ pub fn server_with(key: &str, value: &str) -> Server {
 
 /// A server with one account that has one bucket, which keeps everything.
 pub fn bucket() -> (Server, Account, Bucket) {
-    let server = server();
+    bucket_on(server())
+}
+
+/// The same on a server that seals its points into segments all the time, so that small tests see what large
+/// buckets do: blocks, rollups, merges.
+pub fn sealing_bucket() -> (Server, Account, Bucket) {
+    bucket_on(server_with("storage.checkpoint_bytes", "65536"))
+}
+
+fn bucket_on(server: Server) -> (Server, Account, Bucket) {
     let account = Account::sign_up(&server.client);
     let bucket = account.bucket_with(&json!({"name": "tides", "retentionDays": RETENTION_DAYS_MAX}));
     (server, account, bucket)

@@ -38,6 +38,11 @@ impl Client {
         *self.base.write().unwrap_or_else(PoisonError::into_inner) = base.to_owned();
     }
 
+    /// `http://ADDR:PORT` of the server as it runs now.
+    pub fn base(&self) -> String {
+        self.base.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     pub fn get(&self, path: &str) -> Request<'_> {
         self.request("GET", path)
     }
@@ -51,8 +56,7 @@ impl Client {
     }
 
     pub fn request(&self, method: &str, path: &str) -> Request<'_> {
-        let base = self.base.read().unwrap_or_else(PoisonError::into_inner);
-        let uri = format!("{base}{path}");
+        let uri = format!("{}{path}", self.base());
         Request {
             agent: &self.agent,
             method: method.to_owned(),

@@ -7,4 +7,5 @@ mod ids;
 mod lists;
 mod numbers;
 mod order;
+mod slow;
 mod timestamps;

@@ -9,6 +9,7 @@ use crate::calendar::{UNITS, Unit, midnight};
 use crate::model::{Grouping, Sample, assert_rows};
 use crate::scene::{self, array};
 use crate::support::given::Bucket;
+use crate::support::process::Server;
 use crate::support::time::{DAY, HOUR, MINUTE, SECOND, now_ns};
 
 const AGGREGATIONS: [&str; 5] = ["avg", "sum", "min", "max", "count"];
@@ -51,8 +52,9 @@ fn samples(
         if random.u8(..) < 220 {
             values.insert("level", json!(f64::from(random.i32(-2_000..100_000)) / 100.0));
         }
-        if random.bool() {
-            values.insert("depth", json!(random.f64() * 1e4));
+        // Silent for a third of the time at a stretch, so that whole cells have none of it.
+        if random.bool() && (at - from).div_euclid((until - from) / 30) % 3 != 0 {
+            values.insert("depth", json!(random.f64() * 1e4 + 1.0));
         }
         if values.is_empty() || random.u8(..) < 60 {
             values.insert("state", json!(["ebb", "flow", "slack"][random.usize(..3)]));
@@ -107,11 +109,10 @@ fn grouping(
 }
 
 /// Sends the points out of order in batches of random size, with restarts between, and asks random questions.
-fn check(from: i64, until: i64, count: usize) {
+fn check((mut server, bucket): (Server, Bucket), from: i64, until: i64, count: usize) {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
-    let (mut server, _, bucket) = scene::bucket();
     let sources = sources(&bucket);
     let mut samples = samples(&mut random, &sources, (from, until), count);
     // Mostly in order, as sensors send; one in five is late by any amount.
@@ -158,28 +159,55 @@ fn check(from: i64, until: i64, count: usize) {
     }
 }
 
+fn in_memory_first() -> (Server, Bucket) {
+    let (server, _, bucket) = scene::bucket();
+    (server, bucket)
+}
+
+fn sealed_all_the_time() -> (Server, Bucket) {
+    let (server, _, bucket) = scene::sealing_bucket();
+    (server, bucket)
+}
+
 /// Minutes full of points.
 #[test]
 fn over_half_an_hour() {
     let from = now_ns() / HOUR * HOUR;
-    check(from, from + 30 * MINUTE, 3000);
+    check(in_memory_first(), from, from + 30 * MINUTE, 3000);
+}
+
+/// The same in blocks that are merged again and again.
+#[test]
+fn over_half_an_hour_in_segments() {
+    let from = now_ns() / HOUR * HOUR;
+    check(sealed_all_the_time(), from, from + 30 * MINUTE, 9000);
 }
 
 /// Hours and days, ending now: most of it in the past.
 #[test]
 fn over_three_weeks_ending_now() {
     let until = now_ns() / SECOND * SECOND;
-    check(until - 21 * DAY, until, 3000);
+    check(sealed_all_the_time(), until - 21 * DAY, until, 6000);
 }
 
 /// Weeks, months, a leap day and five turns of the year.
 #[test]
 fn over_five_years() {
-    check(midnight(2027, 11, 20), midnight(2032, 3, 10), 3000);
+    check(
+        in_memory_first(),
+        midnight(2027, 11, 20),
+        midnight(2032, 3, 10),
+        3000,
+    );
 }
 
 /// Around the year that is divisible by 4 and no leap year.
 #[test]
 fn over_the_turn_of_the_century() {
-    check(midnight(2099, 12, 25), midnight(2100, 3, 10), 1500);
+    check(
+        sealed_all_the_time(),
+        midnight(2099, 12, 25),
+        midnight(2100, 3, 10),
+        3000,
+    );
 }

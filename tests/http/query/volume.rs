@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::scene::{self, array, column};
 use crate::support::given::{Bucket, point};
+use crate::support::process::Server;
 use crate::support::time::{DAY, SECOND, now_ns, timestamp};
 
 const POINTS: i64 = 24_000;
@@ -50,10 +51,20 @@ struct Sent {
 
 #[test]
 fn every_value_of_many_blocks_comes_back() {
+    let (server, _, bucket) = scene::bucket();
+    check(server, &bucket);
+}
+
+#[test]
+fn every_value_of_many_segments_comes_back() {
+    let (server, _, bucket) = scene::sealing_bucket();
+    check(server, &bucket);
+}
+
+fn check(mut server: Server, bucket: &Bucket) {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
-    let (mut server, _, bucket) = scene::bucket();
     let schema = json!({
         "nth": {"type": "number"}, "level": {"type": "number"}, "text": {"type": "string"}, "valid": {"type": "boolean"},
     });
@@ -99,9 +110,9 @@ fn every_value_of_many_blocks_comes_back() {
             server.launch();
         }
         let context = format!("{when}, seed {seed}");
-        assert_rows(&all(&bucket, &json!({}), "asc"), sent.iter(), &sources, &context);
+        assert_rows(&all(bucket, &json!({}), "asc"), sent.iter(), &sources, &context);
         assert_rows(
-            &all(&bucket, &json!({}), "desc"),
+            &all(bucket, &json!({}), "desc"),
             sent.iter().rev(),
             &sources,
             &context,
@@ -117,7 +128,7 @@ fn every_value_of_many_blocks_comes_back() {
                 .iter()
                 .filter(|sent| (from..=until).contains(&sent.at) && sent.source == source);
             assert_rows(
-                &all(&bucket, &filters, "asc"),
+                &all(bucket, &filters, "asc"),
                 expected,
                 &sources,
                 &format!("{filters}, {context}"),
@@ -127,7 +138,7 @@ fn every_value_of_many_blocks_comes_back() {
             .iter()
             .filter(|sent| sent.values.get("text").is_some())
             .map(|sent| sent.values["text"].clone());
-        let found = column(&all(&bucket, &json!({"fields": ["text"]}), "asc"), "/values/text");
+        let found = column(&all(bucket, &json!({"fields": ["text"]}), "asc"), "/values/text");
         assert!(
             found == texts.collect::<Vec<_>>(),
             "contract 5: rows left with no value are not rows ({context})"

@@ -1,0 +1,156 @@
+//! Grouped queries within the engine, over a segment read back.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use engine::query::{GroupQuery, Groups, group};
+use engine::rows::RowsWriter;
+use engine::{BLOCK_ROWS_MAX, SeriesSnapshot, Snapshot, Store, Unit};
+
+use crate::Outcome;
+use crate::points::{BATCH, SECOND_NS, Series};
+use crate::table::{Bar, Experiment, Figure, Measured, median, significant};
+
+pub const TOUCHED: Experiment = Experiment {
+    figures: &[Figure {
+        what: "rows touched by a grouped query, per cell of the answer, beyond 2 edge blocks",
+        bar: Bar::AtMost(60.0),
+        unit: "rows",
+    }],
+    run: touched,
+};
+
+pub const HOURLY: Experiment = Experiment {
+    figures: &[Figure {
+        what: "hourly average over 1,000,000 points, inside the server",
+        bar: Bar::AtMost(0.2),
+        unit: "ms",
+    }],
+    run: hourly,
+};
+
+pub const TENFOLD: Experiment = Experiment {
+    figures: &[Figure {
+        what: "grouped query with 10× more points in the range, same rows in the answer",
+        bar: Bar::AtMost(1.3),
+        unit: "× time",
+    }],
+    run: tenfold,
+};
+
+const SOURCE: u32 = 1;
+const POINTS: usize = 1_000_000;
+const FIRST_NS: i64 = 1_767_225_600 * SECOND_NS;
+const SPAN_NS: i64 = POINTS as i64 * SECOND_NS;
+const ALL: (i64, i64) = (FIRST_NS, FIRST_NS + SPAN_NS);
+const ROUNDS: usize = 201;
+
+/// A source's points in one segment, opened again.
+pub fn sealed(points: usize, interval_ns: i64) -> Outcome<Snapshot> {
+    let (mut store, mut rows, mut encoded) = (Store::new(), RowsWriter::new(), Vec::new());
+    let mut series = Series::new(1, FIRST_NS, interval_ns);
+    for request in 0..points / BATCH {
+        rows.clear();
+        for _ in 0..BATCH {
+            let point = series.next();
+            rows.begin(SOURCE);
+            for field in 0..point.fields.len() {
+                rows.number(field as u16, point.value(field), point.fields[field].1);
+            }
+            rows.commit(point.timestamp_ns);
+        }
+        encoded.clear();
+        rows.encode(&mut encoded);
+        let applied = store.apply(&encoded, (request * BATCH) as u64 + 1);
+        applied.map_err(|error| format!("{error:?}"))?;
+    }
+    let mut segment = Vec::new();
+    store.begin_checkpoint().ok_or("nothing to seal")?.write(&mut segment)?;
+    let mut opened = Store::new();
+    opened.add_segment(1, Arc::new(segment)).map_err(|error| format!("{error:?}"))?;
+    Ok(opened.snapshot([SOURCE]))
+}
+
+fn ask(series: &SeriesSnapshot, range_ns: (i64, i64), unit: Unit, fields: &[u16]) -> Outcome<Groups> {
+    let query = GroupQuery { range_ns, unit, fields, metadata: None, stop: &|| false };
+    group(series, &query).map_err(|error| format!("{error:?}").into())
+}
+
+fn timed_us(series: &SeriesSnapshot, range_ns: (i64, i64), unit: Unit, fields: &[u16]) -> Outcome<f64> {
+    let started = Instant::now();
+    let groups = std::hint::black_box(ask(series, range_ns, unit, fields)?);
+    let took = started.elapsed();
+    if groups.starts_ns.is_empty() {
+        return Err("an empty answer".into());
+    }
+    Ok(took.as_secs_f64() * 1e6)
+}
+
+fn median_us(series: &SeriesSnapshot, range_ns: (i64, i64), unit: Unit, fields: &[u16]) -> Outcome<f64> {
+    let mut took = (0..ROUNDS).map(|_| timed_us(series, range_ns, unit, fields)).collect::<Outcome<Vec<_>>>()?;
+    Ok(median(&mut took))
+}
+
+fn touched() -> Outcome<Vec<Measured>> {
+    let snapshot = sealed(POINTS, SECOND_NS)?;
+    let mut random = fastrand::Rng::with_seed(1);
+    let mut worst = (f64::MIN, String::new());
+    for unit in [Unit::Minute, Unit::Hour, Unit::Day, Unit::Week, Unit::Month] {
+        for _ in 0..100 {
+            let (one, other) = (random.i64(ALL.0..ALL.1), random.i64(ALL.0..ALL.1));
+            let groups = ask(&snapshot.series[0], (one.min(other), one.max(other)), unit, &[0])?;
+            let (rows, cells) = (groups.touched.rows, groups.touched.cells);
+            let beyond = (rows + cells) as f64 - 2.0 * BLOCK_ROWS_MAX as f64;
+            let of_a_cell = beyond.max(0.0) / groups.starts_ns.len().max(1) as f64;
+            let whole = (rows + cells) as f64 / groups.starts_ns.len().max(1) as f64;
+            if of_a_cell >= worst.0 {
+                let answered = groups.starts_ns.len();
+                let seen = format!("{rows} rows and {cells} rollup cells for {answered} of {unit:?} ({whole:.0} each)");
+                worst = (of_a_cell, seen);
+            }
+        }
+    }
+    let note = format!(
+        "worst of 500 random ranges (seed 1) over {POINTS} points, all units; both raw rows and rollup cells count; \
+         for instance {}",
+        worst.1
+    );
+    Ok(vec![Measured { value: worst.0, note }])
+}
+
+fn hourly() -> Outcome<Vec<Measured>> {
+    let snapshot = sealed(POINTS, SECOND_NS)?;
+    let series = &snapshot.series[0];
+    let one = median_us(series, ALL, Unit::Hour, &[0])?;
+    let three = median_us(series, ALL, Unit::Hour, &[0, 1, 2])?;
+    let ragged = median_us(series, (ALL.0 + 1_234_567_890, ALL.1 - 1_234_567_890), Unit::Hour, &[0])?;
+    let daily = median_us(series, ALL, Unit::Day, &[0])?;
+    let note = format!(
+        "median of {ROUNDS}, one field; three fields {} µs; ends that cut hours and minutes {} µs; daily {} µs",
+        significant(three),
+        significant(ragged),
+        significant(daily)
+    );
+    Ok(vec![Measured { value: one / 1e3, note }])
+}
+
+fn tenfold() -> Outcome<Vec<Measured>> {
+    let (sparse, dense) = (sealed(POINTS / 10, 10 * SECOND_NS)?, sealed(POINTS, SECOND_NS)?);
+    let mut notes = Vec::new();
+    let mut worst = f64::MIN;
+    for unit in [Unit::Hour, Unit::Day] {
+        let (mut of_sparse, mut of_dense) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            of_sparse.push(timed_us(&sparse.series[0], ALL, unit, &[0])?);
+            of_dense.push(timed_us(&dense.series[0], ALL, unit, &[0])?);
+        }
+        let (of_sparse, of_dense) = (median(&mut of_sparse), median(&mut of_dense));
+        worst = worst.max(of_dense / of_sparse);
+        notes.push(format!("{unit:?}: {} against {} µs", significant(of_dense), significant(of_sparse)));
+    }
+    let note = format!(
+        "the same 11.6 days at 1 s and at 10 s, medians of {ROUNDS} taken in turns, the worse of: {}",
+        notes.join(", ")
+    );
+    Ok(vec![Measured { value: worst, note }])
+}
