@@ -7,6 +7,8 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll;
 use serde_json::Value;
 
 use crate::Outcome;
@@ -14,9 +16,15 @@ use crate::Outcome;
 const TIMEOUT: Duration = Duration::from_secs(60);
 const HEAD_END: &[u8] = b"\r\n\r\n";
 
+/// Threads that all connections of a load share: one alone would wait where a server's worker is slow to read.
+const THREADS: usize = 4;
+
 pub struct Connection {
     stream: TcpStream,
     buffer: Vec<u8>,
+    filled: usize,
+    /// Status, start and length of the body of the answer that is being read.
+    answer: Option<(u16, usize, usize)>,
 }
 
 /// The bytes of a request.
@@ -34,36 +42,47 @@ impl Connection {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(TIMEOUT))?;
-        Ok(Connection { stream, buffer: vec![0; 1 << 16] })
+        Ok(Connection { stream, buffer: vec![0; 1 << 16], filled: 0, answer: None })
     }
 
-    /// Sends a request; answers the status and the body.
-    pub fn send(&mut self, request: &[u8]) -> Outcome<(u16, &[u8])> {
-        self.stream.write_all(request)?;
-        let mut filled = 0;
-        let (status, start, len) = loop {
-            filled += self.read(filled)?;
-            if let Some(end) = self.buffer[..filled].windows(HEAD_END.len()).position(|four| four == HEAD_END) {
-                let (status, len) = read_head(&self.buffer[..end]).ok_or("an answer without a length")?;
-                break (status, end + HEAD_END.len(), len);
-            }
-        };
-        if self.buffer.len() < start + len {
-            self.buffer.resize(start + len, 0);
-        }
-        while filled < start + len {
-            filled += self.read(filled)?;
-        }
-        Ok((status, &self.buffer[start..start + len]))
-    }
-
-    /// The same for a request that must succeed.
+    /// Sends a request, which must succeed; answers the body.
     pub fn done(&mut self, request: &[u8]) -> Outcome<&[u8]> {
-        let (status, body) = self.send(request)?;
-        if status >= 300 || status == 207 {
-            return Err(format!("the server answered {status}: {}", String::from_utf8_lossy(body)).into());
-        }
+        self.stream.write_all(request)?;
+        while !self.receive()? {}
+        let (status, body) = self.take()?;
+        succeeded(status, body)?;
         Ok(body)
+    }
+
+    /// Reads what has come; the answer once it is whole.
+    fn advance(&mut self) -> Outcome<Option<(u16, &[u8])>> {
+        if self.receive()? { self.take().map(Some) } else { Ok(None) }
+    }
+
+    /// Reads once; whether the answer is whole.
+    fn receive(&mut self) -> Outcome<bool> {
+        let wanted = self.answer.map_or(self.filled + 1, |(_, start, len)| start + len);
+        if self.buffer.len() < wanted {
+            self.buffer.resize(wanted, 0);
+        }
+        match self.stream.read(&mut self.buffer[self.filled..])? {
+            0 => return Err("the server hung up".into()),
+            read => self.filled += read,
+        }
+        if self.answer.is_none()
+            && let Some(end) = self.buffer[..self.filled].windows(HEAD_END.len()).position(|four| four == HEAD_END)
+        {
+            let (status, len) = read_head(&self.buffer[..end]).ok_or("an answer without a length")?;
+            self.answer = Some((status, end + HEAD_END.len(), len));
+        }
+        Ok(self.answer.is_some_and(|(_, start, len)| self.filled >= start + len))
+    }
+
+    /// The whole answer, and room for the next.
+    fn take(&mut self) -> Outcome<(u16, &[u8])> {
+        self.filled = 0;
+        let (status, start, len) = self.answer.take().ok_or("no answer was read")?;
+        Ok((status, &self.buffer[start..start + len]))
     }
 
     /// The same for a request that is answered with JSON.
@@ -71,12 +90,12 @@ impl Connection {
         let request = request(method, path, credential, body.to_string().as_bytes());
         Ok(serde_json::from_slice(self.done(&request)?)?)
     }
+}
 
-    fn read(&mut self, filled: usize) -> Outcome<usize> {
-        match self.stream.read(&mut self.buffer[filled..])? {
-            0 => Err("the server hung up".into()),
-            read => Ok(read),
-        }
+fn succeeded(status: u16, body: &[u8]) -> Outcome<()> {
+    match status {
+        200 | 201 => Ok(()),
+        _ => Err(format!("the server answered {status}: {}", String::from_utf8_lossy(body)).into()),
     }
 }
 
@@ -93,18 +112,20 @@ fn read_head(head: &[u8]) -> Option<(u16, usize)> {
 
 /// Has each client send its requests one after the other, all clients at once; all must succeed. Answers the time
 /// from the first request to the last answer.
+///
+/// A client is a connection, not a thread: a thread for each would make the server pay for waking it at every answer.
 pub fn drive(address: SocketAddr, clients: &[Vec<Vec<u8>>]) -> Outcome<Duration> {
-    let start = Barrier::new(clients.len() + 1);
+    let shares: Vec<&[Vec<Vec<u8>>]> = clients.chunks(clients.len().div_ceil(THREADS)).collect();
+    let start = Barrier::new(shares.len() + 1);
     thread::scope(|scope| {
-        let threads: Vec<_> = clients
-            .iter()
-            .map(|requests| {
+        let threads: Vec<_> = shares
+            .into_iter()
+            .map(|clients| {
                 let start = &start;
                 scope.spawn(move || -> Outcome<()> {
-                    let connection = Connection::open(address);
+                    let connections = clients.iter().map(|_| Connection::open(address)).collect::<Outcome<Vec<_>>>();
                     start.wait();
-                    let mut connection = connection?;
-                    requests.iter().try_for_each(|request| connection.done(request).map(drop))
+                    drive_share(connections?, clients)
                 })
             })
             .collect();
@@ -115,4 +136,32 @@ pub fn drive(address: SocketAddr, clients: &[Vec<Vec<u8>>]) -> Outcome<Duration>
         }
         Ok(started.elapsed())
     })
+}
+
+fn drive_share(mut connections: Vec<Connection>, clients: &[Vec<Vec<u8>>]) -> Outcome<()> {
+    let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    let mut pending: Vec<_> = clients.iter().map(|requests| requests.iter()).collect();
+    let mut open = 0;
+    for (index, connection) in connections.iter_mut().enumerate() {
+        epoll::add(&poll, &connection.stream, epoll::EventData::new_u64(index as u64), epoll::EventFlags::IN)?;
+        if let Some(request) = pending[index].next() {
+            connection.stream.write_all(request)?;
+            open += 1;
+        }
+    }
+    let mut events = Vec::with_capacity(clients.len());
+    while open > 0 {
+        epoll::wait(&poll, spare_capacity(&mut events), None)?;
+        for event in events.drain(..) {
+            let index = event.data.u64() as usize;
+            let connection = &mut connections[index];
+            let Some((status, body)) = connection.advance()? else { continue };
+            succeeded(status, body)?;
+            match pending[index].next() {
+                Some(request) => connection.stream.write_all(request)?,
+                None => open -= 1,
+            }
+        }
+    }
+    Ok(())
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::Outcome;
-use crate::client::drive;
+use crate::client::{drive, request};
 use crate::points::{BATCH, SECOND_NS, Series, days_ago_ns};
 use crate::server::{Account, Server, data_root};
 use crate::table::{Bar, Experiment, Figure, Measured, median, significant};
@@ -122,10 +122,12 @@ fn measure(points: usize, each: usize, unit: &str) -> Outcome<Vec<Measured>> {
     }
     let used = durable.server.cpu_seconds()? - used_before;
     let counted = units * (ROUNDS - 1) as f64;
+    let transport_us = transport_us(&durable.server)?;
     let [durable_rate, relaxed_rate] = rates.map(|mut rates| median(&mut rates));
     let cpu_note = format!(
         "{CLIENTS} connections, one bucket, {CLIENTS} sources; {used:.2} s for {counted} {unit}s, rollups, sealing and \
-         checkpoints (every {CHECKPOINT_BYTES} B of log) included"
+         checkpoints (every {CHECKPOINT_BYTES} B of log) included; an answered GET /health cost {} µs meanwhile",
+        significant(transport_us)
     );
     let throughput_note = format!(
         "{} against {} thousand {unit}s a second on cores shared with the client, median of {} rounds taken in turns",
@@ -137,4 +139,13 @@ fn measure(points: usize, each: usize, unit: &str) -> Outcome<Vec<Measured>> {
         Measured { value: used * 1e6 / counted, note: cpu_note },
         Measured { value: median(&mut ratios), note: throughput_note },
     ])
+}
+
+/// Processor time of a request that does nothing, on as many connections: what transport alone costs here.
+fn transport_us(server: &Server) -> Outcome<f64> {
+    let request = request("GET", "/health", "x-of: bench", b"");
+    let clients = vec![vec![request; 500]; CLIENTS];
+    let before = server.cpu_seconds()?;
+    drive(server.address, &clients)?;
+    Ok((server.cpu_seconds()? - before) * 1e6 / (500 * CLIENTS) as f64)
 }

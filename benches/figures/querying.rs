@@ -31,7 +31,7 @@ pub const HOURLY: Experiment = Experiment {
 
 pub const TENFOLD: Experiment = Experiment {
     figures: &[Figure {
-        what: "grouped query with 10× more points in the range, same rows in the answer",
+        what: "grouped query with 10× more points in the range, same rows in the answer, within the engine",
         bar: Bar::AtMost(1.3),
         unit: "× time",
     }],

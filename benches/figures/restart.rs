@@ -29,8 +29,8 @@ pub const REPLAY: Experiment = Experiment {
 
 const SOURCES: usize = 10;
 const SEALED_BATCHES: usize = 30;
-const TAIL_BATCHES: usize = 5;
-const RESTARTS: usize = 7;
+const TAIL_BATCHES: usize = 20;
+const RESTARTS: usize = 9;
 /// No checkpoint comes between: as long as the log may get by default.
 const NO_CHECKPOINT: (&str, &str) = ("storage.checkpoint_bytes", "268435456");
 

@@ -157,6 +157,11 @@ impl Account {
         Ok(Account { connection, credential })
     }
 
+    /// The same account on a server that was started again.
+    pub fn on(self, server: &Server) -> Outcome<Self> {
+        Ok(Account { connection: Connection::open(server.address)?, ..self })
+    }
+
     pub fn bucket(&mut self, name: &str) -> Outcome<String> {
         let body = json!({ "name": name });
         let answer = self.connection.json("POST", "/api/buckets", &self.credential, &body)?;

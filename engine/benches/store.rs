@@ -1,1 +1,200 @@
-fn main() {}
+//! What the engine costs by itself, each bench a question:
+//! - append: what does a request of 1,000 points cost from columns through the log's bytes into the store?
+//! - seal: what does compressing a full block with its rollups cost?
+//! - raw scan: how near do pages of rows come to bare pco decoding of the same columns?
+//! - group: what do rollups save over reading the rows?
+//! - cold open: does opening a segment cost its footer only?
+
+#![expect(clippy::unwrap_used, reason = "a bench that cannot run says so by its panic")]
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use engine::query::{GroupQuery, ScanQuery, Selection, group, scan};
+use engine::rows::RowsWriter;
+use engine::{BLOCK_ROWS_MAX, Snapshot, Store, Unit};
+
+const SOURCE: u32 = 1;
+const SECOND_NS: i64 = 1_000_000_000;
+const REQUEST_ROWS: usize = 1_000;
+const POINTS: usize = 1_000_000;
+
+/// One point a second: two walks with decimals and a counter.
+struct Points {
+    random: fastrand::Rng,
+    mantissas: [i64; 3],
+    timestamp_ns: i64,
+}
+
+impl Points {
+    fn new() -> Self {
+        Points {
+            random: fastrand::Rng::with_seed(1),
+            mantissas: [2_015, 1_013, 12_345],
+            timestamp_ns: 1_767_225_600 * SECOND_NS,
+        }
+    }
+
+    fn write(&mut self, count: usize, rows: &mut RowsWriter) {
+        rows.clear();
+        for _ in 0..count {
+            let [hundredths, tenths, counter] = &mut self.mantissas;
+            *hundredths += self.random.i64(-3..=3);
+            *tenths += self.random.i64(-3..=3);
+            *counter += self.random.i64(0..=3);
+            rows.begin(SOURCE);
+            rows.number(0, *hundredths as f64 / 100.0, 2);
+            rows.number(1, *tenths as f64 / 10.0, 1);
+            rows.number(2, *counter as f64, 0);
+            rows.commit(self.timestamp_ns);
+            self.timestamp_ns += SECOND_NS;
+        }
+    }
+}
+
+fn filled(points: usize) -> Store {
+    let (mut store, mut rows, mut series) = (Store::new(), RowsWriter::new(), Points::new());
+    let mut done = 0;
+    while done < points {
+        let count = REQUEST_ROWS.min(points - done);
+        series.write(count, &mut rows);
+        let mut encoded = Vec::new();
+        rows.encode(&mut encoded);
+        store.apply(&encoded, done as u64 + 1).unwrap();
+        done += count;
+    }
+    store
+}
+
+fn segment(points: usize) -> Arc<Vec<u8>> {
+    let mut bytes = Vec::new();
+    filled(points).begin_checkpoint().unwrap().write(&mut bytes).unwrap();
+    Arc::new(bytes)
+}
+
+fn opened(segment: &Arc<Vec<u8>>) -> Snapshot {
+    let mut store = Store::new();
+    store.add_segment(1, segment.clone()).unwrap();
+    store.snapshot([SOURCE])
+}
+
+fn append(criterion: &mut Criterion) {
+    let mut rows = RowsWriter::new();
+    Points::new().write(REQUEST_ROWS, &mut rows);
+    let mut encoded = Vec::new();
+    rows.encode(&mut encoded);
+    let mut group = criterion.benchmark_group("append of 1,000 points");
+    group.throughput(Throughput::Elements(REQUEST_ROWS as u64));
+    group.bench_function("columns to log bytes", |bencher| {
+        bencher.iter(|| {
+            encoded.clear();
+            rows.encode(&mut encoded);
+            encoded.len()
+        });
+    });
+    group.bench_function("log bytes into the store", |bencher| {
+        bencher.iter_batched_ref(Store::new, |store| store.apply(&encoded, 1).unwrap(), BatchSize::SmallInput);
+    });
+    group.finish();
+}
+
+fn seal(criterion: &mut Criterion) {
+    // One row less than a block: what is measured begins with the checkpoint.
+    let checkpoint = filled(BLOCK_ROWS_MAX - 1).begin_checkpoint().unwrap();
+    let mut group = criterion.benchmark_group("seal");
+    group.throughput(Throughput::Elements(BLOCK_ROWS_MAX as u64 - 1));
+    group.bench_function("a block of three fields with rollups", |bencher| {
+        bencher.iter(|| checkpoint.write(std::io::sink()).unwrap());
+    });
+    group.finish();
+}
+
+fn raw_scan(criterion: &mut Criterion) {
+    const ROWS: usize = 12 * BLOCK_ROWS_MAX;
+    let snapshot = opened(&segment(ROWS));
+    let mut series = Points::new();
+    let mut columns = [Vec::new(), Vec::new(), Vec::new(), Vec::new()];
+    let mut rows = RowsWriter::new();
+    for _ in 0..ROWS {
+        series.write(1, &mut rows);
+        columns[0].push(series.timestamp_ns);
+        columns[1..].iter_mut().zip(series.mantissas).for_each(|(column, mantissa)| column.push(mantissa));
+    }
+    let config = pco::ChunkConfig::default();
+    let blocks: Vec<Vec<u8>> = columns
+        .iter()
+        .flat_map(|column| column.chunks(BLOCK_ROWS_MAX))
+        .map(|block| pco::standalone::simple_compress(block, &config).unwrap())
+        .collect();
+    let mut group = criterion.benchmark_group("raw scan");
+    group.throughput(Throughput::Elements(ROWS as u64));
+    group.bench_function("rows in order", |bencher| {
+        bencher.iter(|| {
+            let selection = Selection { series: &snapshot.series[0], fields: None };
+            let query = ScanQuery {
+                range_ns: (i64::MIN, i64::MAX),
+                descending: false,
+                after: None,
+                skip: 0,
+                limit: ROWS,
+                metadata: None,
+                stop: &|| false,
+            };
+            scan(&[selection], &query).unwrap().rows.len()
+        });
+    });
+    group.bench_function("bare pco of the same columns", |bencher| {
+        let mut values = vec![0i64; BLOCK_ROWS_MAX];
+        bencher.iter(|| {
+            for block in &blocks {
+                black_box(pco::standalone::simple_decompress_into(block, &mut values).unwrap());
+            }
+        });
+    });
+    group.finish();
+}
+
+fn grouped(criterion: &mut Criterion) {
+    let snapshot = opened(&segment(POINTS));
+    let mut benches = criterion.benchmark_group("hourly average of 1,000,000 points");
+    benches.throughput(Throughput::Elements(POINTS as u64));
+    let all = |_: Option<&str>| true;
+    // A filter on metadata that all rows pass: the same answer, from rows.
+    let questions: [(&str, Option<engine::query::MetadataFilter<'_>>); 2] =
+        [("from rollups", None), ("from raw rows", Some(&all))];
+    for (name, metadata) in questions {
+        benches.bench_function(name, |bencher| {
+            bencher.iter(|| {
+                let query = GroupQuery {
+                    range_ns: (i64::MIN, i64::MAX),
+                    unit: Unit::Hour,
+                    fields: &[0],
+                    metadata,
+                    stop: &|| false,
+                };
+                group(&snapshot.series[0], &query).unwrap().starts_ns.len()
+            });
+        });
+    }
+    benches.finish();
+}
+
+fn cold_open(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("cold open of a segment");
+    for points in [POINTS / 10, POINTS] {
+        let segment = segment(points);
+        group.throughput(Throughput::Elements(points as u64));
+        group.bench_function(format!("{points} points"), |bencher| {
+            bencher.iter_batched_ref(
+                Store::new,
+                |store| store.add_segment(1, segment.clone()).unwrap(),
+                BatchSize::SmallInput,
+            );
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, append, seal, raw_scan, grouped, cold_open);
+criterion_main!(benches);

@@ -131,6 +131,11 @@ fn assert_as_sent(sent: &Sent, bucket: usize, row: &Value, places: &[Place], con
         Some(sent.number as f64 / 2.0),
         "{sentence}: the values of {row} ({context})"
     );
+    assert_eq!(
+        row.get("metadata").cloned(),
+        sent.metadata(),
+        "{sentence}: the metadata of {row} ({context})"
+    );
 }
 
 /// A client that got no answer sends again with its key: exactly one of both is stored. One that got an answer gets

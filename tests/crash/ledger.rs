@@ -13,6 +13,15 @@ pub struct Sent {
     pub bucket: usize,
     pub source: usize,
     pub at: i64,
+    /// Bytes of text in its metadata, so that few points make the log long.
+    pub ballast: usize,
+}
+
+impl Sent {
+    /// Different for every point; `None` for one without ballast.
+    pub fn metadata(&self) -> Option<Value> {
+        (self.ballast > 0).then(|| json!({"of": self.number, "ballast": "x".repeat(self.ballast)}))
+    }
 }
 
 /// One ingest request.
@@ -36,11 +45,12 @@ impl Operation {
     ) -> Self {
         let place = &places[points[0].bucket];
         let entry = |sent: &Sent| {
-            point(
-                &place.sources[sent.source],
-                sent.at,
-                &json!({"number": sent.number, "half": sent.number as f64 / 2.0}),
-            )
+            let values = json!({"number": sent.number, "half": sent.number as f64 / 2.0});
+            let mut entry = point(&place.sources[sent.source], sent.at, &values);
+            if let Some(metadata) = sent.metadata() {
+                entry["metadata"] = metadata;
+            }
+            entry
         };
         let mut entries: Vec<Value> = points.iter().map(entry).collect();
         let body = if batch {

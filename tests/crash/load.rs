@@ -18,6 +18,8 @@ pub struct Load<'a> {
     pub ledger: &'a Mutex<Ledger>,
     /// The next unused number of a point.
     pub numbers: &'a AtomicU64,
+    /// Of each point.
+    pub ballast: usize,
     /// Requests answered so far.
     pub answered: AtomicU64,
 }
@@ -74,6 +76,7 @@ impl Load<'_> {
             } else {
                 now + number as i64
             },
+            ballast: self.ballast,
         };
         let points: Vec<Sent> = (first..first + count).map(sent).collect();
         let key = (random.u8(..4) == 0).then(|| format!("key {first}"));

@@ -54,16 +54,16 @@ fn assert_second_process_refused(server: &Server) {
 /// What is killed is the log and its replay.
 #[test]
 fn acknowledged_points_survive_sigkill_under_load() {
-    survive(Setup::unlimited());
+    survive(Setup::unlimited(), 0);
 }
 
 /// What is killed is also sealing, merging and trimming: the server is at them all the time.
 #[test]
 fn acknowledged_points_survive_sigkill_while_they_are_sealed() {
-    survive(Setup::unlimited().set("storage.checkpoint_bytes", "65536"));
+    survive(Setup::unlimited().set("storage.checkpoint_bytes", "65536"), 400);
 }
 
-fn survive(setup: Setup) {
+fn survive(setup: Setup, ballast: usize) {
     let seed = from_environment("CRASH_SEED").unwrap_or_else(|| fastrand::u64(..));
     let rounds = from_environment("CRASH_ROUNDS").unwrap_or(ROUNDS);
     println!("CRASH_SEED={seed} CRASH_ROUNDS={rounds}");
@@ -81,6 +81,7 @@ fn survive(setup: Setup) {
             places: &places,
             ledger: &ledger,
             numbers: &numbers,
+            ballast,
             answered: AtomicU64::new(0),
         };
         let until = random.u64(1..300);

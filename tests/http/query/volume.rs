@@ -146,6 +146,49 @@ fn check(mut server: Server, bucket: &Bucket) {
     }
 }
 
+/// Full blocks that overlap no other take another way through a merge than small or late ones, and only a series
+/// that is merged several times over has them.
+#[test]
+fn a_long_series_in_order_outlives_its_merges() {
+    let (mut server, _, bucket) = scene::sealing_bucket();
+    let source = bucket.source("gauge", &["nth"]);
+    let start = now_ns() / SECOND * SECOND;
+    let numbers: Vec<i64> = (0..80_000).collect();
+    for part in numbers.chunks(1000) {
+        let points: Vec<Value> = part
+            .iter()
+            .map(|nth| point(&source, start + nth * SECOND, &json!({"nth": nth})))
+            .collect();
+        bucket.send(&points);
+    }
+    for when in ["while it is sealed", "after a kill", "after a stop"] {
+        match when {
+            "while it is sealed" => {}
+            "after a kill" => server.kill(),
+            _ => _ = server.stop(),
+        }
+        if when != "while it is sealed" {
+            server.launch();
+        }
+        let grouped = bucket.query(&json!({"aggregation": "count", "groupBy": "hour"}));
+        let counted: i64 = array(&grouped, "/data")
+            .iter()
+            .filter_map(|row| row["nth"].as_i64())
+            .sum();
+        assert_eq!(
+            counted, 80_000,
+            "contract 5: grouped results equal the raw points, {when}"
+        );
+        let rows = column(&all(&bucket, &json!({}), "asc"), "/values/nth");
+        let found: Vec<i64> = rows.iter().filter_map(Value::as_i64).collect();
+        assert!(
+            found == numbers,
+            "contract 4: every point is there once, {when}: {} rows",
+            found.len()
+        );
+    }
+}
+
 #[track_caller]
 fn assert_rows<'a>(
     rows: &[Value],
