@@ -24,7 +24,10 @@ use wal::{Log, LogOptions};
 const SYNC_TAKES: Duration = Duration::from_millis(1);
 const BUCKET: u32 = 1;
 const SECOND_NS: i64 = 1_000_000_000;
-const OPTIONS: JournalOptions = JournalOptions { queue_bytes_max: 1 << 30, tail_bytes_max: 1 << 40 };
+const OPTIONS: JournalOptions = JournalOptions {
+    queue_bytes_max: 1 << 30,
+    tail_bytes_max: 1 << 40,
+};
 
 /// The real disk, but a sync takes a stated time and does nothing else.
 struct SlowDisk(StdDisk);
@@ -101,7 +104,10 @@ fn directory() -> TempDir {
 }
 
 fn journal(disk: Arc<dyn Disk>, data_dir: &Path) -> (JournalWriter, JournalHandle) {
-    let log_dir = Layout { data_dir: data_dir.to_owned() }.log_dir();
+    let log_dir = Layout {
+        data_dir: data_dir.to_owned(),
+    }
+    .log_dir();
     disk.create_dir_all(&log_dir).unwrap();
     let mut nothing = |_, _: &[u8]| Ok::<(), io::Error>(());
     let (log, _) = Log::open(disk, &log_dir, LogOptions::default(), 0, &mut nothing).unwrap();
@@ -158,10 +164,15 @@ fn replay(criterion: &mut Criterion) {
     let dir = directory();
     let relaxed: Arc<dyn Disk> = Arc::new(RelaxedDisk::new(Arc::new(StdDisk), None));
     let (mut writer, handle) = journal(relaxed, dir.path());
-    commit(&handle, (0..REQUESTS).map(|request| record(request * POINTS, POINTS)));
+    commit(
+        &handle,
+        (0..REQUESTS).map(|request| record(request * POINTS, POINTS)),
+    );
     writer.close().unwrap();
     let disk: Arc<dyn Disk> = Arc::new(StdDisk);
-    let layout = Layout { data_dir: dir.path().to_owned() };
+    let layout = Layout {
+        data_dir: dir.path().to_owned(),
+    };
     let mut group = criterion.benchmark_group("replay");
     group.sample_size(20);
     group.throughput(Throughput::Elements((REQUESTS * POINTS) as u64));

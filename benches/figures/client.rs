@@ -42,7 +42,12 @@ impl Connection {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(TIMEOUT))?;
-        Ok(Connection { stream, buffer: vec![0; 1 << 16], filled: 0, answer: None })
+        Ok(Connection {
+            stream,
+            buffer: vec![0; 1 << 16],
+            filled: 0,
+            answer: None,
+        })
     }
 
     /// Sends a request, which must succeed; answers the body.
@@ -56,7 +61,11 @@ impl Connection {
 
     /// Reads what has come; the answer once it is whole.
     fn advance(&mut self) -> Outcome<Option<(u16, &[u8])>> {
-        if self.receive()? { self.take().map(Some) } else { Ok(None) }
+        if self.receive()? {
+            self.take().map(Some)
+        } else {
+            Ok(None)
+        }
     }
 
     /// Reads once; whether the answer is whole.
@@ -70,12 +79,16 @@ impl Connection {
             read => self.filled += read,
         }
         if self.answer.is_none()
-            && let Some(end) = self.buffer[..self.filled].windows(HEAD_END.len()).position(|four| four == HEAD_END)
+            && let Some(end) = self.buffer[..self.filled]
+                .windows(HEAD_END.len())
+                .position(|four| four == HEAD_END)
         {
             let (status, len) = read_head(&self.buffer[..end]).ok_or("an answer without a length")?;
             self.answer = Some((status, end + HEAD_END.len(), len));
         }
-        Ok(self.answer.is_some_and(|(_, start, len)| self.filled >= start + len))
+        Ok(self
+            .answer
+            .is_some_and(|(_, start, len)| self.filled >= start + len))
     }
 
     /// The whole answer, and room for the next.
@@ -105,7 +118,8 @@ fn read_head(head: &[u8]) -> Option<(u16, usize)> {
     let status = lines.next()?.split(' ').nth(1)?.parse().ok()?;
     let len = lines.find_map(|line| {
         let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
+        name.eq_ignore_ascii_case("content-length")
+            .then(|| value.trim().parse().ok())?
     });
     Some((status, len?))
 }
@@ -123,7 +137,10 @@ pub fn drive(address: SocketAddr, clients: &[Vec<Vec<u8>>]) -> Outcome<Duration>
             .map(|clients| {
                 let start = &start;
                 scope.spawn(move || -> Outcome<()> {
-                    let connections = clients.iter().map(|_| Connection::open(address)).collect::<Outcome<Vec<_>>>();
+                    let connections = clients
+                        .iter()
+                        .map(|_| Connection::open(address))
+                        .collect::<Outcome<Vec<_>>>();
                     start.wait();
                     drive_share(connections?, clients)
                 })
@@ -143,7 +160,12 @@ fn drive_share(mut connections: Vec<Connection>, clients: &[Vec<Vec<u8>>]) -> Ou
     let mut pending: Vec<_> = clients.iter().map(|requests| requests.iter()).collect();
     let mut open = 0;
     for (index, connection) in connections.iter_mut().enumerate() {
-        epoll::add(&poll, &connection.stream, epoll::EventData::new_u64(index as u64), epoll::EventFlags::IN)?;
+        epoll::add(
+            &poll,
+            &connection.stream,
+            epoll::EventData::new_u64(index as u64),
+            epoll::EventFlags::IN,
+        )?;
         if let Some(request) = pending[index].next() {
             connection.stream.write_all(request)?;
             open += 1;
@@ -155,7 +177,9 @@ fn drive_share(mut connections: Vec<Connection>, clients: &[Vec<Vec<u8>>]) -> Ou
         for event in events.drain(..) {
             let index = event.data.u64() as usize;
             let connection = &mut connections[index];
-            let Some((status, body)) = connection.advance()? else { continue };
+            let Some((status, body)) = connection.advance()? else {
+                continue;
+            };
             succeeded(status, body)?;
             match pending[index].next() {
                 Some(request) => connection.stream.write_all(request)?,

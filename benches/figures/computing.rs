@@ -41,7 +41,12 @@ const REQUESTS: usize = 64;
 const ROUNDS: usize = 300;
 
 fn source() -> Arc<Source> {
-    let number = |name: &str| Field { name: name.into(), kind: FieldType::Number, unit: None, description: None };
+    let number = |name: &str| Field {
+        name: name.into(),
+        kind: FieldType::Number,
+        unit: None,
+        description: None,
+    };
     Arc::new(Source {
         id: ObjectId::from_bytes([7; 12]),
         ordinal: 1,
@@ -61,13 +66,19 @@ fn source() -> Arc<Source> {
 fn bodies(source: &Source, count: usize) -> Vec<Vec<u8>> {
     let mut series = Series::new(1, FIRST_NS, SECOND_NS);
     let (bucket, source) = (source.bucket_id.to_string(), source.id.to_string());
-    (0..count).map(|_| series.batch(&bucket, &source, BATCH)).collect()
+    (0..count)
+        .map(|_| series.batch(&bucket, &source, BATCH))
+        .collect()
 }
 
 /// Reads a body as the server does; all its points must be in order.
 fn read(body: &[u8], source: &Arc<Source>, scratch: &mut Scratch, rows: &mut RowsWriter) -> Outcome<()> {
-    let mut lookup =
-        |id: ObjectId| (id == source.id).then(|| SourceView { source: Arc::clone(source), oldest_ns: 0 });
+    let mut lookup = |id: ObjectId| {
+        (id == source.id).then(|| SourceView {
+            source: Arc::clone(source),
+            oldest_ns: 0,
+        })
+    };
     match parse_batch(body, NOW_NS, &mut lookup, scratch, rows) {
         Ok(Batch::Ready(outcome)) if outcome.errors.is_empty() && rows.rows() as usize == BATCH => Ok(()),
         other => Err(format!("the body is not taken: {other:?}").into()),
@@ -94,7 +105,10 @@ fn parse() -> Outcome<Vec<Measured>> {
         significant(columns),
         significant(tree)
     );
-    Ok(vec![Measured { value: tree / columns, note }])
+    Ok(vec![Measured {
+        value: tree / columns,
+        note,
+    }])
 }
 
 fn allocations() -> Outcome<Vec<Measured>> {
@@ -102,12 +116,19 @@ fn allocations() -> Outcome<Vec<Measured>> {
     let bodies = bodies(&source, 2 * REQUESTS);
     let (mut scratch, mut rows, mut store) = (Scratch::new(), RowsWriter::new(), Store::new());
     let (mut parsing, mut recording, mut applying) = (0, 0, 0);
+    let mut of_requests = Vec::new();
     for (index, body) in bodies.iter().enumerate() {
         let mut taken = Ok(());
         let parsed = allocation_counter::measure(|| taken = read(body, &source, &mut scratch, &mut rows));
         taken?;
         let recorded = allocation_counter::measure(|| {
-            drop(black_box(IngestRecord::new(1, NOW_NS, rows.rows(), None, |out| rows.encode(out))));
+            drop(black_box(IngestRecord::new(
+                1,
+                NOW_NS,
+                rows.rows(),
+                None,
+                |out| rows.encode(out),
+            )));
         });
         let mut encoded = Vec::new();
         rows.encode(&mut encoded);
@@ -120,15 +141,18 @@ fn allocations() -> Outcome<Vec<Measured>> {
             parsing += parsed.count_total;
             recording += recorded.count_total;
             applying += application.count_total;
+            let all = parsed.count_total + recorded.count_total + application.count_total;
+            of_requests.push(all as f64 / BATCH as f64);
         }
     }
     let a_request = |count: u64| significant(count as f64 / REQUESTS as f64);
     let note = format!(
         "parse → record → apply, one source, {REQUESTS} requests, sealing of blocks included; a request: parse {}, \
-         record {}, apply {}; transport is not in it",
+         record {}, apply {}; a request that seals nothing {} a point; transport is not in it",
         a_request(parsing),
         a_request(recording),
-        a_request(applying)
+        a_request(applying),
+        significant(median(&mut of_requests))
     );
     let value = (parsing + recording + applying) as f64 / (REQUESTS * BATCH) as f64;
     Ok(vec![Measured { value, note }])

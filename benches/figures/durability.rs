@@ -38,13 +38,30 @@ fn slow_sync() -> Outcome<Vec<Measured>> {
     let trace_path = trace.to_str().ok_or("a path that is no text")?;
     // A tracer that the server is not a child of; only fdatasync stops for it.
     let tool = [
-        "strace", "-D", "-f", "--seccomp-bpf", "-qq", "-ttt", "-e", "trace=fdatasync", "-e", "signal=none",
-        "-e", "inject=fdatasync:delay_exit=5000", "-o", trace_path, "--",
+        "strace",
+        "-D",
+        "-f",
+        "--seccomp-bpf",
+        "-qq",
+        "-ttt",
+        "-e",
+        "trace=fdatasync",
+        "-e",
+        "signal=none",
+        "-e",
+        "inject=fdatasync:delay_exit=5000",
+        "-o",
+        trace_path,
+        "--",
     ];
     let server = Server::start_under(&tool, &dir.path().join("data"), &[])?;
     let mut account = Account::sign_up(&server, "plant")?;
     let one = account.bucket("one")?;
-    let in_one = account.sources(&one, CLIENTS)?.into_iter().map(|source| (one.clone(), source)).collect();
+    let in_one = account
+        .sources(&one, CLIENTS)?
+        .into_iter()
+        .map(|source| (one.clone(), source))
+        .collect();
     let mut in_many = Vec::new();
     for index in 0..CLIENTS {
         let bucket = account.bucket(&format!("bucket {index}"))?;
@@ -66,7 +83,10 @@ fn slow_sync() -> Outcome<Vec<Measured>> {
             "single points over HTTP; {acknowledged} requests, {syncs} syncs seen by strace, {} requests a second",
             significant(acknowledged as f64 / took.as_secs_f64())
         );
-        measured.push(Measured { value: acknowledged as f64 / syncs as f64, note });
+        measured.push(Measured {
+            value: acknowledged as f64 / syncs as f64,
+            note,
+        });
     }
     server.stop()?;
     Ok(measured)
@@ -76,7 +96,9 @@ fn singles(account: &Account, sources: &[(String, String)]) -> Outcome<Vec<Vec<V
     let first_ns = days_ago_ns(1)?;
     let of_client = |(seed, (bucket, source)): (usize, &(String, String))| {
         let mut series = Series::new(seed as u64, first_ns, SECOND_NS);
-        (0..REQUESTS_EACH).map(|_| account.single(&series.single(bucket, source))).collect()
+        (0..REQUESTS_EACH)
+            .map(|_| account.single(&series.single(bucket, source)))
+            .collect()
     };
     Ok(sources.iter().enumerate().map(of_client).collect())
 }
@@ -92,5 +114,9 @@ fn syncs_between(trace: &str, from_s: f64, until_s: f64) -> usize {
         let (_, time, call) = (words.next()?, words.next()?, words.next()?);
         call.starts_with("fdatasync(").then(|| time.parse().ok())?
     };
-    trace.lines().filter_map(began).filter(|time| (from_s..until_s).contains(time)).count()
+    trace
+        .lines()
+        .filter_map(began)
+        .filter(|time| (from_s..until_s).contains(time))
+        .count()
 }

@@ -65,8 +65,16 @@ impl Load {
         let bucket = account.bucket("plant")?;
         let first_ns = days_ago_ns(20)?;
         let sources = account.sources(&bucket, CLIENTS)?.into_iter().enumerate();
-        let sources = sources.map(|(seed, id)| (id, Series::new(seed as u64, first_ns, SECOND_NS))).collect();
-        Ok(Load { server, account, bucket, sources, dir })
+        let sources = sources
+            .map(|(seed, id)| (id, Series::new(seed as u64, first_ns, SECOND_NS)))
+            .collect();
+        Ok(Load {
+            server,
+            account,
+            bucket,
+            sources,
+            dir,
+        })
     }
 
     /// Kills the server; answers what it left behind.
@@ -136,8 +144,14 @@ fn measure(points: usize, each: usize, unit: &str) -> Outcome<Vec<Measured>> {
         ROUNDS - 1
     );
     Ok(vec![
-        Measured { value: used * 1e6 / counted, note: cpu_note },
-        Measured { value: median(&mut ratios), note: throughput_note },
+        Measured {
+            value: used * 1e6 / counted,
+            note: cpu_note,
+        },
+        Measured {
+            value: median(&mut ratios),
+            note: throughput_note,
+        },
     ])
 }
 

@@ -14,10 +14,15 @@ const SYNC_BYTES: usize = 4_096;
 
 pub fn describe() -> Outcome<()> {
     let cpu = fs::read_to_string("/proc/cpuinfo")?;
-    let model = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    let model = cpu
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(':'));
     let cores = std::thread::available_parallelism()?;
     let model = model.map_or("of unknown model", |(_, model)| model.trim());
-    println!("machine   {cores} cores, {model}, Linux {}", fs::read_to_string("/proc/sys/kernel/osrelease")?.trim());
+    println!(
+        "machine   {cores} cores, {model}, Linux {}",
+        fs::read_to_string("/proc/sys/kernel/osrelease")?.trim()
+    );
     println!("load      {}", fs::read_to_string("/proc/loadavg")?.trim());
     println!("{}", disk_floor()?);
     Ok(())
@@ -35,5 +40,7 @@ pub fn disk_floor() -> Outcome<String> {
         took_ms.push(started.elapsed().as_secs_f64() * 1e3);
     }
     let (half, most) = (quantile(&mut took_ms, 0.5), quantile(&mut took_ms, 0.99));
-    Ok(format!("disk      write 4 KiB + fdatasync: p50 {half:.2} ms, p99 {most:.2} ms"))
+    Ok(format!(
+        "disk      write 4 KiB + fdatasync: p50 {half:.2} ms, p99 {most:.2} ms"
+    ))
 }

@@ -43,19 +43,34 @@ const EXPERIMENTS: &[Experiment] = &[
 ];
 
 fn main() -> Outcome<()> {
-    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let words: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|word| !word.starts_with('-'))
+        .collect();
     let chosen = |experiment: &&Experiment| {
-        let names = |word: &String| experiment.figures.iter().any(|figure| figure.what.contains(word.as_str()));
+        let names = |word: &String| {
+            experiment
+                .figures
+                .iter()
+                .any(|figure| figure.what.contains(word.as_str()))
+        };
         words.is_empty() || words.iter().any(names)
     };
     machine::describe()?;
-    println!("points    three number fields, one point a second unless said otherwise: {}\n", points::DESCRIPTION);
+    println!(
+        "points    three number fields, one point a second unless said otherwise: {}\n",
+        points::DESCRIPTION
+    );
     let started = Instant::now();
     let mut table = Table::default();
     for experiment in EXPERIMENTS.iter().filter(chosen) {
         let began = Instant::now();
         let measured = (experiment.run)();
-        eprintln!("{:5.1} s  {}", began.elapsed().as_secs_f64(), experiment.figures[0].what);
+        eprintln!(
+            "{:5.1} s  {}",
+            began.elapsed().as_secs_f64(),
+            experiment.figures[0].what
+        );
         table.add(experiment, measured);
     }
     println!();

@@ -43,13 +43,17 @@ fn idle_series() -> Outcome<Vec<Measured>> {
                     let server = &server;
                     scope.spawn(move || {
                         let sources = from / ORGANIZATIONS..to / ORGANIZATIONS;
-                        sources.clone().collect::<Vec<_>>().chunks(1_000).try_for_each(|part| {
-                            add_sources(server, account, bucket, part)
-                        })
+                        sources
+                            .clone()
+                            .collect::<Vec<_>>()
+                            .chunks(1_000)
+                            .try_for_each(|part| add_sources(server, account, bucket, part))
                     })
                 })
                 .collect();
-            threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a client panicked")?)
+            threads
+                .into_iter()
+                .try_for_each(|thread| thread.join().map_err(|_| "a client panicked")?)
         })?;
         server.settle()?;
         server.resident_bytes()
@@ -67,14 +71,20 @@ fn idle_series() -> Outcome<Vec<Measured>> {
         significant(many / 1e6),
         significant(sealed / 1e6)
     );
-    Ok(vec![Measured { value: (many - few) / (MANY - FEW) as f64, note }])
+    Ok(vec![Measured {
+        value: (many - few) / (MANY - FEW) as f64,
+        note,
+    }])
 }
 
 /// Makes sources and gives each one point.
 fn add_sources(server: &Server, account: &Account, bucket: &str, indexes: &[usize]) -> Outcome<()> {
     let mut connection = Connection::open(server.address)?;
     let number = json!({"type": "number"});
-    let schema: serde_json::Map<_, _> = FIELDS.iter().map(|field| ((*field).to_owned(), number.clone())).collect();
+    let schema: serde_json::Map<_, _> = FIELDS
+        .iter()
+        .map(|field| ((*field).to_owned(), number.clone()))
+        .collect();
     let path = format!("/api/buckets/{bucket}/sources");
     let mut series = Series::new(1, days_ago_ns(1)?, SECOND_NS);
     let mut points = Vec::new();
@@ -82,7 +92,10 @@ fn add_sources(server: &Server, account: &Account, bucket: &str, indexes: &[usiz
         let body = json!({"name": format!("source {index}"), "schema": schema}).to_string();
         let answer = connection.done(&request("POST", &path, &account.credential, body.as_bytes()))?;
         let answer: serde_json::Value = serde_json::from_slice(answer)?;
-        let id = answer.pointer("/dataSource/_id").and_then(serde_json::Value::as_str).ok_or("no source id")?;
+        let id = answer
+            .pointer("/dataSource/_id")
+            .and_then(serde_json::Value::as_str)
+            .ok_or("no source id")?;
         points.push(series.entry(id));
     }
     connection.done(&account.batch(&Series::batch_of(bucket, &points)))?;

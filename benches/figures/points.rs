@@ -50,7 +50,11 @@ impl Series {
         self.counter += self.random.u32(0..=3);
         let timestamp_ns = self.timestamp_ns;
         self.timestamp_ns += self.interval_ns;
-        let fields = [(self.hundredths.into(), 2), (self.tenths.into(), 1), (self.counter.into(), 0)];
+        let fields = [
+            (self.hundredths.into(), 2),
+            (self.tenths.into(), 1),
+            (self.counter.into(), 0),
+        ];
         Point { timestamp_ns, fields }
     }
 

@@ -65,14 +65,25 @@ pub fn sealed(points: usize, interval_ns: i64) -> Outcome<Snapshot> {
         applied.map_err(|error| format!("{error:?}"))?;
     }
     let mut segment = Vec::new();
-    store.begin_checkpoint().ok_or("nothing to seal")?.write(&mut segment)?;
+    store
+        .begin_checkpoint()
+        .ok_or("nothing to seal")?
+        .write(&mut segment)?;
     let mut opened = Store::new();
-    opened.add_segment(1, Arc::new(segment)).map_err(|error| format!("{error:?}"))?;
+    opened
+        .add_segment(1, Arc::new(segment))
+        .map_err(|error| format!("{error:?}"))?;
     Ok(opened.snapshot([SOURCE]))
 }
 
 fn ask(series: &SeriesSnapshot, range_ns: (i64, i64), unit: Unit, fields: &[u16]) -> Outcome<Groups> {
-    let query = GroupQuery { range_ns, unit, fields, metadata: None, stop: &|| false };
+    let query = GroupQuery {
+        range_ns,
+        unit,
+        fields,
+        metadata: None,
+        stop: &|| false,
+    };
     group(series, &query).map_err(|error| format!("{error:?}").into())
 }
 
@@ -87,7 +98,9 @@ fn timed_us(series: &SeriesSnapshot, range_ns: (i64, i64), unit: Unit, fields: &
 }
 
 fn median_us(series: &SeriesSnapshot, range_ns: (i64, i64), unit: Unit, fields: &[u16]) -> Outcome<f64> {
-    let mut took = (0..ROUNDS).map(|_| timed_us(series, range_ns, unit, fields)).collect::<Outcome<Vec<_>>>()?;
+    let mut took = (0..ROUNDS)
+        .map(|_| timed_us(series, range_ns, unit, fields))
+        .collect::<Outcome<Vec<_>>>()?;
     Ok(median(&mut took))
 }
 
@@ -105,7 +118,9 @@ fn touched() -> Outcome<Vec<Measured>> {
             let whole = (rows + cells) as f64 / groups.starts_ns.len().max(1) as f64;
             if of_a_cell >= worst.0 {
                 let answered = groups.starts_ns.len();
-                let seen = format!("{rows} rows and {cells} rollup cells for {answered} of {unit:?} ({whole:.0} each)");
+                let seen = format!(
+                    "{rows} rows and {cells} rollup cells for {answered} of {unit:?} ({whole:.0} each)"
+                );
                 worst = (of_a_cell, seen);
             }
         }
@@ -123,7 +138,12 @@ fn hourly() -> Outcome<Vec<Measured>> {
     let series = &snapshot.series[0];
     let one = median_us(series, ALL, Unit::Hour, &[0])?;
     let three = median_us(series, ALL, Unit::Hour, &[0, 1, 2])?;
-    let ragged = median_us(series, (ALL.0 + 1_234_567_890, ALL.1 - 1_234_567_890), Unit::Hour, &[0])?;
+    let ragged = median_us(
+        series,
+        (ALL.0 + 1_234_567_890, ALL.1 - 1_234_567_890),
+        Unit::Hour,
+        &[0],
+    )?;
     let daily = median_us(series, ALL, Unit::Day, &[0])?;
     let note = format!(
         "median of {ROUNDS}, one field; three fields {} µs; ends that cut hours and minutes {} µs; daily {} µs",
@@ -131,7 +151,10 @@ fn hourly() -> Outcome<Vec<Measured>> {
         significant(ragged),
         significant(daily)
     );
-    Ok(vec![Measured { value: one / 1e3, note }])
+    Ok(vec![Measured {
+        value: one / 1e3,
+        note,
+    }])
 }
 
 fn tenfold() -> Outcome<Vec<Measured>> {
@@ -146,7 +169,11 @@ fn tenfold() -> Outcome<Vec<Measured>> {
         }
         let (of_sparse, of_dense) = (median(&mut of_sparse), median(&mut of_dense));
         worst = worst.max(of_dense / of_sparse);
-        notes.push(format!("{unit:?}: {} against {} µs", significant(of_dense), significant(of_sparse)));
+        notes.push(format!(
+            "{unit:?}: {} against {} µs",
+            significant(of_dense),
+            significant(of_sparse)
+        ));
     }
     let note = format!(
         "the same 11.6 days at 1 s and at 10 s, medians of {ROUNDS} taken in turns, the worse of: {}",

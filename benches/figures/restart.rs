@@ -41,11 +41,14 @@ fn fill(data_dir: &Path, sealed_batches: usize) -> Outcome<()> {
     let bucket = account.bucket("plant")?;
     let first_ns = days_ago_ns(20)?;
     let sources = account.sources(&bucket, SOURCES)?;
-    let mut series: Vec<Series> =
-        (0..SOURCES).map(|seed| Series::new(seed as u64, first_ns, SECOND_NS)).collect();
+    let mut series: Vec<Series> = (0..SOURCES)
+        .map(|seed| Series::new(seed as u64, first_ns, SECOND_NS))
+        .collect();
     let mut requests = |each: usize| -> Vec<Vec<Vec<u8>>> {
         let of_client = |(series, source): (&mut Series, &String)| {
-            (0..each).map(|_| account.batch(&series.batch(&bucket, source, BATCH))).collect()
+            (0..each)
+                .map(|_| account.batch(&series.batch(&bucket, source, BATCH)))
+                .collect()
         };
         series.iter_mut().zip(&sources).map(of_client).collect()
     };
@@ -78,7 +81,10 @@ fn ready() -> Outcome<Vec<Measured>> {
         significant(less_ms),
         SOURCES * TAIL_BATCHES * BATCH
     );
-    Ok(vec![Measured { value: more_ms / less_ms, note }])
+    Ok(vec![Measured {
+        value: more_ms / less_ms,
+        note,
+    }])
 }
 
 fn replay() -> Outcome<Vec<Measured>> {
@@ -102,5 +108,8 @@ fn replay() -> Outcome<Vec<Measured>> {
         significant(cpu_s * 1e6 / points),
         significant(points / replay_s / 1e6)
     );
-    Ok(vec![Measured { value: live_s / replay_s, note }])
+    Ok(vec![Measured {
+        value: live_s / replay_s,
+        note,
+    }])
 }

@@ -48,7 +48,10 @@ fn scans() -> Outcome<Vec<Measured>> {
         significant(median(&mut busy)),
         significant(pages.into_inner() as f64 / (ROUND.as_secs_f64() * ROUNDS as f64))
     );
-    Ok(vec![Measured { value: median(&mut ratios), note }])
+    Ok(vec![Measured {
+        value: median(&mut ratios),
+        note,
+    }])
 }
 
 /// Latencies of batches that fall due at a fixed rate, whatever became of those before; with scans where pages are

@@ -42,17 +42,32 @@ impl Server {
 
     /// The same under a tool that becomes neither parent nor group of the server.
     pub fn start_under(tool: &[&str], data_dir: &Path, settings: &[(&str, &str)]) -> Outcome<Self> {
-        let words: Vec<&str> = tool.iter().copied().chain([env!("CARGO_BIN_EXE_tidewatch")]).collect();
+        let words: Vec<&str> = tool
+            .iter()
+            .copied()
+            .chain([env!("CARGO_BIN_EXE_tidewatch")])
+            .collect();
         let mut command = Command::new(words[0]);
-        command.args(&words[1..]).args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data_dir);
+        command
+            .args(&words[1..])
+            .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
+            .arg(data_dir);
         let inherited = std::env::vars_os().map(|(name, _)| name);
-        inherited.filter(|name| name.to_string_lossy().starts_with("TIDEWATCH_")).for_each(|name| {
-            command.env_remove(name);
-        });
+        inherited
+            .filter(|name| name.to_string_lossy().starts_with("TIDEWATCH_"))
+            .for_each(|name| {
+                command.env_remove(name);
+            });
         for (key, value) in [("accounts.default_plan", "Enterprise")].iter().chain(settings) {
-            command.env(format!("TIDEWATCH_{}", key.replace('.', "__").to_uppercase()), value);
+            command.env(
+                format!("TIDEWATCH_{}", key.replace('.', "__").to_uppercase()),
+                value,
+            );
         }
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let started = Instant::now();
         let mut child = command.spawn()?;
         let (said, addresses) = channel();
@@ -60,7 +75,11 @@ impl Server {
             follow(out, said.clone());
             follow(err, said);
         }
-        let mut server = Server { child, address: SocketAddr::from(([127, 0, 0, 1], 0)), ready_after: Duration::ZERO };
+        let mut server = Server {
+            child,
+            address: SocketAddr::from(([127, 0, 0, 1], 0)),
+            ready_after: Duration::ZERO,
+        };
         server.address = wait_for_address(&addresses)?;
         Connection::open(server.address)?.done(&request("GET", "/ready", "x-of: bench", b""))?;
         server.ready_after = started.elapsed();
@@ -92,15 +111,25 @@ impl Server {
     /// Resident memory in bytes.
     pub fn resident_bytes(&self) -> Outcome<f64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"));
-        Ok(resident.ok_or("no VmRSS in /proc/<pid>/status")?.trim().parse::<f64>()? * 1_024.0)
+        let resident = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"));
+        Ok(resident
+            .ok_or("no VmRSS in /proc/<pid>/status")?
+            .trim()
+            .parse::<f64>()?
+            * 1_024.0)
     }
 
     /// SIGTERM, and the end of the process, which seals and closes everything.
     pub fn stop(mut self) -> Outcome<()> {
         kill_process(Pid::from_child(&self.child), Signal::TERM)?;
         let status = self.child.wait()?;
-        if status.success() { Ok(()) } else { Err(format!("the server ended with {status}").into()) }
+        if status.success() {
+            Ok(())
+        } else {
+            Err(format!("the server ended with {status}").into())
+        }
     }
 
     /// SIGKILL.
@@ -134,7 +163,9 @@ fn follow(output: impl Read + Send + 'static, said: Sender<Result<SocketAddr, St
 }
 
 fn wait_for_address(addresses: &Receiver<Result<SocketAddr, String>>) -> Outcome<SocketAddr> {
-    let said = addresses.recv_timeout(START_WITHIN).map_err(|_| "the server did not say where it listens")?;
+    let said = addresses
+        .recv_timeout(START_WITHIN)
+        .map_err(|_| "the server did not say where it listens")?;
     Ok(said.map_err(|line| format!("no address in: {line}"))?)
 }
 
@@ -154,23 +185,34 @@ impl Account {
         let body = json!({"name": "bench", "type": "admin"});
         let answer = connection.json("POST", "/api/organization/keys", &bearer, &body)?;
         let credential = format!("x-api-key: {}", text(&answer, "/apiKey/key")?);
-        Ok(Account { connection, credential })
+        Ok(Account {
+            connection,
+            credential,
+        })
     }
 
     /// The same account on a server that was started again.
     pub fn on(self, server: &Server) -> Outcome<Self> {
-        Ok(Account { connection: Connection::open(server.address)?, ..self })
+        Ok(Account {
+            connection: Connection::open(server.address)?,
+            ..self
+        })
     }
 
     pub fn bucket(&mut self, name: &str) -> Outcome<String> {
         let body = json!({ "name": name });
-        let answer = self.connection.json("POST", "/api/buckets", &self.credential, &body)?;
+        let answer = self
+            .connection
+            .json("POST", "/api/buckets", &self.credential, &body)?;
         text(&answer, "/bucket/_id")
     }
 
     pub fn source(&mut self, bucket: &str, name: &str) -> Outcome<String> {
         let number = json!({"type": "number"});
-        let schema: serde_json::Map<_, _> = FIELDS.iter().map(|field| ((*field).to_owned(), number.clone())).collect();
+        let schema: serde_json::Map<_, _> = FIELDS
+            .iter()
+            .map(|field| ((*field).to_owned(), number.clone()))
+            .collect();
         let body = json!({"name": name, "schema": schema});
         let path = format!("/api/buckets/{bucket}/sources");
         let answer = self.connection.json("POST", &path, &self.credential, &body)?;
@@ -178,7 +220,9 @@ impl Account {
     }
 
     pub fn sources(&mut self, bucket: &str, count: usize) -> Outcome<Vec<String>> {
-        (0..count).map(|index| self.source(bucket, &format!("source {index}"))).collect()
+        (0..count)
+            .map(|index| self.source(bucket, &format!("source {index}")))
+            .collect()
     }
 
     pub fn batch(&self, body: &[u8]) -> Vec<u8> {
@@ -190,13 +234,20 @@ impl Account {
     }
 
     pub fn query(&self, body: &serde_json::Value) -> Vec<u8> {
-        request("POST", "/api/data/query", &self.credential, body.to_string().as_bytes())
+        request(
+            "POST",
+            "/api/data/query",
+            &self.credential,
+            body.to_string().as_bytes(),
+        )
     }
 }
 
 fn text(value: &serde_json::Value, pointer: &str) -> Outcome<String> {
     let found = value.pointer(pointer).and_then(serde_json::Value::as_str);
-    Ok(found.ok_or_else(|| format!("no {pointer} in {value}"))?.to_owned())
+    Ok(found
+        .ok_or_else(|| format!("no {pointer} in {value}"))?
+        .to_owned())
 }
 
 /// Bytes of all files below a directory: their lengths, and what the file system gave them.

@@ -49,8 +49,10 @@ fn disk() -> Outcome<Vec<Measured>> {
     let server = Server::start(&data_dir, &[])?;
     let mut connection = Connection::open(server.address)?;
     let queries = [&dense, &sparse].map(|source| {
-        account.query(&json!({"bucketId": bucket, "filters": {"dataSourceIds": [source]}, "aggregation": "avg",
-            "groupBy": "hour"}))
+        account.query(
+            &json!({"bucketId": bucket, "filters": {"dataSourceIds": [source]}, "aggregation": "avg",
+            "groupBy": "hour"}),
+        )
     });
     let mut took_ms = [Vec::new(), Vec::new()];
     for _ in 0..QUERIES {
@@ -74,8 +76,14 @@ fn disk() -> Outcome<Vec<Measured>> {
         significant(sparse_ms)
     );
     Ok(vec![
-        Measured { value: bytes as f64 / POINTS as f64, note: size_note },
-        Measured { value: dense_ms / sparse_ms, note: time_note },
+        Measured {
+            value: bytes as f64 / POINTS as f64,
+            note: size_note,
+        },
+        Measured {
+            value: dense_ms / sparse_ms,
+            note: time_note,
+        },
     ])
 }
 
@@ -89,6 +97,8 @@ fn fill(
     interval_ns: i64,
 ) -> Outcome<()> {
     let mut series = Series::new(1, days_ago_ns(12)?, interval_ns);
-    let requests = (0..points / BATCH).map(|_| account.batch(&series.batch(bucket, source, BATCH))).collect();
+    let requests = (0..points / BATCH)
+        .map(|_| account.batch(&series.batch(bucket, source, BATCH)))
+        .collect();
     drive(server.address, &[requests]).map(drop)
 }

@@ -55,7 +55,11 @@ impl Table {
     pub fn add(&mut self, experiment: &Experiment, measured: Outcome<Vec<Measured>>) {
         let measured = match measured {
             Ok(measured) => measured.into_iter().map(Ok).collect::<Vec<_>>(),
-            Err(error) => experiment.figures.iter().map(|_| Err(error.to_string())).collect(),
+            Err(error) => experiment
+                .figures
+                .iter()
+                .map(|_| Err(error.to_string()))
+                .collect(),
         };
         for (figure, measured) in experiment.figures.iter().zip(measured) {
             let (value, verdict, note) = match measured {
@@ -66,7 +70,8 @@ impl Table {
                 Err(reason) => (String::from("–"), "NOT MEASURED", reason),
             };
             let bar = figure.bar.describe(figure.unit);
-            self.rows.push([figure.what.to_owned(), value, bar, verdict.to_owned()]);
+            self.rows
+                .push([figure.what.to_owned(), value, bar, verdict.to_owned()]);
             self.notes.push(note);
         }
     }
@@ -75,10 +80,16 @@ impl Table {
         let head = ["what", "measured", "at least", "verdict"].map(str::to_owned);
         let mut widths = head.clone().map(|cell| cell.chars().count());
         for row in &self.rows {
-            widths.iter_mut().zip(row).for_each(|(width, cell)| *width = (*width).max(cell.chars().count()));
+            widths
+                .iter_mut()
+                .zip(row)
+                .for_each(|(width, cell)| *width = (*width).max(cell.chars().count()));
         }
         let line = |cells: &[String; 4]| {
-            let padded = cells.iter().zip(widths).map(|(cell, width)| format!(" {cell:<width$} "));
+            let padded = cells
+                .iter()
+                .zip(widths)
+                .map(|(cell, width)| format!(" {cell:<width$} "));
             println!("|{}|", padded.collect::<Vec<_>>().join("|"));
         };
         line(&head);
@@ -93,7 +104,11 @@ impl Table {
 
 /// Three significant digits.
 pub fn significant(value: f64) -> String {
-    let digits = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
+    let digits = if value == 0.0 {
+        0
+    } else {
+        value.abs().log10().floor() as i32
+    };
     format!("{value:.*}", usize::try_from(2 - digits).unwrap_or(0))
 }
 
@@ -101,7 +116,10 @@ pub fn significant(value: f64) -> String {
 pub fn quantile(values: &mut [f64], share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let last = values.len().saturating_sub(1);
-    values.get((last as f64 * share).round() as usize).copied().unwrap_or(f64::NAN)
+    values
+        .get((last as f64 * share).round() as usize)
+        .copied()
+        .unwrap_or(f64::NAN)
 }
 
 pub fn median(values: &mut [f64]) -> f64 {

@@ -69,7 +69,11 @@ fn filled(points: usize) -> Store {
 
 fn segment(points: usize) -> Arc<Vec<u8>> {
     let mut bytes = Vec::new();
-    filled(points).begin_checkpoint().unwrap().write(&mut bytes).unwrap();
+    filled(points)
+        .begin_checkpoint()
+        .unwrap()
+        .write(&mut bytes)
+        .unwrap();
     Arc::new(bytes)
 }
 
@@ -94,7 +98,11 @@ fn append(criterion: &mut Criterion) {
         });
     });
     group.bench_function("log bytes into the store", |bencher| {
-        bencher.iter_batched_ref(Store::new, |store| store.apply(&encoded, 1).unwrap(), BatchSize::SmallInput);
+        bencher.iter_batched_ref(
+            Store::new,
+            |store| store.apply(&encoded, 1).unwrap(),
+            BatchSize::SmallInput,
+        );
     });
     group.finish();
 }
@@ -119,7 +127,10 @@ fn raw_scan(criterion: &mut Criterion) {
     for _ in 0..ROWS {
         series.write(1, &mut rows);
         columns[0].push(series.timestamp_ns);
-        columns[1..].iter_mut().zip(series.mantissas).for_each(|(column, mantissa)| column.push(mantissa));
+        columns[1..]
+            .iter_mut()
+            .zip(series.mantissas)
+            .for_each(|(column, mantissa)| column.push(mantissa));
     }
     let config = pco::ChunkConfig::default();
     let blocks: Vec<Vec<u8>> = columns
@@ -131,7 +142,10 @@ fn raw_scan(criterion: &mut Criterion) {
     group.throughput(Throughput::Elements(ROWS as u64));
     group.bench_function("rows in order", |bencher| {
         bencher.iter(|| {
-            let selection = Selection { series: &snapshot.series[0], fields: None };
+            let selection = Selection {
+                series: &snapshot.series[0],
+                fields: None,
+            };
             let query = ScanQuery {
                 range_ns: (i64::MIN, i64::MAX),
                 descending: false,

@@ -6,6 +6,7 @@ const SECOND_NS: i64 = 1_000_000_000;
 const MINUTE_NS: i64 = 60 * SECOND_NS;
 const HOUR_NS: i64 = 60 * MINUTE_NS;
 const DAY_NS: i64 = 24 * HOUR_NS;
+const WEEK_NS: i64 = 7 * DAY_NS;
 /// 1970-01-01 was a Thursday: the Monday before it is three days back.
 const MONDAY_NS: i64 = -3 * DAY_NS;
 
@@ -34,7 +35,7 @@ impl Unit {
             Unit::Minute => Some((MINUTE_NS, 0)),
             Unit::Hour => Some((HOUR_NS, 0)),
             Unit::Day => Some((DAY_NS, 0)),
-            Unit::Week => Some((7 * DAY_NS, MONDAY_NS)),
+            Unit::Week => Some((WEEK_NS, MONDAY_NS)),
             Unit::Month => None,
         }
     }
@@ -42,14 +43,15 @@ impl Unit {
     /// Start of the cell that holds `timestamp_ns`. Saturates at the ends of the time that 64 bits can say.
     #[inline]
     pub fn start_ns(self, timestamp_ns: i64) -> i64 {
-        match self.even() {
-            Some((length, origin)) => {
-                let within =
-                    (i128::from(timestamp_ns) - i128::from(origin)).rem_euclid(i128::from(length)) as i64;
-                timestamp_ns.saturating_sub(within)
-            }
-            None => month_start_ns(month_of(timestamp_ns.div_euclid(DAY_NS))),
-        }
+        // Constants, so that the division becomes a multiplication: this is asked for every cell of an answer.
+        let into = match self {
+            Unit::Minute => timestamp_ns.rem_euclid(MINUTE_NS),
+            Unit::Hour => timestamp_ns.rem_euclid(HOUR_NS),
+            Unit::Day => timestamp_ns.rem_euclid(DAY_NS),
+            Unit::Week => (timestamp_ns.rem_euclid(WEEK_NS) - MONDAY_NS).rem_euclid(WEEK_NS),
+            Unit::Month => return month_start_ns(month_of(timestamp_ns.div_euclid(DAY_NS))),
+        };
+        timestamp_ns.saturating_sub(into)
     }
 
     /// Start of the cell behind the one that holds `timestamp_ns`.

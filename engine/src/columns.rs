@@ -17,8 +17,8 @@ pub struct Columns {
     pub sequences: Vec<u64>,
     /// Ascending by field.
     pub fields: Vec<FieldColumn>,
-    /// JSON texts; `None` when no row has any.
-    pub metadata: Option<Column>,
+    /// JSON texts; `None` when no row has any. Boxed, like the other rare parts: most sources are idle with a row or two.
+    pub metadata: Option<Box<Column>>,
 }
 
 /// The column of one field.
@@ -34,7 +34,7 @@ pub struct FieldColumn {
 #[derive(Debug, Clone)]
 pub struct Column {
     /// `None`: every row has a value.
-    pub present: Option<Bitmap>,
+    pub present: Option<Box<Bitmap>>,
     /// One entry a row.
     pub values: Values,
 }
@@ -52,7 +52,7 @@ pub enum Values {
     /// Booleans.
     Booleans(Vec<bool>),
     /// Texts.
-    Texts(Texts),
+    Texts(Box<Texts>),
 }
 
 /// Texts as codes into a dictionary.
@@ -100,7 +100,7 @@ impl Column {
     }
 
     pub(crate) fn count(&self, rows: usize) -> usize {
-        self.present.as_ref().map_or(rows, Bitmap::ones)
+        self.present.as_ref().map_or(rows, |present| present.ones())
     }
 
     /// A column of `rows` rows without a value, of the same kind as `like`.
@@ -117,11 +117,11 @@ impl Column {
                     let empty = texts.code("");
                     texts.codes = vec![empty; rows];
                 }
-                Values::Texts(texts)
+                Values::Texts(Box::new(texts))
             }
         };
         Column {
-            present: (rows > 0).then(|| Bitmap::filled(rows, false)),
+            present: (rows > 0).then(|| Box::new(Bitmap::filled(rows, false))),
             values,
         }
     }
@@ -131,7 +131,7 @@ impl Column {
             return;
         }
         self.present
-            .get_or_insert_with(|| Bitmap::filled(rows, true))
+            .get_or_insert_with(|| Box::new(Bitmap::filled(rows, true)))
             .extend(count, false);
         match &mut self.values {
             Values::Numbers { values, .. } => values.resize(rows + count, 0.0),
@@ -209,6 +209,12 @@ impl Column {
                     _ => NOT_DECIMAL,
                 });
         }
+        if let Some(numbers) = dense_numbers(&sources)
+            && let Values::Numbers { values, .. } = &mut column.values
+        {
+            values.extend(picks.iter().map(|(run, row)| numbers[*run as usize][*row as usize]));
+            return column;
+        }
         for (rows, (run, row)) in picks.iter().enumerate() {
             let row = *row as usize;
             let Some(from) = sources[*run as usize].filter(|from| from.has(row)) else {
@@ -232,6 +238,15 @@ impl Column {
         }
         column
     }
+}
+
+/// The doubles of each run, where every row of every run has one: the usual case, and the quick one.
+fn dense_numbers<'c>(sources: &[Option<&'c Column>]) -> Option<Vec<&'c [f64]>> {
+    let dense = |column: &Option<&'c Column>| match column {
+        Some(Column { present: None, values: Values::Numbers { values, .. } }) => Some(&values[..]),
+        _ => None,
+    };
+    sources.iter().map(dense).collect()
 }
 
 impl Columns {
@@ -273,6 +288,7 @@ impl Columns {
                 Ok(index) => index,
                 Err(index) => {
                     let column = Column::absent(rows, &empty_like(&from.values));
+                    self.fields.reserve_exact(1);
                     self.fields.insert(
                         index,
                         FieldColumn {
@@ -301,7 +317,7 @@ impl Columns {
             .is_none_or(|present| !present.is_empty());
         if some || self.metadata.is_some() {
             self.metadata
-                .get_or_insert_with(|| Column::absent(rows, &Values::Texts(Texts::default())))
+                .get_or_insert_with(|| Box::new(Column::absent(rows, &Values::Texts(Box::default()))))
                 .append(&table.metadata, range, rows);
         }
     }
@@ -337,11 +353,12 @@ impl Columns {
                 .collect(),
             metadata: any_metadata
                 .then(|| {
-                    Column::gather(&Values::Texts(Texts::default()), runs, picks, |run| {
-                        run.metadata.as_ref()
+                    Column::gather(&Values::Texts(Box::default()), runs, picks, |run| {
+                        run.metadata.as_deref()
                     })
                 })
-                .filter(|metadata| metadata.count(picks.len()) > 0),
+                .filter(|metadata| metadata.count(picks.len()) > 0)
+                .map(Box::new),
         }
     }
 
@@ -364,6 +381,6 @@ fn empty_like(values: &TableValues<'_>) -> Values {
             decimals: 0,
         },
         TableValues::Booleans(_) => Values::Booleans(Vec::new()),
-        TableValues::Texts { .. } => Values::Texts(Texts::default()),
+        TableValues::Texts { .. } => Values::Texts(Box::default()),
     }
 }

@@ -32,6 +32,6 @@ pub use checkpoint::Checkpoint;
 pub use columns::{Column, Columns, FieldColumn, Texts, Values};
 pub use error::EngineError;
 pub use merge::{Merge, MergeError};
-pub use series::SeriesStats;
+pub use series::{Seal, Sealed, SeriesStats};
 pub use snapshot::{SeriesSnapshot, Snapshot};
 pub use store::Store;

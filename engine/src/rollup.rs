@@ -16,13 +16,12 @@ use crate::rows::NOT_DECIMAL;
 /// The levels, finest first.
 pub(crate) const LEVELS: [Unit; 3] = [Unit::Minute, Unit::Hour, Unit::Day];
 
-/// A level pays when its cells hold this many rows on average; below, the rows themselves are as quick to read.
-const ROWS_PER_CELL_MIN: usize = 8;
-/// But no cell with more rows than this goes without: a grouped query touches at most so many rows for a cell.
+/// A level is kept when one of its cells holds more rows than this: so no cell of an answer costs more, and where rows
+/// are sparse they are their own rollup.
 const ROWS_PER_CELL_MAX: usize = 60;
 
-/// The cells of one level over sorted timestamps: start and rows of each. `None` where the level does not pay:
-/// one cell is the block's summary, and sparse rows are their own rollup.
+/// The cells of one level over sorted timestamps: start and rows of each. `None` where the level is not kept:
+/// one cell is the block's summary, and few rows are read as quickly.
 pub(crate) fn cells(level: Unit, timestamps_ns: &[i64]) -> Option<Vec<(i64, Range<usize>)>> {
     let mut cells = Vec::new();
     let mut row = 0;
@@ -35,8 +34,7 @@ pub(crate) fn cells(level: Unit, timestamps_ns: &[i64]) -> Option<Vec<(i64, Rang
         cells.push((start, row..row + len));
         row += len;
     }
-    let pays = timestamps_ns.len() >= ROWS_PER_CELL_MIN * cells.len()
-        || cells.iter().any(|(_, rows)| rows.len() > ROWS_PER_CELL_MAX);
+    let pays = cells.iter().any(|(_, rows)| rows.len() > ROWS_PER_CELL_MAX);
     (cells.len() > 1 && pays).then_some(cells)
 }
 

@@ -4,6 +4,7 @@
 //! it (`Arc::make_mut`), which costs at most [`CHUNK_ROWS_MAX`] rows once per reader, so that readers need no lock
 //! and see exactly the rows that were there when they looked.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use crate::rows::Table;
 
 /// Rows of a chunk of the head.
 const CHUNK_ROWS_MAX: usize = 1_024;
+const CHUNKS_PER_BLOCK: usize = BLOCK_ROWS_MAX / CHUNK_ROWS_MAX;
 
 /// A block and its bounds, which a query compares without following the pointer.
 #[derive(Clone, Debug)]
@@ -57,25 +59,56 @@ impl SeriesStats {
     }
 }
 
-/// A data source's rows.
+/// A data source's rows. Kept small: most sources of a large fleet are idle at any moment.
 #[derive(Default)]
 pub(crate) struct Series {
-    /// Rows in order of time, ties by sequence.
-    main: Vec<Arc<Columns>>,
-    /// Rows that came behind a later timestamp. All chunks but the last are sorted.
-    late: Vec<Arc<Columns>>,
-    /// Former `main` and `late` chunks that a checkpoint is writing; sorted each.
-    frozen: Vec<Arc<Columns>>,
+    /// `None` when all rows are in blocks.
+    head: Option<Box<Head>>,
     /// Ascending by first timestamp.
     blocks: Arc<Vec<BlockEntry>>,
-    /// Greatest timestamp that `main` ever took: what comes before it is late.
+    /// Greatest timestamp that came in order: what comes before it is late.
     newest_ns: Option<i64>,
     stats: SeriesStats,
 }
 
+/// Rows that are in no block yet.
+#[derive(Default)]
+struct Head {
+    /// Rows in order of time, ties by sequence.
+    main: Vec<Arc<Columns>>,
+    /// Rows that came behind a later timestamp. All chunks but the last are sorted.
+    late: Vec<Arc<Columns>>,
+    /// Chunks set aside to be sealed or written by a checkpoint; sorted each.
+    frozen: Vec<Arc<Columns>>,
+}
+
+/// Rows that fill a block, set aside to be sealed on any thread; they stay readable meanwhile.
+pub struct Seal {
+    source: u32,
+    runs: Vec<Arc<Columns>>,
+}
+
+/// A [`Seal`] done.
+pub struct Sealed {
+    pub(crate) source: u32,
+    pub(crate) runs: Vec<Arc<Columns>>,
+    pub(crate) blocks: Vec<Arc<Block>>,
+}
+
+impl Seal {
+    /// Compresses the rows: some hundred microseconds.
+    pub fn run(self) -> Sealed {
+        let runs: Vec<&Columns> = self.runs.iter().map(|run| &**run).collect();
+        let rows = Columns::merged(&runs);
+        let blocks = cut_blocks(self.source, &rows, 0..rows.rows());
+        Sealed { source: self.source, runs: self.runs, blocks }
+    }
+}
+
 impl Series {
-    /// Adds the rows of one request; answers blocks sealed on the way.
-    pub(crate) fn append(&mut self, source: u32, table: &Table<'_>, first_sequence: u64) -> usize {
+    /// Adds the rows of one request; what fills blocks by now is added to `seals`.
+    pub(crate) fn append(&mut self, source: u32, table: &Table<'_>, first_sequence: u64, seals: &mut Vec<Seal>) {
+        let head = self.head.get_or_insert_default();
         let timestamps = &table.timestamps_ns;
         let mut row = 0;
         while row < timestamps.len() {
@@ -89,34 +122,22 @@ impl Series {
                 }
                 row += 1;
             }
-            let chunks = if late { &mut self.late } else { &mut self.main };
+            let chunks = if late { &mut head.late } else { &mut head.main };
             append_rows(chunks, table, start..row, first_sequence, late);
         }
         for timestamp in timestamps {
             self.stats.add(1, *timestamp, *timestamp);
         }
-        self.seal_full(source)
+        seals.extend(head.take_full(source));
     }
 
-    fn seal_full(&mut self, source: u32) -> usize {
-        let mut sealed = Vec::new();
-        for chunks in [&mut self.main, &mut self.late] {
-            let rows: usize = chunks.iter().map(|chunk| chunk.rows()).sum();
-            if rows >= BLOCK_ROWS_MAX {
-                let runs: Vec<&Columns> = chunks.iter().map(|chunk| &**chunk).collect();
-                let sorted = Columns::merged(&runs);
-                let whole = rows / BLOCK_ROWS_MAX * BLOCK_ROWS_MAX;
-                sealed.extend(cut_blocks(source, &sorted, 0..whole));
-                chunks.clear();
-                if whole < rows {
-                    let rest: Vec<(u32, u32)> = (whole as u32..rows as u32).map(|row| (0, row)).collect();
-                    chunks.push(Arc::new(Columns::gather(&[&sorted], &rest)));
-                }
-            }
+    /// Puts blocks in the place of the rows they were made of, unless a checkpoint was quicker.
+    pub(crate) fn finish_seal(&mut self, sealed: Sealed) {
+        let Some(head) = &self.head else { return };
+        let still = |run: &Arc<Columns>| head.frozen.iter().any(|frozen| Arc::ptr_eq(frozen, run));
+        if sealed.runs.iter().all(still) {
+            self.replace(&sealed.runs, &[], sealed.blocks);
         }
-        let count = sealed.len();
-        self.insert(sealed);
-        count
     }
 
     fn insert(&mut self, blocks: Vec<Arc<Block>>) {
@@ -124,6 +145,10 @@ impl Series {
             return;
         }
         let entries = Arc::make_mut(&mut self.blocks);
+        if entries.is_empty() {
+            // Many sources never have more than these.
+            entries.reserve_exact(blocks.len());
+        }
         entries.extend(blocks.into_iter().map(BlockEntry::new));
         entries.sort_by_key(|entry| entry.first_ns);
     }
@@ -139,29 +164,26 @@ impl Series {
         self.insert(blocks);
     }
 
-    /// Replaces what a checkpoint or a merge has rewritten by the blocks of its segment: the same rows, but for those
-    /// that had expired.
+    /// Replaces what was sealed or rewritten by blocks of the same rows.
     pub(crate) fn replace(&mut self, runs: &[Arc<Columns>], old: &[Arc<Block>], new: Vec<Arc<Block>>) {
-        self.frozen
-            .retain(|frozen| !runs.iter().any(|run| Arc::ptr_eq(run, frozen)));
+        if let Some(head) = &mut self.head {
+            head.frozen.retain(|frozen| !runs.iter().any(|run| Arc::ptr_eq(run, frozen)));
+            if head.chunks().next().is_none() {
+                self.head = None;
+            }
+        }
         if !old.is_empty() {
-            let gone: std::collections::HashSet<*const Block> = old.iter().map(Arc::as_ptr).collect();
+            let gone: HashSet<*const Block> = old.iter().map(Arc::as_ptr).collect();
             Arc::make_mut(&mut self.blocks).retain(|entry| !gone.contains(&Arc::as_ptr(&entry.block)));
         }
         self.insert(new);
-        self.recount();
     }
 
     /// Sets the head aside for a checkpoint; it stays readable. Answers all rows that are not in a segment yet.
     pub(crate) fn freeze(&mut self) -> (Vec<Arc<Columns>>, Vec<Arc<Block>>) {
-        let late = std::mem::take(&mut self.late);
-        self.frozen.append(&mut self.main);
-        self.frozen.extend(late.into_iter().map(sorted));
+        let runs = self.head.as_mut().map(|head| head.freeze()).unwrap_or_default();
         let unsaved = self.blocks.iter().filter(|entry| entry.block.segment().is_none());
-        (
-            self.frozen.clone(),
-            unsaved.map(|entry| Arc::clone(&entry.block)).collect(),
-        )
+        (runs, unsaved.map(|entry| Arc::clone(&entry.block)).collect())
     }
 
     /// Lets go of blocks that lie wholly before the cutoff; answers the segments they lay in.
@@ -180,7 +202,8 @@ impl Series {
         segments.into_iter().flatten().collect()
     }
 
-    fn recount(&mut self) {
+    /// Counts the rows anew: some were left out because they had expired.
+    pub(crate) fn recount(&mut self) {
         let mut stats = SeriesStats::default();
         for entry in self.blocks.iter() {
             stats.add(u64::from(entry.block.summary.rows), entry.first_ns, entry.last_ns);
@@ -204,11 +227,37 @@ impl Series {
 
     /// The head's chunks as a reader may keep them. The last late chunk may be unsorted.
     pub(crate) fn chunks(&self) -> impl Iterator<Item = &Arc<Columns>> {
-        self.frozen.iter().chain(&self.main).chain(&self.late)
+        self.head.iter().flat_map(|head| head.chunks())
     }
 
     pub(crate) fn has_head(&self) -> bool {
-        self.chunks().next().is_some()
+        self.head.is_some()
+    }
+}
+
+impl Head {
+    fn chunks(&self) -> impl Iterator<Item = &Arc<Columns>> {
+        self.frozen.iter().chain(&self.main).chain(&self.late)
+    }
+
+    /// Sets aside the oldest chunks that fill a block, while there are any.
+    fn take_full(&mut self, source: u32) -> Vec<Seal> {
+        let mut seals = Vec::new();
+        for chunks in [&mut self.main, &mut self.late] {
+            // All chunks but the last are full.
+            while chunks.len() > CHUNKS_PER_BLOCK {
+                let runs: Vec<Arc<Columns>> = chunks.drain(..CHUNKS_PER_BLOCK).collect();
+                self.frozen.extend(runs.iter().cloned());
+                seals.push(Seal { source, runs });
+            }
+        }
+        seals
+    }
+
+    fn freeze(&mut self) -> Vec<Arc<Columns>> {
+        self.frozen.append(&mut self.main);
+        self.frozen.extend(std::mem::take(&mut self.late).into_iter().map(sorted));
+        self.frozen.clone()
     }
 }
 

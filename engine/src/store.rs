@@ -10,7 +10,7 @@ use crate::checkpoint::{Checkpoint, CheckpointPart};
 use crate::merge::Merge;
 use crate::rows::RowsReader;
 use crate::segment::open_segment;
-use crate::series::{Series, SeriesStats};
+use crate::series::{Seal, Sealed, Series, SeriesStats};
 use crate::snapshot::{SeriesSnapshot, Snapshot};
 
 /// A segment file that the store reads from.
@@ -30,6 +30,8 @@ pub struct Store {
     unsaved: BTreeSet<u32>,
     unsaved_rows: u64,
     unsaved_bytes: u64,
+    /// Rows that fill blocks, until the owner takes them to be sealed.
+    seals: Vec<Seal>,
 }
 
 impl Store {
@@ -74,16 +76,27 @@ impl Store {
         while let Some(table) = reader.next()? {
             let count = table.timestamps_ns.len() as u32;
             let row_bytes = 16 + 9 * table.columns.len() as u64;
-            self.series
-                .entry(table.source)
-                .or_default()
-                .append(table.source, &table, first_sequence);
+            let series = self.series.entry(table.source).or_default();
+            series.append(table.source, &table, first_sequence, &mut self.seals);
             self.unsaved.insert(table.source);
             self.unsaved_rows += u64::from(count);
             self.unsaved_bytes += u64::from(count) * row_bytes;
             applied += count;
         }
         Ok(applied)
+    }
+
+    /// Rows that fill blocks by now, to be sealed on any thread and given back to [`Store::finish_seal`]. They stay
+    /// readable as they are meanwhile.
+    pub fn take_seals(&mut self) -> Vec<Seal> {
+        std::mem::take(&mut self.seals)
+    }
+
+    /// Puts sealed blocks in the place of their rows. What was deleted or written by a checkpoint since is left out.
+    pub fn finish_seal(&mut self, sealed: Sealed) {
+        if let Some(series) = self.series.get_mut(&sealed.source) {
+            series.finish_seal(sealed);
+        }
     }
 
     /// Rows that no segment holds yet, and about how many bytes of memory they take.
@@ -321,6 +334,7 @@ impl Store {
                 continue;
             };
             series.replace(&[], &old, new.remove(&source).unwrap_or_default());
+            series.recount();
         }
         self.recount();
         self.expire(cutoff_ns);

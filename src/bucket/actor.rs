@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 
 use super::budget::Hold;
 use super::idempotency::Digest;
+use super::sealer::Sealer;
 use super::state::BucketState;
 use super::{Ingest, Ingested, point_id};
 use crate::catalog::Command;
@@ -71,6 +72,7 @@ struct Pending {
 pub(super) struct BucketActor {
     state: BucketState,
     journal: JournalHandle,
+    sealer: Sealer,
     /// Whether a source exists, by the catalog.
     known: Box<dyn Fn(u32) -> bool + Send>,
     /// Told the store's unsaved bytes when they change.
@@ -86,6 +88,7 @@ impl BucketActor {
     pub(super) fn new(
         state: BucketState,
         journal: JournalHandle,
+        sealer: Sealer,
         known: Box<dyn Fn(u32) -> bool + Send>,
         memory: Box<dyn Fn(u64, u64) + Send>,
     ) -> Self {
@@ -93,6 +96,7 @@ impl BucketActor {
         BucketActor {
             state,
             journal,
+            sealer,
             known,
             memory,
             pending: HashMap::new(),
@@ -107,6 +111,18 @@ impl BucketActor {
         let after = self.state.store.unsaved().1;
         if before != after {
             (self.memory)(before, after);
+        }
+    }
+
+    /// Has the rows that fill blocks sealed elsewhere; the blocks come back as a message.
+    fn seal_full(&mut self, context: &mut Context<Self>) {
+        for seal in self.state.store.take_seals() {
+            let address = context.address();
+            self.sealer.seal(seal, move |sealed| {
+                if let Some(sealed) = sealed {
+                    address.do_send(With(Box::new(move |state| state.store.finish_seal(sealed))));
+                }
+            });
         }
     }
 
@@ -224,7 +240,7 @@ impl Handler<Take> for BucketActor {
 impl Handler<Applied> for BucketActor {
     type Result = ();
 
-    fn handle(&mut self, message: Applied, _: &mut Self::Context) {
+    fn handle(&mut self, message: Applied, context: &mut Self::Context) {
         let Applied {
             outcome,
             first_sequence,
@@ -245,6 +261,7 @@ impl Handler<Applied> for BucketActor {
                     unreachable!("BUG: rows encoded by this program do not read: {error}");
                 }
                 respond(reply, Ok(Ingested::Stored { first_sequence }));
+                self.seal_full(context);
                 if let Some((key, waiting)) = waiting {
                     let answer = self
                         .state

@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use super::actor::{BucketActor, Delete, Take, With};
 use super::budget::Budget;
 use super::idempotency::Digest;
+use super::sealer::Sealer;
 use super::state::BucketState;
 use super::{Ingest, Ingested};
 use crate::catalog::{Bucket, CatalogHandle, Command};
@@ -61,6 +62,7 @@ struct Inner {
     journal: JournalHandle,
     catalog: CatalogHandle,
     clock: Arc<dyn Clock>,
+    sealer: Sealer,
     arbiters: Vec<Arbiter>,
     next_arbiter: AtomicUsize,
     options: BucketsOptions,
@@ -90,6 +92,7 @@ impl Buckets {
         journal: JournalHandle,
         catalog: CatalogHandle,
         clock: Arc<dyn Clock>,
+        sealer: Sealer,
         options: BucketsOptions,
         memory_full: Box<dyn Fn() + Send + Sync>,
         deleted: Box<dyn Fn(u32) + Send + Sync>,
@@ -99,6 +102,7 @@ impl Buckets {
             journal,
             catalog,
             clock,
+            sealer,
             arbiters: (0..options.threads.max(1)).map(|_| Arbiter::new()).collect(),
             next_arbiter: AtomicUsize::new(0),
             options,
@@ -276,11 +280,12 @@ impl Inner {
                 bucket.is_some_and(|bucket| catalog.source_by_ordinal(bucket.id, source).is_some())
             })
         });
+        let sealer = self.sealer.clone();
         let budget = Arc::clone(&self.memory);
         let memory = Box::new(move |from, to| budget.change(from, to));
         let arbiter = self.next_arbiter.fetch_add(1, Ordering::Relaxed) % self.arbiters.len();
         let address = BucketActor::start_in_arbiter(&self.arbiters[arbiter].handle(), move |_| {
-            BucketActor::new(state, journal, known, memory)
+            BucketActor::new(state, journal, sealer, known, memory)
         });
         (
             ordinal,

@@ -8,11 +8,13 @@ mod budget;
 mod files;
 mod handle;
 mod idempotency;
+mod sealer;
 mod state;
 
 pub use files::{BucketFileError, BucketFiles, Manifest, shared};
 pub use handle::{BucketHandle, Buckets, BucketsOptions, SourceStats};
 pub use idempotency::{AnswersFile, Digest, Entry};
+pub use sealer::Sealer;
 pub use state::BucketState;
 
 use crate::journal::{Answer, IngestRecord};

@@ -6,13 +6,15 @@ use std::collections::btree_map::Entry;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
+use engine::Sealed;
 use wal::disk::Disk;
 use wal::{Log, LogOptions, Recovery, Sequence};
 
 use super::layout::{CatalogError, Layout};
-use crate::bucket::{BucketFileError, BucketFiles, BucketState};
+use crate::bucket::{BucketFileError, BucketFiles, BucketState, Sealer};
 use crate::catalog::Catalog;
 use crate::checked_file::CheckedFileError;
 use crate::journal::{Record, RecordError};
@@ -97,6 +99,7 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
     let load = |ordinal: u32| {
         BucketFiles::open(Arc::clone(disk), &layout.data_dir, ordinal).map(|(files, state)| (state, files))
     };
+    let mut sealing = Sealing::start().map_err(|error| OpenError::Io(layout.data_dir.clone(), error))?;
     let mut points = 0u64;
     // The mark is at or before all that snapshot and manifests cover, so the log must reach back to it. Each record
     // is for one of them, and is passed over where that one covers it already.
@@ -116,6 +119,8 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
                 };
                 bucket.0.apply(sequence, &ingest).map_err(ReplayError::Rows)?;
                 points += u64::from(ingest.rows);
+                sealing.give(ingest.bucket, &mut bucket.0);
+                sealing.take_back(&mut buckets, SEALS_WAITING_MAX);
             }
         }
         Ok(())
@@ -129,6 +134,7 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
             ReplayError::Bucket(ordinal, error) => OpenError::Bucket(ordinal, error),
         },
     })?;
+    sealing.take_back(&mut buckets, 0);
     for bucket in catalog.buckets() {
         if let Entry::Vacant(entry) = buckets.entry(bucket.ordinal) {
             entry.insert(load(bucket.ordinal).map_err(|error| OpenError::Bucket(bucket.ordinal, error))?);
@@ -144,6 +150,53 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
     remove_deleted(&**disk, layout, &catalog);
     let recovered = Recovered { log: recovery, points, took: started.elapsed() };
     Ok(Opened { log, catalog, catalog_covered, buckets: buckets.into_values().collect(), recovered })
+}
+
+/// Rows that may wait to be sealed while the log is replayed, in blocks.
+const SEALS_WAITING_MAX: usize = 64;
+
+/// Seals on a thread of its own what the replay fills, so that both cores work.
+struct Sealing {
+    sealer: Sealer,
+    done: Sender<(u32, Option<Sealed>)>,
+    sealed: Receiver<(u32, Option<Sealed>)>,
+    waiting: usize,
+}
+
+impl Sealing {
+    fn start() -> std::io::Result<Self> {
+        let (done, sealed) = channel();
+        Ok(Sealing { sealer: Sealer::start()?, done, sealed, waiting: 0 })
+    }
+
+    fn give(&mut self, ordinal: u32, state: &mut BucketState) {
+        for seal in state.store.take_seals() {
+            let done = self.done.clone();
+            self.waiting += 1;
+            self.sealer.seal(seal, move |sealed| {
+                // Taken back before the replay ends.
+                let _ = done.send((ordinal, sealed));
+            });
+        }
+    }
+
+    /// Takes back what is done, and waits while more than `waiting_max` are not.
+    fn take_back(&mut self, buckets: &mut BTreeMap<u32, (BucketState, BucketFiles)>, waiting_max: usize) {
+        loop {
+            let (ordinal, sealed) = match self.sealed.try_recv() {
+                Ok(next) => next,
+                Err(_) if self.waiting <= waiting_max => return,
+                Err(_) => match self.sealed.recv() {
+                    Ok(next) => next,
+                    Err(_) => return,
+                },
+            };
+            self.waiting -= 1;
+            if let (Some((state, _)), Some(sealed)) = (buckets.get_mut(&ordinal), sealed) {
+                state.store.finish_seal(sealed);
+            }
+        }
+    }
 }
 
 /// Directories of buckets that the catalog does not know: their deletion was cut short.

@@ -10,7 +10,7 @@ use super::checkpointer::Checkpointer;
 use super::layout::Layout;
 use super::open::{OpenError, Recovered, open};
 use super::task::Task;
-use crate::bucket::{Buckets, BucketsOptions};
+use crate::bucket::{Buckets, BucketsOptions, Sealer};
 use crate::catalog::CatalogHandle;
 use crate::clock::Clock;
 use crate::config::{Config, SyncMode};
@@ -78,6 +78,7 @@ pub fn start(config: &Config, clock: Arc<dyn Clock>) -> Result<Rooms, OpenError>
         journal.clone(),
         catalog.clone(),
         Arc::clone(&clock),
+        Sealer::start().map_err(io)?,
         options,
         Box::new(move || on_full.order()),
         Box::new(move |ordinal| on_deleted.remove(ordinal)),

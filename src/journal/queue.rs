@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use parking_lot::{Condvar, Mutex};
 use wal::{Log, LogError, Sequence};
@@ -91,6 +92,31 @@ struct State {
     controls: VecDeque<Control>,
     closed: bool,
     failure: Option<JournalError>,
+    /// Records that the writer waits for.
+    wanted: usize,
+}
+
+impl State {
+    fn take_group(&mut self, group_bytes_max: usize) -> Vec<(Vec<u8>, Completion)> {
+        let mut group = Vec::with_capacity(self.records.len());
+        let mut bytes = 0;
+        while let Some((record, completion)) = self.records.pop_front() {
+            bytes += record.len();
+            group.push((record, completion));
+            if self.records.front().is_some_and(|(next, _)| bytes + next.len() > group_bytes_max) {
+                break;
+            }
+        }
+        self.bytes -= bytes;
+        group
+    }
+}
+
+/// How many records a group waits for, and until when.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gather {
+    pub(super) records: usize,
+    pub(super) until: Instant,
 }
 
 impl Queue {
@@ -120,7 +146,9 @@ impl Queue {
         }
         state.bytes += record.len();
         state.records.push_back((record, completion));
-        self.arrived.notify_one();
+        if state.records.len() >= state.wanted {
+            self.arrived.notify_one();
+        }
         Ok(())
     }
 
@@ -135,35 +163,36 @@ impl Queue {
         Ok(())
     }
 
-    /// Waits for work. A group is what has gathered, up to `group_bytes_max` and at least one record.
-    pub(super) fn next(&self, group_bytes_max: usize) -> Work {
+    /// Waits for work. A group is what has gathered, up to `group_bytes_max` and at least one record; `gather` says
+    /// how long to wait for more.
+    pub(super) fn next(&self, group_bytes_max: usize, gather: Gather) -> Work {
         let mut state = self.state.lock();
         loop {
             if let Some(control) = state.controls.pop_front() {
                 return Work::Control(control);
             }
-            if !state.records.is_empty() {
-                let mut group = Vec::with_capacity(state.records.len());
-                let mut bytes = 0;
-                while let Some((record, completion)) = state.records.pop_front() {
-                    bytes += record.len();
-                    group.push((record, completion));
-                    if state
-                        .records
-                        .front()
-                        .is_some_and(|(next, _)| bytes + next.len() > group_bytes_max)
-                    {
-                        break;
-                    }
-                }
-                state.bytes -= bytes;
-                return Work::Group(group);
+            let waiting = state.records.len();
+            let enough = waiting >= gather.records || state.closed || Instant::now() >= gather.until;
+            if waiting > 0 && enough {
+                state.wanted = 1;
+                return Work::Group(state.take_group(group_bytes_max));
             }
-            if state.closed {
+            if waiting == 0 && state.closed {
                 return Work::End;
             }
-            self.arrived.wait(&mut state);
+            // Whoever brings the last record that is waited for wakes the writer; one alone never waits.
+            state.wanted = if enough { 1 } else { gather.records };
+            if enough {
+                self.arrived.wait(&mut state);
+            } else {
+                self.arrived.wait_until(&mut state, gather.until);
+            }
         }
+    }
+
+    /// Records waiting now.
+    pub(super) fn waiting(&self) -> usize {
+        self.state.lock().records.len()
     }
 
     /// The log failed for good: everything that waits and will come is refused.

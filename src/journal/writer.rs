@@ -1,20 +1,28 @@
 //! The journal's thread: takes what has gathered, writes it as one frame, syncs once, completes everyone in order.
-//! The next sync starts when the last one ended: no timer, and alone a record waits for nothing.
+//!
+//! Alone, a record waits for nothing. Under load, those acknowledged by one sync come back while the next one runs, and
+//! so would form two halves that share no sync. Hence, when a sync ends, the next group is given a part of the time that
+//! sync took to become as large as all who were then known to write; measured, it halves the syncs of 64 writers.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use wal::{Log, LogError, Sequence};
 
 use super::JournalHandle;
-use super::queue::{Committed, Completion, JournalError, Queue, Work};
+use super::queue::{Committed, Completion, Gather, JournalError, Queue, Work};
 use crate::catalog::{CatalogHandle, Frozen};
 
 /// Bytes of one frame, unless a single record is larger: beyond this a sync takes longer than the records it would
 /// save from waiting are worth.
 const GROUP_BYTES_MAX: usize = 1 << 20;
+
+/// The part of the last sync's time that the next group may wait to become whole.
+const GATHER_DIVISOR: u32 = 2;
+/// And never longer than this.
+const GATHER_MAX: Duration = Duration::from_millis(2);
 
 /// Bounds of the journal.
 #[derive(Clone, Copy, Debug)]
@@ -81,6 +89,7 @@ impl JournalWriter {
                     log,
                     queue: for_thread,
                     progress: Box::new(progress),
+                    gather: Gather { records: 1, until: Instant::now() },
                 }
                 .run()
             })?;
@@ -166,13 +175,15 @@ struct Writer {
     log: Log,
     queue: Arc<Queue>,
     progress: Box<dyn Fn(u64) + Send>,
+    /// What the next group waits for.
+    gather: Gather,
 }
 
 impl Writer {
     /// Until the queue is closed and empty. Answers the log unless it is poisoned.
     fn run(mut self) -> Option<Log> {
         loop {
-            match self.queue.next(GROUP_BYTES_MAX) {
+            match self.queue.next(GROUP_BYTES_MAX, self.gather) {
                 Work::Group(group) => self.commit(group),
                 Work::Control(control) => control(&mut self.log),
                 Work::End => break,
@@ -186,7 +197,12 @@ impl Writer {
         let written = self.log.append(&records).and_then(|first| {
             let started = Instant::now();
             self.log.sync()?;
-            let took = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            let took = started.elapsed();
+            self.gather = Gather {
+                records: records.len() + self.queue.waiting(),
+                until: Instant::now() + (took / GATHER_DIVISOR).min(GATHER_MAX),
+            };
+            let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
             self.queue
                 .figures
                 .sync_nanoseconds

@@ -2,12 +2,16 @@
 //! Immutable; it lives on the heap until a checkpoint writes it to a segment file, then in the mapped file.
 //! The bytes are drawn in FORMAT.md, "Block".
 
+mod level;
 mod read;
 mod summary;
 mod write;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use level::Levels;
+
+pub(crate) use level::Level;
 pub use read::BlockReader;
 pub use summary::{BlockSummary, FieldKind, FieldSummary};
 pub(crate) use write::encode_block;
@@ -29,6 +33,8 @@ pub struct Block {
     offset: usize,
     len: usize,
     segment: Option<u64>,
+    /// Made when a question first asks for a rollup.
+    levels: OnceLock<Box<Levels>>,
 }
 
 impl Block {
@@ -39,6 +45,7 @@ impl Block {
             offset,
             len,
             segment: None,
+            levels: OnceLock::new(),
         }
     }
 

@@ -133,9 +133,9 @@ impl<'a> BlockReader<'a> {
     }
 
     /// The metadata texts, `None` when no row has any.
-    pub fn metadata(&self) -> Result<Option<Column>, EngineError> {
+    pub fn metadata(&self) -> Result<Option<Box<Column>>, EngineError> {
         let section = self.section(SectionKind::Metadata, 0)?;
-        section.map(|bytes| decode_column(bytes, self.rows)).transpose()
+        section.map(|bytes| Ok(Box::new(decode_column(bytes, self.rows)?))).transpose()
     }
 
     /// All of it.
@@ -203,7 +203,7 @@ fn decode_column(bytes: &[u8], rows: usize) -> Result<Column, EngineError> {
     let mut reader = Reader::new(bytes, "column");
     let present = match reader.byte()? {
         0 => None,
-        _ => Some(Bitmap::decode(&mut reader, rows)?),
+        _ => Some(Box::new(Bitmap::decode(&mut reader, rows)?)),
     };
     let values = match reader.byte()? {
         0 => {
@@ -214,7 +214,7 @@ fn decode_column(bytes: &[u8], rows: usize) -> Result<Column, EngineError> {
             let bits = Bitmap::decode(&mut reader, rows)?;
             Values::Booleans((0..rows).map(|row| bits.get(row)).collect())
         }
-        2 => Values::Texts(decode_texts(reader.rest(), rows)?),
+        2 => Values::Texts(Box::new(decode_texts(reader.rest(), rows)?)),
         _ => return Err(reader.corrupt("a kind of column")),
     };
     Ok(Column { present, values })

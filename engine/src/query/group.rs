@@ -10,7 +10,7 @@ use std::ops::Range;
 use super::{MetadataFilter, Touched, metadata_passes};
 use crate::EngineError;
 use crate::aggregate::Aggregate;
-use crate::block::{Block, BlockReader};
+use crate::block::{Block, BlockReader, Level};
 use crate::calendar::Unit;
 use crate::columns::{Column, Columns, Values};
 use crate::rollup::LEVELS;
@@ -139,7 +139,7 @@ pub fn group(series: &SeriesSnapshot, query: &GroupQuery<'_>) -> Result<Groups, 
 fn passes(query: &GroupQuery<'_>, columns: &Columns) -> Option<Vec<bool>> {
     query
         .metadata
-        .map(|filter| metadata_passes(filter, columns.metadata.as_ref(), columns.rows()))
+        .map(|filter| metadata_passes(filter, columns.metadata.as_deref(), columns.rows()))
 }
 
 fn rows_within(timestamps_ns: &[i64], (start, end): (i64, i64)) -> Range<usize> {
@@ -217,54 +217,58 @@ impl Lazy<'_> {
 
     /// Answers `range` from level `level` and finer ones.
     fn levels(&mut self, range: (i64, i64), level: usize, groups: &mut Groups) -> Result<(), EngineError> {
-        let fields = self.query.fields;
-        let query_unit = self.query.unit;
-        let Some(starts) = self.reader()?.rollup_starts_ns(level)? else {
-            return if level == 0 {
-                self.rows(range, groups)
-            } else {
-                self.levels(range, level - 1, groups)
-            };
-        };
-        let unit = LEVELS[level];
-        // Cells that lie wholly within the range.
+        let edges = self.block.with_level(level, |kept| match kept {
+            Some(kept) => self.cells(range, level, kept, groups),
+            None => Ok(vec![range]),
+        })?;
+        for edge in edges {
+            match level {
+                0 => self.rows(edge, groups)?,
+                _ => self.levels(edge, level - 1, groups)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the cells that lie wholly within `range`; answers what of it they leave over.
+    fn cells(
+        &self,
+        range: (i64, i64),
+        level: usize,
+        kept: &Level,
+        groups: &mut Groups,
+    ) -> Result<Vec<(i64, i64)>, EngineError> {
+        let (fields, starts, unit) = (self.query.fields, &kept.starts_ns, LEVELS[level]);
         let first = starts.partition_point(|cell| *cell < range.0);
         let past = match range.1 {
             i64::MAX => starts.len(),
             end => starts.partition_point(|cell| unit.next_ns(*cell) - 1 <= end),
         };
         if first >= past {
-            return if level == 0 {
-                self.rows(range, groups)
-            } else {
-                self.levels(range, level - 1, groups)
-            };
+            return Ok(vec![range]);
         }
-        let finer = |this: &mut Self, edge: (i64, i64), groups: &mut Groups| match level {
-            0 => this.rows(edge, groups),
-            _ => this.levels(edge, level - 1, groups),
-        };
-        if first > 0 && range.0 > i64::MIN {
-            finer(self, (range.0, starts[first] - 1), groups)?;
-        }
-        let columns: Vec<Vec<Aggregate>> = {
-            let reader = self.reader()?;
-            fields
-                .iter()
-                .map(|field| reader.rollup(level, *field, starts.len()))
-                .collect::<Result<_, _>>()?
-        };
         groups.touched.cells += (past - first) as u64;
+        let mut columns = Vec::with_capacity(fields.len());
+        for field in fields {
+            columns.push(kept.aggregates(self.block, level, *field)?);
+        }
         for cell in first..past {
-            let into = groups.open(query_unit.start_ns(starts[cell]), fields.len());
-            into.iter_mut()
-                .zip(&columns)
-                .for_each(|(into, column)| into.merge(&column[cell]));
+            let start = if unit == self.query.unit { starts[cell] } else { self.query.unit.start_ns(starts[cell]) };
+            let into = groups.open(start, fields.len());
+            for (into, column) in into.iter_mut().zip(&columns) {
+                if let Some(aggregate) = column.get(cell) {
+                    into.merge(aggregate);
+                }
+            }
+        }
+        let mut edges = Vec::new();
+        if first > 0 && range.0 > i64::MIN {
+            edges.push((range.0, starts[first] - 1));
         }
         if past < starts.len() {
-            finer(self, (starts[past], range.1), groups)?;
+            edges.push((starts[past], range.1));
         }
-        Ok(())
+        Ok(edges)
     }
 
     fn rows(&mut self, range: (i64, i64), groups: &mut Groups) -> Result<(), EngineError> {
@@ -273,7 +277,7 @@ impl Lazy<'_> {
             let total = self.block.summary.rows as usize;
             let reader = self.reader()?;
             let passes = match query.metadata {
-                Some(filter) => Some(metadata_passes(filter, reader.metadata()?.as_ref(), total)),
+                Some(filter) => Some(metadata_passes(filter, reader.metadata()?.as_deref(), total)),
                 None => None,
             };
             let columns = query

@@ -319,7 +319,7 @@ impl<'a> Scan<'a> {
                 let visible = (!all_visible).then(|| {
                     let mut visible = vec![true; total];
                     if let Some(filter) = filter {
-                        visible = metadata_passes(filter, chunk.metadata.as_ref(), total);
+                        visible = metadata_passes(filter, chunk.metadata.as_deref(), total);
                     }
                     and_present(&mut visible, fields, |field| {
                         Ok(chunk.field(field).map(Cow::Borrowed))
@@ -337,7 +337,7 @@ impl<'a> Scan<'a> {
                 let visible = (!all_visible).then(|| {
                     let mut visible = vec![true; total];
                     if let Some(filter) = filter {
-                        visible = metadata_passes(filter, reader.metadata()?.as_ref(), total);
+                        visible = metadata_passes(filter, reader.metadata()?.as_deref(), total);
                     }
                     and_present(&mut visible, fields, |field| {
                         Ok(reader.field(field)?.map(Cow::Owned))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use engine::query::{GroupQuery, Groups, Position, ScanQuery, Selection, group, scan};
 use engine::rows::{NOT_DECIMAL, RowsWriter};
-use engine::{SharedBytes, Store, Unit, Values};
+use engine::{Seal, SharedBytes, Store, Unit, Values};
 use fastrand::Rng;
 
 use crate::twin::{Point, Question, Twin, Value};
@@ -27,6 +27,7 @@ struct World {
     next_segment: u64,
     clock_ns: i64,
     cutoff_ns: i64,
+    sealing: Vec<Seal>,
 }
 
 impl World {
@@ -42,6 +43,7 @@ impl World {
             next_segment: 1,
             clock_ns: 1_600_000_000 * SECOND,
             cutoff_ns: i64::MIN,
+            sealing: Vec::new(),
         }
     }
 
@@ -119,6 +121,7 @@ impl World {
         let mut bytes = Vec::new();
         writer.encode(&mut bytes);
         assert_eq!(self.store.apply(&bytes, self.next_sequence).unwrap(), rows);
+        self.seal();
         self.log.push((self.next_sequence, bytes));
         self.next_sequence += u64::from(rows);
         let cutoff = self.cutoff_ns;
@@ -133,6 +136,15 @@ impl World {
             .rev()
             .take_while(|point| point.sequence >= self.next_sequence)
             .count() as u64
+    }
+
+    /// Seals what fills blocks: at once, later, or never, as threads would.
+    fn seal(&mut self) {
+        self.sealing.extend(self.store.take_seals());
+        while !self.sealing.is_empty() && self.rng.u8(0..4) > 0 {
+            let seal = self.sealing.swap_remove(self.rng.usize(0..self.sealing.len()));
+            self.store.finish_seal(seal.run());
+        }
     }
 
     fn file(&self, id: u64) -> SharedBytes {
@@ -205,6 +217,8 @@ impl World {
         store.retain_sources(|source| sources.contains(&source));
         store.expire(self.cutoff_ns);
         self.store = store;
+        self.sealing.clear();
+        self.seal();
         self.forget_dead();
     }
 

@@ -1,0 +1,257 @@
+//! Who may import whom.
+
+use std::fs;
+
+use crate::sources::{assert_none, has_word, joined, names_behind, root, rust};
+
+/// Which rooms of the server a room may import: the arrows of ARCHITECTURE.md. `crate::x` of a room that is not in
+/// its list is an architectural change and is made here first.
+const ARROWS: &[(&str, &[&str])] = &[
+    // Words that every room shares.
+    ("ids", &["random"]),
+    ("clock", &[]),
+    ("random", &[]),
+    ("limits", &[]),
+    ("timestamp", &["clock"]),
+    ("error", &["random"]),
+    ("checked_file", &[]),
+    ("priority", &[]),
+    ("query_pool", &["error", "priority"]),
+    // Pure rooms.
+    ("catalog", &["ids", "clock", "limits"]),
+    ("config", &["catalog", "limits"]),
+    (
+        "ingest",
+        &["catalog", "clock", "error", "ids", "limits", "timestamp"],
+    ),
+    // From the log outwards.
+    ("journal", &["catalog", "clock", "error", "ids", "limits"]),
+    (
+        "bucket",
+        &[
+            "catalog",
+            "checked_file",
+            "clock",
+            "error",
+            "ids",
+            "journal",
+            "limits",
+            "priority",
+        ],
+    ),
+    (
+        "checkpoint",
+        &[
+            "bucket",
+            "catalog",
+            "checked_file",
+            "clock",
+            "config",
+            "error",
+            "ids",
+            "journal",
+            "limits",
+            "priority",
+        ],
+    ),
+    (
+        "service",
+        &[
+            "bucket",
+            "catalog",
+            "clock",
+            "config",
+            "error",
+            "ids",
+            "ingest",
+            "journal",
+            "limits",
+            "query_pool",
+            "random",
+            "timestamp",
+        ],
+    ),
+    // `ingest` for its parsers: one reading of a timestamp for all endpoints.
+    (
+        "http",
+        &[
+            "catalog",
+            "clock",
+            "config",
+            "error",
+            "ids",
+            "ingest",
+            "limits",
+            "random",
+            "service",
+            "timestamp",
+        ],
+    ),
+    // Whoever puts the rooms together may name them all.
+    ("check", ALL),
+    ("startup", ALL),
+    ("main", ALL),
+    ("lib", ALL),
+];
+
+const ALL: &[&str] = &["*"];
+
+/// Rooms of pure logic: no runtime, no files, no clock, so that every rule is tested without a server or a sleep.
+const PURE: &[&str] = &[
+    "src/catalog",
+    "src/ingest",
+    "engine/src",
+    "src/limits.rs",
+    "src/timestamp.rs",
+    "src/ids.rs",
+];
+
+const IMPURE: &[&str] = &[
+    "actix",
+    "tokio",
+    "tracing",
+    "std::fs",
+    "std::net",
+    "std::thread",
+    "thread::",
+    "SystemTime",
+    "Instant::now",
+    "async ",
+    ".await",
+];
+
+#[test]
+fn rooms_import_only_along_the_arrows() {
+    let mut faults = Vec::new();
+    for source in rust().iter().filter(|source| !source.is_test()) {
+        let Some(room) = source.room() else { continue };
+        let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| *name == room) else {
+            faults.push(format!(
+                "{}: the room `{room}` has no arrows yet; add it to ARROWS",
+                source.path
+            ));
+            continue;
+        };
+        let text = joined(source);
+        let mut imported = names_behind(&text, "crate::");
+        // The way up out of a room: as many `super::` as the file is deep, then another room's name.
+        let depth = source.path.matches('/').count() - usize::from(source.path.ends_with("/mod.rs"));
+        let rooms = ARROWS.iter().map(|(name, _)| *name);
+        let upwards = names_behind(&text, &"super::".repeat(depth.max(1)));
+        imported.extend(
+            upwards
+                .into_iter()
+                .filter(|name| depth > 0 && rooms.clone().any(|room| room == name)),
+        );
+        for name in imported {
+            let is_room = ARROWS.iter().any(|(room, _)| *room == name);
+            if is_room && name != room && !allowed.contains(&name.as_str()) && *allowed != ALL {
+                faults.push(format!("{}: `{room}` imports `{name}`", source.path));
+            }
+        }
+    }
+    assert_none(
+        &faults,
+        "design: http → service → {catalog, bucket, …} → journal → wal; rooms import along the arrows",
+    );
+}
+
+#[test]
+fn wal_and_engine_import_nothing_of_ours() {
+    let mut faults = Vec::new();
+    for (own, others) in [("wal", ["engine", "tidewatch"]), ("engine", ["wal", "tidewatch"])] {
+        for source in rust().iter().filter(|source| source.is_below(own)) {
+            let text = joined(source);
+            for other in others {
+                if has_word(&text, &format!("{other}::")) {
+                    faults.push(format!("{}: names `{other}::`", source.path));
+                }
+            }
+        }
+        let manifest = fs::read_to_string(root().join(own).join("Cargo.toml")).unwrap();
+        for line in manifest.lines() {
+            let dependency = line.split(['=', '.']).next().unwrap_or_default().trim();
+            if others.contains(&dependency) {
+                faults.push(format!("{own}/Cargo.toml: depends on `{dependency}`"));
+            }
+        }
+    }
+    assert_none(
+        &faults,
+        "design: wal and engine import nothing of ours, not each other",
+    );
+}
+
+#[test]
+fn only_the_bucket_holds_the_engine_s_store_and_only_the_journal_the_log() {
+    let mut faults = Vec::new();
+    for source in rust()
+        .iter()
+        .filter(|source| source.is_below("src") && !source.is_test())
+    {
+        let text = joined(source);
+        if !source.is_below("src/bucket")
+            && names_behind(&text, "engine::").iter().any(|name| name == "Store")
+        {
+            faults.push(format!("{}: holds the engine's Store", source.path));
+        }
+        // `wal` is also the port to the disk, which others reach their files through.
+        let outside = ["src/http", "src/service", "src/catalog", "src/ingest"]
+            .iter()
+            .any(|room| source.is_below(room));
+        if outside && has_word(&text, "wal::") {
+            faults.push(format!("{}: reaches behind the journal to the log", source.path));
+        }
+        if source.is_below("src/http") && has_word(&text, "engine::") {
+            faults.push(format!(
+                "{}: a handler translates, it does not reach the engine",
+                source.path
+            ));
+        }
+        if source.is_below("src/service") && has_word(&text, "actix_web") {
+            faults.push(format!("{}: service is free of HTTP", source.path));
+        }
+    }
+    assert_none(
+        &faults,
+        "design: bucket alone holds the engine's store; services are free of HTTP; the log is the journal's",
+    );
+}
+
+#[test]
+fn pure_rooms_have_no_runtime_no_files_and_no_clock() {
+    let mut faults = Vec::new();
+    for source in rust()
+        .iter()
+        .filter(|source| PURE.iter().any(|room| source.is_below(room)) && !source.is_test())
+    {
+        for (number, line) in source.code() {
+            for word in IMPURE.iter().filter(|word| has_word(line, word)) {
+                faults.push(format!("{}:{number}: `{}`", source.path, word.trim()));
+            }
+        }
+    }
+    for source in rust()
+        .iter()
+        .filter(|source| source.is_below("wal/src") && !source.is_test())
+    {
+        for (number, line) in source.code() {
+            let words = [
+                "SystemTime",
+                "Instant::now",
+                "thread::spawn",
+                "thread::sleep",
+                "actix",
+                "tokio",
+                "async ",
+            ];
+            for word in words.iter().filter(|word| has_word(line, word)) {
+                faults.push(format!("{}:{number}: `{}`", source.path, word.trim()));
+            }
+        }
+    }
+    assert_none(
+        &faults,
+        "design: pure logic takes time, disk and randomness as arguments",
+    );
+}

@@ -1,0 +1,159 @@
+//! Length, openings, unfinished work, machines, unsafe code, sleeping tests.
+
+use crate::sources::{assert_none, committed, has_word, is_word, rust};
+
+const LINES_MAX: usize = 500;
+
+/// The only files with unsafe code, each small and with its proof.
+const UNSAFE: &[&str] = &["wal/src/disk/map.rs"];
+
+/// The only places where a test waits: polling with a deadline.
+const WAITING_TESTS: &[&str] = &["tests/support/process.rs", "tests/crash/rounds.rs"];
+
+#[test]
+fn files_are_short_enough_for_one_reason_to_change() {
+    let long: Vec<String> = rust()
+        .iter()
+        .map(|source| (source.text.lines().count(), &source.path))
+        .filter(|(lines, _)| *lines > LINES_MAX)
+        .map(|(lines, path)| format!("{path}: {lines} lines, at most {LINES_MAX}"))
+        .collect();
+    assert_none(
+        &long,
+        "style: a file that needs an inner table of contents is two files",
+    );
+}
+
+#[test]
+fn every_room_opens_with_what_it_is_for() {
+    let sources = rust();
+    let mut faults = Vec::new();
+    for source in &sources {
+        let stem = source.path.trim_end_matches(".rs");
+        let name = stem.rsplit('/').next().unwrap_or_default();
+        let is_room =
+            matches!(name, "mod" | "lib" | "main") || sources.iter().any(|other| other.is_below(stem));
+        let first = source.text.lines().next().unwrap_or_default();
+        if is_room && !first.starts_with("//! ") {
+            faults.push(format!("{}: begins with `{first}`", source.path));
+        }
+        if matches!(name, "utils" | "util" | "helpers" | "misc" | "types") {
+            faults.push(format!(
+                "{}: the name says nothing of what is inside",
+                source.path
+            ));
+        }
+    }
+    assert_none(
+        &faults,
+        "style: a room's file opens with `//!`: what it is for, what it never does, who calls it",
+    );
+}
+
+#[test]
+fn nothing_unfinished_or_silenced_is_committed() {
+    let forbidden = [
+        "TODO",
+        "FIXME",
+        "XXX",
+        "dbg!(",
+        "todo!(",
+        "unimplemented!(",
+        "#[ignore",
+        "allow(dead_code",
+        "expect(dead_code",
+        "allow(unused",
+        "allow(clippy::all",
+    ];
+    let mut faults = Vec::new();
+    for source in rust().iter().filter(|source| !source.is_rule()) {
+        for (number, line) in (1..).zip(source.text.lines()) {
+            for word in forbidden.iter().filter(|word| has_word(line, word)) {
+                faults.push(format!("{}:{number}: `{word}`", source.path));
+            }
+        }
+    }
+    assert_none(&faults, "style: what is unfinished or silenced stays out");
+}
+
+#[test]
+fn nothing_committed_names_a_machine() {
+    let paths = ["/work/", "/tmp/", "/root/", "/home/", "/mnt/", "/Users/"];
+    let mut faults = Vec::new();
+    for source in committed().iter().filter(|source| !source.is_rule()) {
+        for (number, line) in (1..).zip(source.text.lines()) {
+            for path in paths.iter().filter(|path| line.contains(**path)) {
+                // A segment of a longer path or address is not a place on a machine.
+                let own = line.match_indices(*path).any(|(at, _)| {
+                    !line[..at]
+                        .chars()
+                        .next_back()
+                        .is_some_and(|c| is_word(c) || matches!(c, '.' | '/' | '-' | '}'))
+                });
+                if own {
+                    faults.push(format!("{}:{number}: `{path}`", source.path));
+                }
+            }
+        }
+    }
+    assert_none(
+        &faults,
+        "house rule: nothing committed names this machine's paths",
+    );
+}
+
+#[test]
+fn unsafe_stands_only_in_named_files_with_its_proof() {
+    let mut faults = Vec::new();
+    for source in rust().iter().filter(|source| !source.is_rule()) {
+        let mut proven = false;
+        for (number, line) in (1..).zip(source.text.lines()) {
+            let comment = line.trim_start().starts_with("//");
+            proven = if comment {
+                proven || line.contains("SAFETY")
+            } else {
+                proven
+            };
+            if comment || !has_word(line, "unsafe") {
+                if !comment && !line.trim().is_empty() {
+                    proven = false;
+                }
+                continue;
+            }
+            if !UNSAFE.contains(&source.path.as_str()) {
+                faults.push(format!(
+                    "{}:{number}: unsafe in a file that is not named in UNSAFE",
+                    source.path
+                ));
+            } else if !proven {
+                faults.push(format!(
+                    "{}:{number}: unsafe without a `SAFETY:` comment right before it",
+                    source.path
+                ));
+            }
+        }
+    }
+    assert_none(
+        &faults,
+        "house rule: unsafe only in one small file per need, with its proof",
+    );
+}
+
+#[test]
+fn tests_do_not_sleep_to_wait() {
+    let mut faults = Vec::new();
+    for source in rust()
+        .iter()
+        .filter(|source| source.is_test() && !source.is_rule())
+    {
+        for (number, line) in source.code() {
+            if line.contains("sleep(") && !WAITING_TESTS.contains(&source.path.as_str()) {
+                faults.push(format!("{}:{number}: {}", source.path, line.trim()));
+            }
+        }
+    }
+    assert_none(
+        &faults,
+        "house rule: tests never sleep to wait; time is an argument, or a poll with a deadline",
+    );
+}
