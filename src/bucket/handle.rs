@@ -57,21 +57,30 @@ pub struct BucketsOptions {
 #[derive(Clone)]
 pub struct Buckets(Arc<Inner>);
 
+/// What the buckets need of the other rooms.
+pub struct Neighbours {
+    /// Makes records durable.
+    pub journal: JournalHandle,
+    /// What exists.
+    pub catalog: CatalogHandle,
+    /// The time of day.
+    pub clock: Arc<dyn Clock>,
+    /// Compresses full heads.
+    pub sealer: Sealer,
+    /// Called when memory is full: a checkpoint frees it.
+    pub memory_full: Box<dyn Fn() + Send + Sync>,
+    /// Called with the ordinal of a deleted bucket.
+    pub deleted: Box<dyn Fn(u32) + Send + Sync>,
+}
+
 struct Inner {
     handles: RwLock<HashMap<u32, BucketHandle>>,
-    journal: JournalHandle,
-    catalog: CatalogHandle,
-    clock: Arc<dyn Clock>,
-    sealer: Sealer,
+    neighbours: Neighbours,
     arbiters: Vec<Arbiter>,
     next_arbiter: AtomicUsize,
     options: BucketsOptions,
     memory: Arc<Budget>,
     refused: AtomicU64,
-    /// Called when memory is full: a checkpoint frees it.
-    memory_full: Box<dyn Fn() + Send + Sync>,
-    /// Called with the ordinal of a deleted bucket.
-    deleted: Box<dyn Fn(u32) + Send + Sync>,
 }
 
 /// One bucket's actor. Cheap to clone.
@@ -87,29 +96,15 @@ fn gone() -> ServiceError {
 
 impl Buckets {
     /// A registry with the replayed states. Must be called within an actix system.
-    pub fn start(
-        states: Vec<BucketState>,
-        journal: JournalHandle,
-        catalog: CatalogHandle,
-        clock: Arc<dyn Clock>,
-        sealer: Sealer,
-        options: BucketsOptions,
-        memory_full: Box<dyn Fn() + Send + Sync>,
-        deleted: Box<dyn Fn(u32) + Send + Sync>,
-    ) -> Self {
+    pub fn start(states: Vec<BucketState>, neighbours: Neighbours, options: BucketsOptions) -> Self {
         let buckets = Buckets(Arc::new(Inner {
             handles: RwLock::default(),
-            journal,
-            catalog,
-            clock,
-            sealer,
+            neighbours,
             arbiters: (0..options.threads.max(1)).map(|_| Arbiter::new()).collect(),
             next_arbiter: AtomicUsize::new(0),
             options,
             memory: Budget::new(options.memory_bytes_max),
             refused: AtomicU64::new(0),
-            memory_full,
-            deleted,
         }));
         for state in states {
             let handle = buckets.0.start_actor(state);
@@ -130,7 +125,12 @@ impl Buckets {
         if let Some(handle) = handles.get(&bucket.ordinal) {
             return Ok(handle.clone());
         }
-        if self.0.catalog.read(|catalog| catalog.bucket(bucket.id).is_none()) {
+        if self
+            .0
+            .neighbours
+            .catalog
+            .read(|catalog| catalog.bucket(bucket.id).is_none())
+        {
             return Err(ServiceError::not_found("bucket"));
         }
         let (ordinal, handle) = self.0.start_actor(BucketState::new(bucket.ordinal));
@@ -159,7 +159,7 @@ impl Buckets {
             ServiceError::unavailable("the server is saturated; send it again in a moment", 1)
         };
         if self.0.memory.is_full() {
-            (self.0.memory_full)();
+            (self.0.neighbours.memory_full)();
             return Err(saturated());
         }
         let hold = handle
@@ -180,7 +180,7 @@ impl Buckets {
         bucket: &Bucket,
         key: Digest,
     ) -> Result<Option<(Digest, Answer)>, ServiceError> {
-        let now_ns = self.0.clock.now_ns();
+        let now_ns = self.0.neighbours.clock.now_ns();
         let look = move |state: &mut BucketState| state.idempotency.get(&key, now_ns);
         Ok(self
             .handle(bucket)?
@@ -204,7 +204,7 @@ impl Buckets {
     /// # Errors
     /// 503 when the bucket is not available.
     pub async fn stats(&self, bucket: &Bucket, sources: &[u32]) -> Result<Vec<SourceStats>, ServiceError> {
-        let cutoff_ns = bucket.retention_cutoff_ns(self.0.clock.now_ns());
+        let cutoff_ns = bucket.retention_cutoff_ns(self.0.neighbours.clock.now_ns());
         let sources = sources.to_vec();
         let look = move |state: &mut BucketState| {
             let stats = sources.iter().map(|source| state.store.stats(*source, cutoff_ns));
@@ -259,7 +259,7 @@ impl Buckets {
         let points = self.point_count(bucket, sources).await?;
         self.handle(bucket)?.delete(None, command).await?;
         self.0.handles.write().remove(&bucket.ordinal);
-        (self.0.deleted)(bucket.ordinal);
+        (self.0.neighbours.deleted)(bucket.ordinal);
         Ok(points)
     }
 
@@ -272,15 +272,15 @@ impl Buckets {
 impl Inner {
     fn start_actor(&self, state: BucketState) -> (u32, BucketHandle) {
         let ordinal = state.ordinal;
-        let journal = self.journal.clone();
-        let catalog = self.catalog.clone();
+        let journal = self.neighbours.journal.clone();
+        let catalog = self.neighbours.catalog.clone();
         let known = Box::new(move |source| {
             catalog.read(|catalog| {
                 let bucket = catalog.bucket_by_ordinal(ordinal);
                 bucket.is_some_and(|bucket| catalog.source_by_ordinal(bucket.id, source).is_some())
             })
         });
-        let sealer = self.sealer.clone();
+        let sealer = self.neighbours.sealer.clone();
         let budget = Arc::clone(&self.memory);
         let memory = Box::new(move |from, to| budget.change(from, to));
         let arbiter = self.next_arbiter.fetch_add(1, Ordering::Relaxed) % self.arbiters.len();

@@ -12,7 +12,7 @@ mod sealer;
 mod state;
 
 pub use files::{BucketFileError, BucketFiles, Manifest, shared};
-pub use handle::{BucketHandle, Buckets, BucketsOptions, SourceStats};
+pub use handle::{BucketHandle, Buckets, BucketsOptions, Neighbours, SourceStats};
 pub use idempotency::{AnswersFile, Digest, Entry};
 pub use sealer::Sealer;
 pub use state::BucketState;

@@ -92,7 +92,8 @@ enum ReplayError {
 pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> Result<Opened, OpenError> {
     let started = Instant::now();
     let buckets_dir = layout.buckets_dir();
-    disk.create_dir_all(&buckets_dir).map_err(|error| OpenError::Io(buckets_dir, error))?;
+    disk.create_dir_all(&buckets_dir)
+        .map_err(|error| OpenError::Io(buckets_dir, error))?;
     let mark = layout.read_mark(&**disk).map_err(OpenError::Mark)?;
     let (mut catalog, catalog_covered) = layout.read_catalog(&**disk).map_err(OpenError::Catalog)?;
     let mut buckets: BTreeMap<u32, (BucketState, BucketFiles)> = BTreeMap::new();
@@ -113,9 +114,9 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
             Record::Ingest(ingest) => {
                 let bucket = match buckets.entry(ingest.bucket) {
                     Entry::Occupied(entry) => entry.into_mut(),
-                    Entry::Vacant(entry) => {
-                        entry.insert(load(ingest.bucket).map_err(|error| ReplayError::Bucket(ingest.bucket, error))?)
-                    }
+                    Entry::Vacant(entry) => entry.insert(
+                        load(ingest.bucket).map_err(|error| ReplayError::Bucket(ingest.bucket, error))?,
+                    ),
                 };
                 bucket.0.apply(sequence, &ingest).map_err(ReplayError::Rows)?;
                 points += u64::from(ingest.rows);
@@ -125,7 +126,13 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
         }
         Ok(())
     };
-    let opened = Log::open(log_disk, &layout.log_dir(), LogOptions::default(), mark, &mut replay);
+    let opened = Log::open(
+        log_disk,
+        &layout.log_dir(),
+        LogOptions::default(),
+        mark,
+        &mut replay,
+    );
     let (log, recovery) = opened.map_err(|error| match error {
         wal::OpenError::Log(error) => OpenError::Log(error),
         wal::OpenError::Replay { sequence, source } => match source {
@@ -144,12 +151,24 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
     buckets.retain(|ordinal, _| catalog.bucket_by_ordinal(*ordinal).is_some());
     for (ordinal, (state, _)) in &mut buckets {
         if let Some(bucket) = catalog.bucket_by_ordinal(*ordinal) {
-            state.store.retain_sources(|source| catalog.source_by_ordinal(bucket.id, source).is_some());
+            state
+                .store
+                .retain_sources(|source| catalog.source_by_ordinal(bucket.id, source).is_some());
         }
     }
     remove_deleted(&**disk, layout, &catalog);
-    let recovered = Recovered { log: recovery, points, took: started.elapsed() };
-    Ok(Opened { log, catalog, catalog_covered, buckets: buckets.into_values().collect(), recovered })
+    let recovered = Recovered {
+        log: recovery,
+        points,
+        took: started.elapsed(),
+    };
+    Ok(Opened {
+        log,
+        catalog,
+        catalog_covered,
+        buckets: buckets.into_values().collect(),
+        recovered,
+    })
 }
 
 /// Rows that may wait to be sealed while the log is replayed, in blocks.
@@ -166,7 +185,12 @@ struct Sealing {
 impl Sealing {
     fn start() -> std::io::Result<Self> {
         let (done, sealed) = channel();
-        Ok(Sealing { sealer: Sealer::start()?, done, sealed, waiting: 0 })
+        Ok(Sealing {
+            sealer: Sealer::start()?,
+            done,
+            sealed,
+            waiting: 0,
+        })
     }
 
     fn give(&mut self, ordinal: u32, state: &mut BucketState) {
@@ -201,7 +225,9 @@ impl Sealing {
 
 /// Directories of buckets that the catalog does not know: their deletion was cut short.
 fn remove_deleted(disk: &dyn Disk, layout: &Layout, catalog: &Catalog) {
-    let Ok(names) = disk.list(&layout.buckets_dir()) else { return };
+    let Ok(names) = disk.list(&layout.buckets_dir()) else {
+        return;
+    };
     for ordinal in names.iter().filter_map(|name| name.to_str()?.parse::<u32>().ok()) {
         if catalog.bucket_by_ordinal(ordinal).is_none()
             && let Err(error) = BucketFiles::remove(disk, &layout.data_dir, ordinal)

@@ -10,7 +10,7 @@ use super::checkpointer::Checkpointer;
 use super::layout::Layout;
 use super::open::{OpenError, Recovered, open};
 use super::task::Task;
-use crate::bucket::{Buckets, BucketsOptions, Sealer};
+use crate::bucket::{Buckets, BucketsOptions, Neighbours, Sealer};
 use crate::catalog::CatalogHandle;
 use crate::clock::Clock;
 use crate::config::{Config, SyncMode};
@@ -44,17 +44,24 @@ pub fn start(config: &Config, clock: Arc<dyn Clock>) -> Result<Rooms, OpenError>
     let disk: Arc<dyn Disk> = Arc::new(StdDisk);
     let log_disk: Arc<dyn Disk> = match config.wal.sync {
         SyncMode::Always => Arc::clone(&disk),
-        SyncMode::Interval => Arc::new(RelaxedDisk::new(Arc::clone(&disk), Some(config.wal.sync_interval))),
+        SyncMode::Interval => Arc::new(RelaxedDisk::new(
+            Arc::clone(&disk),
+            Some(config.wal.sync_interval),
+        )),
         SyncMode::Never => Arc::new(RelaxedDisk::new(Arc::clone(&disk), None)),
     };
-    let layout = Layout { data_dir: config.storage.data_dir.clone() };
+    let layout = Layout {
+        data_dir: config.storage.data_dir.clone(),
+    };
     let opened = open(&disk, log_disk, &layout)?;
     let io = |error| OpenError::Io(layout.data_dir.clone(), error);
 
     let (checkpointer, orders) = Checkpointer::new();
     let catalog = CatalogHandle::new(opened.catalog);
-    let journal_options =
-        JournalOptions { queue_bytes_max: QUEUE_BYTES_MAX, tail_bytes_max: config.wal.tail_bytes_max };
+    let journal_options = JournalOptions {
+        queue_bytes_max: QUEUE_BYTES_MAX,
+        tail_bytes_max: config.wal.tail_bytes_max,
+    };
     let checkpoint_bytes = config.storage.checkpoint_bytes;
     let order = checkpointer.clone();
     let progress = move |tail_bytes: u64| {
@@ -73,16 +80,15 @@ pub fn start(config: &Config, clock: Arc<dyn Clock>) -> Result<Rooms, OpenError>
     let (states, files): (Vec<_>, Vec<_>) = opened.buckets.into_iter().unzip();
     let files = states.iter().map(|state| state.ordinal).zip(files).collect();
     let (on_full, on_deleted) = (checkpointer.clone(), checkpointer.clone());
-    let buckets = Buckets::start(
-        states,
-        journal.clone(),
-        catalog.clone(),
-        Arc::clone(&clock),
-        Sealer::start().map_err(io)?,
-        options,
-        Box::new(move || on_full.order()),
-        Box::new(move |ordinal| on_deleted.remove(ordinal)),
-    );
+    let neighbours = Neighbours {
+        journal: journal.clone(),
+        catalog: catalog.clone(),
+        clock: Arc::clone(&clock),
+        sealer: Sealer::start().map_err(io)?,
+        memory_full: Box::new(move || on_full.order()),
+        deleted: Box::new(move |ordinal| on_deleted.remove(ordinal)),
+    };
+    let buckets = Buckets::start(states, neighbours, options);
     let task = Task {
         disk,
         layout: layout.clone(),
@@ -95,5 +101,11 @@ pub fn start(config: &Config, clock: Arc<dyn Clock>) -> Result<Rooms, OpenError>
         merges: 0,
     };
     orders.serve(task).map_err(io)?;
-    Ok(Rooms { catalog, journal, buckets, checkpointer, recovered: opened.recovered })
+    Ok(Rooms {
+        catalog,
+        journal,
+        buckets,
+        checkpointer,
+        recovered: opened.recovered,
+    })
 }

@@ -46,8 +46,9 @@ impl Task {
 
     fn cutoff_ns(&self, ordinal: u32) -> i64 {
         let now_ns = self.clock.now_ns();
-        let cutoff =
-            |catalog: &crate::catalog::Catalog| Some(catalog.bucket_by_ordinal(ordinal)?.retention_cutoff_ns(now_ns));
+        let cutoff = |catalog: &crate::catalog::Catalog| {
+            Some(catalog.bucket_by_ordinal(ordinal)?.retention_cutoff_ns(now_ns))
+        };
         self.catalog.read(cutoff).unwrap_or(i64::MIN)
     }
 
@@ -67,10 +68,17 @@ impl Task {
             state.store.expire(cutoff_ns);
             state.idempotency.forget(now_ns);
             let answers = state.idempotency.unsaved();
-            (state.store.begin_checkpoint(), answers, state.applied, state.next_sequence)
+            (
+                state.store.begin_checkpoint(),
+                answers,
+                state.applied,
+                state.next_sequence,
+            )
         });
         // An actor that is gone belongs to a deleted bucket.
-        let Some((checkpoint, answers, applied, next_sequence)) = begun else { return Ok(()) };
+        let Some((checkpoint, answers, applied, next_sequence)) = begun else {
+            return Ok(());
+        };
         let files = self.files(ordinal)?;
         let mut manifest = files.manifest().clone();
         let segment = match &checkpoint {
@@ -81,37 +89,57 @@ impl Task {
             None
         } else {
             let (id, bytes) = files.write_answers(&AnswersFile::encode(&answers))?;
-            Some(AnswersFile::open(id, bytes).ok_or_else(|| io::Error::other("an answers file just written is damaged"))?)
+            Some(
+                AnswersFile::open(id, bytes)
+                    .ok_or_else(|| io::Error::other("an answers file just written is damaged"))?,
+            )
         };
         if let Some((id, _)) = &segment {
             manifest.segments.push(*id);
         }
-        manifest.answers.extend(answers_file.as_ref().map(AnswersFile::id));
+        manifest
+            .answers
+            .extend(answers_file.as_ref().map(AnswersFile::id));
         let something = segment.is_some() || answers_file.is_some();
         if something {
             manifest.covered = applied;
             manifest.next_sequence = next_sequence;
             self.commit(ordinal, manifest)?;
         }
-        let adopted = handle.with_blocking(move |state| -> Result<(Vec<u64>, Vec<u64>), engine::EngineError> {
-            if let (Some(checkpoint), Some((id, home))) = (checkpoint, segment) {
-                state.store.finish_checkpoint(checkpoint, id, shared(home), cutoff_ns)?;
-            }
-            if let Some(file) = answers_file {
-                state.idempotency.saved(&answers, file);
-            }
-            Ok(in_use(state))
-        });
+        let adopted = handle.with_blocking(
+            move |state| -> Result<(Vec<u64>, Vec<u64>), engine::EngineError> {
+                if let (Some(checkpoint), Some((id, home))) = (checkpoint, segment) {
+                    state
+                        .store
+                        .finish_checkpoint(checkpoint, id, shared(home), cutoff_ns)?;
+                }
+                if let Some(file) = answers_file {
+                    state.idempotency.saved(&answers, file);
+                }
+                Ok(in_use(state))
+            },
+        );
         let Some(adopted) = adopted else { return Ok(()) };
         self.settle(ordinal, adopted?)?;
         self.merge_bucket(ordinal, handle)
     }
 
     /// Puts a manifest of exactly the files in use in force, where that changes anything.
-    fn settle(&mut self, ordinal: u32, (segments, answers): (Vec<u64>, Vec<u64>)) -> Result<(), CheckpointError> {
+    fn settle(
+        &mut self,
+        ordinal: u32,
+        (segments, answers): (Vec<u64>, Vec<u64>),
+    ) -> Result<(), CheckpointError> {
         let manifest = self.files(ordinal)?.manifest().clone();
         if manifest.segments != segments || manifest.answers != answers {
-            self.commit(ordinal, Manifest { segments, answers, ..manifest })?;
+            self.commit(
+                ordinal,
+                Manifest {
+                    segments,
+                    answers,
+                    ..manifest
+                },
+            )?;
         }
         Ok(())
     }
@@ -119,7 +147,10 @@ impl Task {
     fn commit(&mut self, ordinal: u32, manifest: Manifest) -> Result<(), CheckpointError> {
         let files = self.files(ordinal)?;
         let next_file = files.manifest().next_file;
-        Ok(files.commit(Manifest { next_file, ..manifest })?)
+        Ok(files.commit(Manifest {
+            next_file,
+            ..manifest
+        })?)
     }
 
     /// Merges until nothing is worth merging.

@@ -89,7 +89,10 @@ impl JournalWriter {
                     log,
                     queue: for_thread,
                     progress: Box::new(progress),
-                    gather: Gather { records: 1, until: Instant::now() },
+                    gather: Gather {
+                        records: 1,
+                        until: Instant::now(),
+                    },
                 }
                 .run()
             })?;
