@@ -11,7 +11,7 @@ run:
 	$(CARGO) run --release --locked -- serve --data-dir ./data
 
 test:
-	$(CARGO) test --workspace --all-targets --locked
+	$(CARGO) test --workspace --locked
 
 lint:
 	$(CARGO) fmt --all --check

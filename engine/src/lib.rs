@@ -23,6 +23,7 @@ mod segment;
 mod series;
 mod snapshot;
 mod store;
+mod verify;
 
 pub use aggregate::Aggregate;
 pub use bitmap::Bitmap;
@@ -35,3 +36,4 @@ pub use merge::{Merge, MergeError};
 pub use series::{Seal, Sealed, SeriesStats};
 pub use snapshot::{SeriesSnapshot, Snapshot};
 pub use store::Store;
+pub use verify::{BlockReport, salvage_segment, verify_segment};

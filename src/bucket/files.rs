@@ -180,14 +180,7 @@ impl BucketFiles {
     /// # Errors
     /// The disk's; the old manifest stays in force.
     pub fn commit(&mut self, manifest: Manifest) -> Result<(), CheckedFileError> {
-        let content = rmp_serde::to_vec_named(&manifest)
-            .map_err(|error| CheckedFileError::Io(self.dir.join(MANIFEST_NAME), io::Error::other(error)))?;
-        checked_file::write(
-            &*self.disk,
-            &self.dir.join(MANIFEST_NAME),
-            MANIFEST_MAGIC,
-            &content,
-        )?;
+        write_manifest(&*self.disk, &self.dir, &manifest)?;
         let old = std::mem::replace(&mut self.manifest, manifest);
         let gone = |old: &[u64], new: &[u64]| {
             old.iter()
@@ -243,11 +236,11 @@ impl BucketFiles {
     }
 
     fn segment_path(&self, id: u64) -> PathBuf {
-        self.dir.join(format!("{id:012}{SEGMENT_SUFFIX}"))
+        self.dir.join(segment_name(id))
     }
 
     fn answers_path(&self, id: u64) -> PathBuf {
-        self.dir.join(format!("{id:012}{ANSWERS_SUFFIX}"))
+        self.dir.join(answers_name(id))
     }
 
     /// Files of ours that the manifest does not name: a crash came between writing them and naming them, or between
@@ -281,6 +274,27 @@ pub fn read_manifest(disk: &dyn Disk, dir: &Path) -> Result<Option<Manifest>, Bu
     let content = checked_file::read(disk, &path, MANIFEST_MAGIC).map_err(BucketFileError::Manifest)?;
     let decoded = content.map(|content| rmp_serde::from_slice(&content)).transpose();
     decoded.map_err(|error| BucketFileError::ManifestContent(path, error))
+}
+
+/// Replaces the manifest of a bucket's directory, durably.
+///
+/// # Errors
+/// The disk's; the old manifest stays in force.
+pub fn write_manifest(disk: &dyn Disk, dir: &Path, manifest: &Manifest) -> Result<(), CheckedFileError> {
+    let path = dir.join(MANIFEST_NAME);
+    let content = rmp_serde::to_vec_named(manifest);
+    let content = content.map_err(|error| CheckedFileError::Io(path.clone(), io::Error::other(error)))?;
+    checked_file::write(disk, &path, MANIFEST_MAGIC, &content)
+}
+
+/// Name of a segment file.
+pub fn segment_name(id: u64) -> String {
+    format!("{id:012}{SEGMENT_SUFFIX}")
+}
+
+/// Name of an answers file.
+pub fn answers_name(id: u64) -> String {
+    format!("{id:012}{ANSWERS_SUFFIX}")
 }
 
 /// The same bytes as the engine wants them.

@@ -269,6 +269,14 @@ impl Buckets {
     }
 }
 
+impl Drop for Inner {
+    fn drop(&mut self) {
+        for arbiter in &self.arbiters {
+            arbiter.stop();
+        }
+    }
+}
+
 impl Inner {
     fn start_actor(&self, state: BucketState) -> (u32, BucketHandle) {
         let ordinal = state.ordinal;

@@ -17,8 +17,8 @@ pub const REMEMBERED_NS: i64 = DAY_NS;
 pub type Digest = [u8; 16];
 
 const MAGIC: &[u8; 8] = b"TWANSW01";
-/// Magic, count, newest creation, checksum of all that follows.
-const HEADER_BYTES: usize = 8 + 8 + 8 + 4;
+/// Magic, checksum of all that follows, count, newest creation.
+const HEADER_BYTES: usize = 8 + 4 + 8 + 8;
 /// Key, body, creation, status, offset and length of the answer.
 const ENTRY_BYTES: usize = 16 + 16 + 8 + 2 + 8 + 4;
 
@@ -127,6 +127,8 @@ impl AnswersFile {
             .max()
             .unwrap_or(i64::MIN);
         let mut content = Vec::new();
+        content.extend_from_slice(&(sorted.len() as u64).to_le_bytes());
+        content.extend_from_slice(&newest_ns.to_le_bytes());
         let mut offset = (HEADER_BYTES + sorted.len() * ENTRY_BYTES) as u64;
         for (key, entry) in &sorted {
             content.extend_from_slice(key);
@@ -140,10 +142,8 @@ impl AnswersFile {
         sorted
             .iter()
             .for_each(|(_, entry)| content.extend_from_slice(&entry.answer.body));
-        let mut file = Vec::with_capacity(HEADER_BYTES + content.len());
+        let mut file = Vec::with_capacity(MAGIC.len() + 4 + content.len());
         file.extend_from_slice(MAGIC);
-        file.extend_from_slice(&(sorted.len() as u64).to_le_bytes());
-        file.extend_from_slice(&newest_ns.to_le_bytes());
         file.extend_from_slice(&crc32fast::hash(&content).to_le_bytes());
         file.extend_from_slice(&content);
         file
@@ -152,14 +152,13 @@ impl AnswersFile {
     /// Opens a file; `None` when it is not whole.
     pub fn open(id: u64, bytes: Arc<dyn Bytes>) -> Option<Self> {
         let all = (*bytes).as_ref();
-        let rest = all.strip_prefix(MAGIC)?;
-        let (count, rest) = rest.split_first_chunk()?;
-        let (newest, rest) = rest.split_first_chunk()?;
-        let (checksum, content) = rest.split_first_chunk()?;
+        let (checksum, content) = all.strip_prefix(MAGIC)?.split_first_chunk()?;
+        let (count, rest) = content.split_first_chunk()?;
+        let (newest, entries) = rest.split_first_chunk()?;
         let count = usize::try_from(u64::from_le_bytes(*count)).ok()?;
         let whole = count
             .checked_mul(ENTRY_BYTES)
-            .is_some_and(|entries| entries <= content.len());
+            .is_some_and(|bytes| bytes <= entries.len());
         if !whole || crc32fast::hash(content) != u32::from_le_bytes(*checksum) {
             return None;
         }
@@ -262,7 +261,7 @@ mod tests {
         index.insert(&entry(1, b"answer"), 5);
         let whole = AnswersFile::encode(&index.unsaved());
         assert!(AnswersFile::open(1, Arc::new(whole.clone())).is_some());
-        for byte in HEADER_BYTES..whole.len() {
+        for byte in 0..whole.len() {
             let mut flipped = whole.clone();
             flipped[byte] ^= 1;
             assert!(

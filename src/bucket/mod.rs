@@ -11,7 +11,9 @@ mod idempotency;
 mod sealer;
 mod state;
 
-pub use files::{BucketFileError, BucketFiles, Manifest, shared};
+pub use files::{
+    BucketFileError, BucketFiles, Manifest, answers_name, read_manifest, segment_name, shared, write_manifest,
+};
 pub use handle::{BucketHandle, Buckets, BucketsOptions, Neighbours, SourceStats};
 pub use idempotency::{AnswersFile, Digest, Entry};
 pub use sealer::Sealer;

@@ -54,7 +54,10 @@ impl Layout {
     }
 
     /// The catalog's snapshot and the log sequence it covers; an empty catalog when there is none yet.
-    pub(super) fn read_catalog(&self, disk: &dyn Disk) -> Result<(Catalog, Sequence), CatalogError> {
+    ///
+    /// # Errors
+    /// The disk's, or damage.
+    pub fn read_catalog(&self, disk: &dyn Disk) -> Result<(Catalog, Sequence), CatalogError> {
         let path = self.catalog_path();
         let Some(content) = checked_file::read(disk, &path, CATALOG_MAGIC).map_err(CatalogError::File)?
         else {

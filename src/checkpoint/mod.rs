@@ -12,6 +12,9 @@ mod start;
 mod task;
 
 pub use checkpointer::{CheckpointError, CheckpointStats, Checkpointer};
-pub use layout::Layout;
+pub use layout::{CatalogError, Layout};
 pub use open::{OpenError, Opened, Recovered, open};
 pub use start::{Rooms, start};
+
+#[cfg(test)]
+mod tests;

@@ -50,6 +50,16 @@ pub fn start(config: &Config, clock: Arc<dyn Clock>) -> Result<Rooms, OpenError>
         )),
         SyncMode::Never => Arc::new(RelaxedDisk::new(Arc::clone(&disk), None)),
     };
+    start_on(disk, log_disk, config, clock)
+}
+
+/// The same over any disk; the log may have one of its own.
+pub(super) fn start_on(
+    disk: Arc<dyn Disk>,
+    log_disk: Arc<dyn Disk>,
+    config: &Config,
+    clock: Arc<dyn Clock>,
+) -> Result<Rooms, OpenError> {
     let layout = Layout {
         data_dir: config.storage.data_dir.clone(),
     };

@@ -172,6 +172,13 @@ impl JournalWriter {
     }
 }
 
+impl Drop for JournalWriter {
+    fn drop(&mut self) {
+        // The thread ends by itself; whoever wants the log closed in order has called `close`.
+        self.queue.close();
+    }
+}
+
 struct Writer {
     log: Log,
     queue: Arc<Queue>,
