@@ -15,3 +15,6 @@ pub use checkpointer::{CheckpointError, CheckpointStats, Checkpointer};
 pub use layout::Layout;
 pub use open::{OpenError, Opened, Recovered, open};
 pub use start::{Rooms, start};
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@ use std::thread::available_parallelism;
 
 use wal::disk::{Disk, StdDisk};
 
-use super::checkpointer::Checkpointer;
+use super::checkpointer::{Checkpointer, Orders};
 use super::layout::Layout;
 use super::open::{OpenError, Recovered, open};
 use super::task::Task;
@@ -35,6 +35,14 @@ pub struct Rooms {
     pub recovered: Recovered,
 }
 
+/// What the rooms are given besides their disks.
+pub(super) struct RoomsOptions {
+    pub(super) journal: JournalOptions,
+    pub(super) buckets: BucketsOptions,
+    /// Log bytes after which a checkpoint is ordered.
+    pub(super) checkpoint_bytes: u64,
+}
+
 /// Recovers the data directory, whose lock the caller holds, and starts the rooms. Must be called within an actix
 /// system.
 ///
@@ -48,44 +56,69 @@ pub fn start(config: &Config, clock: Arc<dyn Clock>) -> Result<Rooms, OpenError>
         SyncMode::Never => Arc::new(RelaxedDisk::new(Arc::clone(&disk), None)),
     };
     let layout = Layout { data_dir: config.storage.data_dir.clone() };
-    let opened = open(&disk, log_disk, &layout)?;
-    let io = |error| OpenError::Io(layout.data_dir.clone(), error);
+    let cores = available_parallelism().map_or(1, usize::from);
+    let options = RoomsOptions {
+        journal: JournalOptions { queue_bytes_max: QUEUE_BYTES_MAX, tail_bytes_max: config.wal.tail_bytes_max },
+        buckets: BucketsOptions {
+            mailbox_bytes_max: MAILBOX_BYTES_MAX,
+            memory_bytes_max: config.storage.memory_bytes_max,
+            threads: cores.div_ceil(2),
+        },
+        checkpoint_bytes: config.storage.checkpoint_bytes,
+    };
+    start_on(disk, log_disk, layout, options, clock)
+}
 
+/// The same over given disks.
+pub(super) fn start_on(
+    disk: Arc<dyn Disk>,
+    log_disk: Arc<dyn Disk>,
+    layout: Layout,
+    options: RoomsOptions,
+    clock: Arc<dyn Clock>,
+) -> Result<Rooms, OpenError> {
+    let data_dir = layout.data_dir.clone();
+    let (rooms, orders, task) = assemble(disk, log_disk, layout, options, clock)?;
+    orders.serve(task).map_err(|error| OpenError::Io(data_dir, error))?;
+    Ok(rooms)
+}
+
+/// All but the checkpointer's thread: who has the task decides when a checkpoint is taken.
+pub(super) fn assemble(
+    disk: Arc<dyn Disk>,
+    log_disk: Arc<dyn Disk>,
+    layout: Layout,
+    options: RoomsOptions,
+    clock: Arc<dyn Clock>,
+) -> Result<(Rooms, Orders, Task), OpenError> {
+    let opened = open(&disk, log_disk, &layout)?;
     let (checkpointer, orders) = Checkpointer::new();
     let catalog = CatalogHandle::new(opened.catalog);
-    let journal_options =
-        JournalOptions { queue_bytes_max: QUEUE_BYTES_MAX, tail_bytes_max: config.wal.tail_bytes_max };
-    let checkpoint_bytes = config.storage.checkpoint_bytes;
     let order = checkpointer.clone();
     let progress = move |tail_bytes: u64| {
-        if tail_bytes > checkpoint_bytes {
+        if tail_bytes > options.checkpoint_bytes {
             order.order();
         }
     };
-    let (writer, journal) =
-        JournalWriter::start(opened.log, catalog.clone(), journal_options, progress).map_err(io)?;
-    let cores = available_parallelism().map_or(1, usize::from);
-    let options = BucketsOptions {
-        mailbox_bytes_max: MAILBOX_BYTES_MAX,
-        memory_bytes_max: config.storage.memory_bytes_max,
-        threads: cores.div_ceil(2),
-    };
+    let started = JournalWriter::start(opened.log, catalog.clone(), options.journal, progress);
+    let (writer, journal) = started.map_err(|error| OpenError::Io(layout.data_dir.clone(), error))?;
     let (states, files): (Vec<_>, Vec<_>) = opened.buckets.into_iter().unzip();
     let files = states.iter().map(|state| state.ordinal).zip(files).collect();
     let (on_full, on_deleted) = (checkpointer.clone(), checkpointer.clone());
+    let sealer = Sealer::start().map_err(|error| OpenError::Io(layout.data_dir.clone(), error))?;
     let buckets = Buckets::start(
         states,
         journal.clone(),
         catalog.clone(),
         Arc::clone(&clock),
-        Sealer::start().map_err(io)?,
-        options,
+        sealer,
+        options.buckets,
         Box::new(move || on_full.order()),
         Box::new(move |ordinal| on_deleted.remove(ordinal)),
     );
     let task = Task {
         disk,
-        layout: layout.clone(),
+        layout,
         buckets: buckets.clone(),
         catalog: catalog.clone(),
         clock,
@@ -94,6 +127,6 @@ pub fn start(config: &Config, clock: Arc<dyn Clock>) -> Result<Rooms, OpenError>
         catalog_covered: opened.catalog_covered,
         merges: 0,
     };
-    orders.serve(task).map_err(io)?;
-    Ok(Rooms { catalog, journal, buckets, checkpointer, recovered: opened.recovered })
+    let rooms = Rooms { catalog, journal, buckets, checkpointer, recovered: opened.recovered };
+    Ok((rooms, orders, task))
 }

@@ -1,0 +1,127 @@
+//! Power cuts: at every operation that alters the disk, in every kind.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use wal::disk::Disk;
+use wal::disk::sim::{Crash, SimDisk};
+
+use super::model::Model;
+use super::tap::Tap;
+use super::world::{Live, World, in_system, layout};
+use super::{exhaustive, seed};
+use crate::checkpoint::{Opened, open};
+use crate::clock::{Clock, ManualClock};
+
+const STEPS: usize = 150;
+
+pub(super) fn recover(disk: &SimDisk) -> Opened {
+    let disk: Arc<dyn Disk> = Arc::new(disk.clone());
+    match open(&disk, Arc::clone(&disk), &layout()) {
+        Ok(opened) => opened,
+        Err(error) => panic!("the directory does not open: {error}"),
+    }
+}
+
+/// What was acknowledged is there, and is there again when the machine goes down right after.
+pub(super) fn check_image(image: &SimDisk, model: &Model, now_ns: i64) {
+    model.check(&recover(image), now_ns);
+    let again = image.crash(Crash::KINDS[1]);
+    model.check(&recover(&again), now_ns);
+}
+
+/// An image and what it must hold; to go on from.
+struct Moment {
+    image: SimDisk,
+    model: Model,
+    now_ns: i64,
+    name: String,
+}
+
+#[derive(Default)]
+struct Seen {
+    operations: usize,
+    images: usize,
+    failures: Vec<String>,
+    moments: Vec<Moment>,
+}
+
+fn look(seen: &mut Seen, disk: &SimDisk, model: &Model, now_ns: i64) {
+    let operation = seen.operations;
+    seen.operations += 1;
+    let all = exhaustive();
+    for (index, crash) in Crash::KINDS.into_iter().enumerate() {
+        if !all && operation % Crash::KINDS.len() != index && operation % 5 != index {
+            continue;
+        }
+        seen.images += 1;
+        let image = disk.crash(crash);
+        let name = format!("operation {operation}, {crash:?}");
+        if (operation + index) % if all { 10 } else { 40 } == 0 {
+            let (image, model) = (image.crash(Crash::KINDS[0]), model.clone());
+            seen.moments.push(Moment { image, model, now_ns, name: name.clone() });
+        }
+        let checked = catch_unwind(AssertUnwindSafe(|| check_image(&image, model, now_ns)));
+        if let Err(panic) = checked {
+            let message = panic.downcast_ref::<String>().cloned();
+            seen.failures.push(format!("{name}: {}", message.unwrap_or_else(|| "a panic".to_owned())));
+        }
+    }
+}
+
+#[test]
+fn a_power_cut_at_any_operation_loses_nothing_acknowledged() {
+    let seed = seed();
+    let disk = SimDisk::new(seed);
+    let mut world = World::new(seed);
+    let seen: Arc<Mutex<Seen>> = Arc::default();
+    let tap = {
+        let (seen, model, clock) = (Arc::clone(&seen), Arc::clone(&world.model), Arc::clone(&world.clock));
+        // The model first, and released before: a check takes long, and the trace goes on meanwhile.
+        Tap::new(disk.clone(), move |disk| {
+            let model = model.lock().clone();
+            look(&mut seen.lock(), disk, &model, clock.now_ns());
+        })
+    };
+    let merges = in_system(async {
+        let mut live = Live::start(Arc::new(tap), Arc::clone(&world.clock)).unwrap_or_else(|error| panic!("{error}"));
+        world.set_up(&live).await.expect("the disk is whole");
+        for _ in 0..STEPS {
+            world.step(&mut live).await.expect("the disk is whole");
+        }
+        world.check_live(&live).await;
+        let merges = live.task.merges;
+        live.stop();
+        merges
+    });
+    let Seen { operations, images, failures, moments } = std::mem::take(&mut *seen.lock());
+    println!("{operations} operations, {images} images, {merges} merges, went on from {}", moments.len());
+    assert!(merges > 0, "the trace merges segments");
+    assert!(failures.is_empty(), "{} failed, the first: {}", failures.len(), failures[0]);
+    for moment in moments {
+        println!("going on from {}", moment.name);
+        go_on(&moment.image, moment.model, moment.now_ns, seed);
+    }
+}
+
+/// Recovers, takes more, checkpoints, crashes again, and recovers twice.
+pub(super) fn go_on(image: &SimDisk, mut model: Model, now_ns: i64, seed: u64) {
+    model.settle(&recover(image), now_ns);
+    let mut world = World::new(seed);
+    world.skip_to(model, now_ns);
+    in_system(async {
+        let clock: Arc<ManualClock> = Arc::clone(&world.clock);
+        let mut live = Live::start(Arc::new(image.clone()), clock).unwrap_or_else(|error| panic!("{error}"));
+        world.check_live(&live).await;
+        for _ in 0..8 {
+            world.step(&mut live).await.expect("the disk is whole");
+        }
+        live.checkpoint().expect("the disk is whole");
+        world.ingest(&live, 1).await.expect("the disk is whole");
+        live.stop();
+    });
+    for crash in Crash::KINDS {
+        check_image(&image.crash(crash), &world.model.lock(), world.clock.now_ns());
+    }
+}
