@@ -6,6 +6,7 @@
 
 pub mod query;
 pub mod rows;
+pub mod verify;
 
 mod aggregate;
 mod bitmap;

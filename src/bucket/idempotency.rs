@@ -17,8 +17,9 @@ pub const REMEMBERED_NS: i64 = DAY_NS;
 pub type Digest = [u8; 16];
 
 const MAGIC: &[u8; 8] = b"TWANSW01";
-/// Magic, count, newest creation, checksum of all that follows.
-const HEADER_BYTES: usize = 8 + 8 + 8 + 4;
+/// Behind magic, count and newest creation.
+const CHECKSUM_AT: usize = 8 + 8 + 8;
+const HEADER_BYTES: usize = CHECKSUM_AT + 4;
 /// Key, body, creation, status, offset and length of the answer.
 const ENTRY_BYTES: usize = 16 + 16 + 8 + 2 + 8 + 4;
 
@@ -108,6 +109,14 @@ impl IdempotencyIndex {
     }
 }
 
+/// Of all of a file but the checksum itself.
+fn checksum(file: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&file[..CHECKSUM_AT]);
+    hasher.update(&file[HEADER_BYTES..]);
+    hasher.finalize()
+}
+
 /// A sorted file of entries, searched in place.
 pub struct AnswersFile {
     id: u64,
@@ -144,8 +153,10 @@ impl AnswersFile {
         file.extend_from_slice(MAGIC);
         file.extend_from_slice(&(sorted.len() as u64).to_le_bytes());
         file.extend_from_slice(&newest_ns.to_le_bytes());
-        file.extend_from_slice(&crc32fast::hash(&content).to_le_bytes());
+        file.extend_from_slice(&[0; 4]);
         file.extend_from_slice(&content);
+        let checksum = checksum(&file);
+        file[CHECKSUM_AT..HEADER_BYTES].copy_from_slice(&checksum.to_le_bytes());
         file
     }
 
@@ -155,12 +166,12 @@ impl AnswersFile {
         let rest = all.strip_prefix(MAGIC)?;
         let (count, rest) = rest.split_first_chunk()?;
         let (newest, rest) = rest.split_first_chunk()?;
-        let (checksum, content) = rest.split_first_chunk()?;
+        let (stored, content) = rest.split_first_chunk()?;
         let count = usize::try_from(u64::from_le_bytes(*count)).ok()?;
         let whole = count
             .checked_mul(ENTRY_BYTES)
             .is_some_and(|entries| entries <= content.len());
-        if !whole || crc32fast::hash(content) != u32::from_le_bytes(*checksum) {
+        if !whole || checksum(all) != u32::from_le_bytes(*stored) {
             return None;
         }
         Some(AnswersFile {
@@ -262,7 +273,7 @@ mod tests {
         index.insert(&entry(1, b"answer"), 5);
         let whole = AnswersFile::encode(&index.unsaved());
         assert!(AnswersFile::open(1, Arc::new(whole.clone())).is_some());
-        for byte in HEADER_BYTES..whole.len() {
+        for byte in 0..whole.len() {
             let mut flipped = whole.clone();
             flipped[byte] ^= 1;
             assert!(

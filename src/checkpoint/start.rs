@@ -1,6 +1,7 @@
 //! From a data directory to running rooms: recovery, then the journal's thread, the buckets' actors and the
 //! checkpointer, each given what it needs of the others.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
@@ -50,10 +51,11 @@ pub(super) struct RoomsOptions {
 /// The disk's, or damage.
 pub fn start(config: &Config, clock: Arc<dyn Clock>) -> Result<Rooms, OpenError> {
     let disk: Arc<dyn Disk> = Arc::new(StdDisk);
-    let log_disk: Arc<dyn Disk> = match config.wal.sync {
-        SyncMode::Always => Arc::clone(&disk),
-        SyncMode::Interval => Arc::new(RelaxedDisk::new(Arc::clone(&disk), Some(config.wal.sync_interval))),
-        SyncMode::Never => Arc::new(RelaxedDisk::new(Arc::clone(&disk), None)),
+    let relaxed = |interval| Some(Arc::new(RelaxedDisk::new(Arc::clone(&disk), interval)));
+    let relaxed = match config.wal.sync {
+        SyncMode::Always => None,
+        SyncMode::Interval => relaxed(Some(config.wal.sync_interval)),
+        SyncMode::Never => relaxed(None),
     };
     let layout = Layout { data_dir: config.storage.data_dir.clone() };
     let cores = available_parallelism().map_or(1, usize::from);
@@ -66,19 +68,19 @@ pub fn start(config: &Config, clock: Arc<dyn Clock>) -> Result<Rooms, OpenError>
         },
         checkpoint_bytes: config.storage.checkpoint_bytes,
     };
-    start_on(disk, log_disk, layout, options, clock)
+    start_on(disk, relaxed, layout, options, clock)
 }
 
-/// The same over given disks.
+/// The same over a given disk; `relaxed` is the one of the log, when its syncs are put off.
 pub(super) fn start_on(
     disk: Arc<dyn Disk>,
-    log_disk: Arc<dyn Disk>,
+    relaxed: Option<Arc<RelaxedDisk>>,
     layout: Layout,
     options: RoomsOptions,
     clock: Arc<dyn Clock>,
 ) -> Result<Rooms, OpenError> {
     let data_dir = layout.data_dir.clone();
-    let (rooms, orders, task) = assemble(disk, log_disk, layout, options, clock)?;
+    let (rooms, orders, task) = assemble(disk, relaxed, layout, options, clock)?;
     orders.serve(task).map_err(|error| OpenError::Io(data_dir, error))?;
     Ok(rooms)
 }
@@ -86,11 +88,12 @@ pub(super) fn start_on(
 /// All but the checkpointer's thread: who has the task decides when a checkpoint is taken.
 pub(super) fn assemble(
     disk: Arc<dyn Disk>,
-    log_disk: Arc<dyn Disk>,
+    relaxed: Option<Arc<RelaxedDisk>>,
     layout: Layout,
     options: RoomsOptions,
     clock: Arc<dyn Clock>,
 ) -> Result<(Rooms, Orders, Task), OpenError> {
+    let log_disk = relaxed.clone().map_or_else(|| Arc::clone(&disk), |relaxed| relaxed as Arc<dyn Disk>);
     let opened = open(&disk, log_disk, &layout)?;
     let (checkpointer, orders) = Checkpointer::new();
     let catalog = CatalogHandle::new(opened.catalog);
@@ -126,6 +129,8 @@ pub(super) fn assemble(
         files,
         catalog_covered: opened.catalog_covered,
         merges: 0,
+        unmergeable: HashSet::new(),
+        relaxed,
     };
     let rooms = Rooms { catalog, journal, buckets, checkpointer, recovered: opened.recovered };
     Ok((rooms, orders, task))

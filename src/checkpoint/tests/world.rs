@@ -59,7 +59,7 @@ pub(super) struct Live {
 
 impl Live {
     pub(super) fn start(disk: Arc<dyn Disk>, clock: Arc<ManualClock>) -> Result<Self, OpenError> {
-        let (rooms, _, task) = assemble(Arc::clone(&disk), disk, layout(), options(), clock)?;
+        let (rooms, _, task) = assemble(disk, None, layout(), options(), clock)?;
         Ok(Live { rooms, task })
     }
 
