@@ -19,4 +19,4 @@ lint:
 
 bench:
 	$(CARGO) build --release --locked
-	$(CARGO) bench --locked --bench table
+	$(CARGO) bench --locked --bench figures

@@ -147,7 +147,7 @@ fn allocations() -> Outcome<Vec<Measured>> {
     }
     let a_request = |count: u64| significant(count as f64 / REQUESTS as f64);
     let note = format!(
-        "parse → record → apply, one source, {REQUESTS} requests, sealing of blocks included; a request: parse {}, \
+        "parse → record → apply, one source, {REQUESTS} requests in order, with what the store seals meanwhile; a request: parse {}, \
          record {}, apply {}; a request that seals nothing {} a point; transport is not in it",
         a_request(parsing),
         a_request(recording),

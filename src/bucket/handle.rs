@@ -57,21 +57,30 @@ pub struct BucketsOptions {
 #[derive(Clone)]
 pub struct Buckets(Arc<Inner>);
 
+/// What the buckets need of the other rooms.
+pub struct Neighbours {
+    /// Makes records durable.
+    pub journal: JournalHandle,
+    /// What exists.
+    pub catalog: CatalogHandle,
+    /// The time of day.
+    pub clock: Arc<dyn Clock>,
+    /// Compresses full heads.
+    pub sealer: Sealer,
+    /// Called when memory is full: a checkpoint frees it.
+    pub memory_full: Box<dyn Fn() + Send + Sync>,
+    /// Called with the ordinal of a deleted bucket.
+    pub deleted: Box<dyn Fn(u32) + Send + Sync>,
+}
+
 struct Inner {
     handles: RwLock<HashMap<u32, BucketHandle>>,
-    journal: JournalHandle,
-    catalog: CatalogHandle,
-    clock: Arc<dyn Clock>,
-    sealer: Sealer,
+    neighbours: Neighbours,
     arbiters: Vec<Arbiter>,
     next_arbiter: AtomicUsize,
     options: BucketsOptions,
     memory: Arc<Budget>,
     refused: AtomicU64,
-    /// Called when memory is full: a checkpoint frees it.
-    memory_full: Box<dyn Fn() + Send + Sync>,
-    /// Called with the ordinal of a deleted bucket.
-    deleted: Box<dyn Fn(u32) + Send + Sync>,
 }
 
 /// One bucket's actor. Cheap to clone.
@@ -87,29 +96,15 @@ fn gone() -> ServiceError {
 
 impl Buckets {
     /// A registry with the replayed states. Must be called within an actix system.
-    pub fn start(
-        states: Vec<BucketState>,
-        journal: JournalHandle,
-        catalog: CatalogHandle,
-        clock: Arc<dyn Clock>,
-        sealer: Sealer,
-        options: BucketsOptions,
-        memory_full: Box<dyn Fn() + Send + Sync>,
-        deleted: Box<dyn Fn(u32) + Send + Sync>,
-    ) -> Self {
+    pub fn start(states: Vec<BucketState>, neighbours: Neighbours, options: BucketsOptions) -> Self {
         let buckets = Buckets(Arc::new(Inner {
             handles: RwLock::default(),
-            journal,
-            catalog,
-            clock,
-            sealer,
+            neighbours,
             arbiters: (0..options.threads.max(1)).map(|_| Arbiter::new()).collect(),
             next_arbiter: AtomicUsize::new(0),
             options,
             memory: Budget::new(options.memory_bytes_max),
             refused: AtomicU64::new(0),
-            memory_full,
-            deleted,
         }));
         for state in states {
             let handle = Inner::start_actor(&buckets.0, state);
@@ -130,7 +125,12 @@ impl Buckets {
         if let Some(handle) = handles.get(&bucket.ordinal) {
             return Ok(handle.clone());
         }
-        if self.0.catalog.read(|catalog| catalog.bucket(bucket.id).is_none()) {
+        if self
+            .0
+            .neighbours
+            .catalog
+            .read(|catalog| catalog.bucket(bucket.id).is_none())
+        {
             return Err(ServiceError::not_found("bucket"));
         }
         let (ordinal, handle) = Inner::start_actor(&self.0, BucketState::new(bucket.ordinal));
@@ -159,7 +159,7 @@ impl Buckets {
             ServiceError::unavailable("the server is saturated; send it again in a moment", 1)
         };
         if self.0.memory.is_full() {
-            (self.0.memory_full)();
+            (self.0.neighbours.memory_full)();
             return Err(saturated());
         }
         let hold = handle
@@ -180,7 +180,7 @@ impl Buckets {
         bucket: &Bucket,
         key: Digest,
     ) -> Result<Option<(Digest, Answer)>, ServiceError> {
-        let now_ns = self.0.clock.now_ns();
+        let now_ns = self.0.neighbours.clock.now_ns();
         let look = move |state: &mut BucketState| state.idempotency.get(&key, now_ns);
         Ok(self
             .handle(bucket)?
@@ -204,7 +204,7 @@ impl Buckets {
     /// # Errors
     /// 503 when the bucket is not available.
     pub async fn stats(&self, bucket: &Bucket, sources: &[u32]) -> Result<Vec<SourceStats>, ServiceError> {
-        let cutoff_ns = bucket.retention_cutoff_ns(self.0.clock.now_ns());
+        let cutoff_ns = bucket.retention_cutoff_ns(self.0.neighbours.clock.now_ns());
         let sources = sources.to_vec();
         let look = move |state: &mut BucketState| {
             let stats = sources.iter().map(|source| state.store.stats(*source, cutoff_ns));
@@ -270,15 +270,15 @@ impl Buckets {
 impl Inner {
     fn start_actor(inner: &Arc<Self>, state: BucketState) -> (u32, BucketHandle) {
         let ordinal = state.ordinal;
-        let journal = inner.journal.clone();
-        let catalog = inner.catalog.clone();
+        let journal = inner.neighbours.journal.clone();
+        let catalog = inner.neighbours.catalog.clone();
         let known = Box::new(move |source| {
             catalog.read(|catalog| {
                 let bucket = catalog.bucket_by_ordinal(ordinal);
                 bucket.is_some_and(|bucket| catalog.source_by_ordinal(bucket.id, source).is_some())
             })
         });
-        let sealer = inner.sealer.clone();
+        let sealer = inner.neighbours.sealer.clone();
         let budget = Arc::clone(&inner.memory);
         let memory = Box::new(move |from, to| budget.change(from, to));
         // Weak: the registry holds the actor, not the other way round.
@@ -286,7 +286,7 @@ impl Inner {
         let deleted = Box::new(move || {
             if let Some(inner) = registry.upgrade() {
                 inner.handles.write().remove(&ordinal);
-                (inner.deleted)(ordinal);
+                (inner.neighbours.deleted)(ordinal);
             }
         });
         let arbiter = inner.next_arbiter.fetch_add(1, Ordering::Relaxed) % inner.arbiters.len();
@@ -321,6 +321,11 @@ impl BucketHandle {
         work: impl FnOnce(&mut BucketState) -> R + Send + 'static,
     ) -> Option<R> {
         self.ask(work).blocking_recv().ok()
+    }
+
+    /// Bytes on their way into the bucket.
+    pub fn mailbox_bytes(&self) -> u64 {
+        self.mailbox.used()
     }
 
     fn ask<R: Send + 'static>(

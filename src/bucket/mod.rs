@@ -14,7 +14,7 @@ mod state;
 
 pub use directory::{BucketDir, Listing, Manifest};
 pub use files::{BucketFileError, BucketFiles, shared};
-pub use handle::{BucketHandle, Buckets, BucketsOptions, SourceStats};
+pub use handle::{BucketHandle, Buckets, BucketsOptions, Neighbours, SourceStats};
 pub use idempotency::{AnswersFile, Digest, Entry};
 pub use sealer::Sealer;
 pub use state::{BucketState, SealTicket};

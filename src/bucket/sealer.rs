@@ -19,15 +19,17 @@ impl Sealer {
     /// The operating system has no thread left.
     pub fn start() -> std::io::Result<Self> {
         let (sender, jobs) = channel::<(Seal, Done)>();
-        std::thread::Builder::new().name("seal".to_owned()).spawn(move || {
-            for (seal, done) in jobs {
-                let sealed = catch_unwind(AssertUnwindSafe(|| seal.run())).ok();
-                if sealed.is_none() {
-                    tracing::error!("BUG: sealing panicked");
+        std::thread::Builder::new()
+            .name("seal".to_owned())
+            .spawn(move || {
+                for (seal, done) in jobs {
+                    let sealed = catch_unwind(AssertUnwindSafe(|| seal.run())).ok();
+                    if sealed.is_none() {
+                        tracing::error!("BUG: sealing panicked");
+                    }
+                    done(sealed);
                 }
-                done(sealed);
-            }
-        })?;
+            })?;
         Ok(Sealer(sender))
     }
 

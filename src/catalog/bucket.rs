@@ -30,9 +30,14 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// Points older than this are expired at `now_ns`.
+    /// Points older than this are expired at `now_ns`. Never before the earliest timestamp there is, 1678-01-01: a
+    /// retention of centuries keeps everything.
     pub fn retention_cutoff_ns(&self, now_ns: i64) -> i64 {
-        let retention_ns = i64::from(self.retention_days).saturating_mul(DAY_NS);
-        self.expired_before_ns.max(now_ns.saturating_sub(retention_ns))
+        let cutoff = i128::from(now_ns) - i128::from(self.retention_days) * i128::from(DAY_NS);
+        let cutoff = i64::try_from(cutoff).unwrap_or(EARLIEST_NS).max(EARLIEST_NS);
+        self.expired_before_ns.max(cutoff)
     }
 }
+
+/// 1678-01-01T00:00:00Z, the earliest timestamp the API takes.
+const EARLIEST_NS: i64 = -9_214_560_000_000_000_000;

@@ -1,3 +1,5 @@
+//! The catalog as a state machine: snapshot and commands make the same state as all commands; names, counts, order.
+
 mod author;
 
 use std::sync::Arc;

@@ -113,7 +113,13 @@ impl Checkpointer {
     pub(crate) fn new() -> (Self, Orders) {
         let (sender, orders) = channel();
         let figures = Arc::new(Figures::default());
-        (Checkpointer { orders: sender, figures: Arc::clone(&figures) }, Orders { orders, figures })
+        (
+            Checkpointer {
+                orders: sender,
+                figures: Arc::clone(&figures),
+            },
+            Orders { orders, figures },
+        )
     }
 
     /// Orders a checkpoint, soon.
@@ -136,7 +142,9 @@ impl Checkpointer {
     /// What failed; nothing acknowledged is lost.
     pub async fn close(&self) -> Result<(), CheckpointError> {
         let (done, closed) = tokio::sync::oneshot::channel();
-        self.orders.send(Order::Close(done)).map_err(|_| CheckpointError::Ended)?;
+        self.orders
+            .send(Order::Close(done))
+            .map_err(|_| CheckpointError::Ended)?;
         closed.await.unwrap_or(Err(CheckpointError::Ended))
     }
 
@@ -186,7 +194,10 @@ impl Orders {
         let started = Instant::now();
         let outcome = task.checkpoint();
         let took = started.elapsed();
-        self.figures.nanoseconds.fetch_add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.figures.nanoseconds.fetch_add(
+            u64::try_from(took.as_nanos()).unwrap_or(u64::MAX),
+            Ordering::Relaxed,
+        );
         self.figures.merges.store(task.merges, Ordering::Relaxed);
         match &outcome {
             Ok(()) => {

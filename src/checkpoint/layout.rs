@@ -51,7 +51,8 @@ impl Layout {
     ) -> Result<(), CheckedFileError> {
         let path = self.catalog_path();
         let encoded = catalog.encode();
-        let encoded = encoded.map_err(|error| CheckedFileError::Io(path.clone(), std::io::Error::other(error)))?;
+        let encoded =
+            encoded.map_err(|error| CheckedFileError::Io(path.clone(), std::io::Error::other(error)))?;
         let mut content = covered.to_le_bytes().to_vec();
         content.extend_from_slice(&encoded);
         checked_file::write(disk, &path, CATALOG_MAGIC, &content)
@@ -63,7 +64,8 @@ impl Layout {
     /// The disk's, or damage.
     pub fn read_catalog(&self, disk: &dyn Disk) -> Result<(Catalog, Sequence), CatalogError> {
         let path = self.catalog_path();
-        let Some(content) = checked_file::read(disk, &path, CATALOG_MAGIC).map_err(CatalogError::File)? else {
+        let Some(content) = checked_file::read(disk, &path, CATALOG_MAGIC).map_err(CatalogError::File)?
+        else {
             return Ok((Catalog::default(), 0));
         };
         let short = || CatalogError::File(CheckedFileError::Damaged(path.clone(), "a sequence"));

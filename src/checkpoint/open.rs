@@ -106,7 +106,8 @@ enum ReplayError {
 pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> Result<Opened, OpenError> {
     let started = Instant::now();
     let buckets_dir = layout.buckets_dir();
-    disk.create_dir_all(&buckets_dir).map_err(|error| OpenError::Io(buckets_dir, error))?;
+    disk.create_dir_all(&buckets_dir)
+        .map_err(|error| OpenError::Io(buckets_dir, error))?;
     let mark = layout.read_mark(&**disk).map_err(OpenError::Mark)?;
     let (mut catalog, catalog_covered) = layout.read_catalog(&**disk).map_err(OpenError::Catalog)?;
     if catalog_covered < mark {
@@ -150,7 +151,13 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
         }
         Ok(())
     };
-    let opened = Log::open(log_disk, &layout.log_dir(), LogOptions::default(), mark, &mut replay);
+    let opened = Log::open(
+        log_disk,
+        &layout.log_dir(),
+        LogOptions::default(),
+        mark,
+        &mut replay,
+    );
     let (log, recovery) = opened.map_err(|error| match error {
         wal::OpenError::Log(error) => OpenError::Log(error),
         wal::OpenError::Replay { sequence, source } => match source {
@@ -178,12 +185,24 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
     for (ordinal, (state, files)) in &mut buckets {
         files.remove_leftovers(state.next_sequence).map_err(|error| OpenError::Bucket(*ordinal, error))?;
         if let Some(bucket) = catalog.bucket_by_ordinal(*ordinal) {
-            state.store.retain_sources(|source| catalog.source_by_ordinal(bucket.id, source).is_some());
+            state
+                .store
+                .retain_sources(|source| catalog.source_by_ordinal(bucket.id, source).is_some());
         }
     }
     remove_deleted(&**disk, layout, &catalog);
-    let recovered = Recovered { log: recovery, points, took: started.elapsed() };
-    Ok(Opened { log, catalog, catalog_covered, buckets: buckets.into_values().collect(), recovered })
+    let recovered = Recovered {
+        log: recovery,
+        points,
+        took: started.elapsed(),
+    };
+    Ok(Opened {
+        log,
+        catalog,
+        catalog_covered,
+        buckets: buckets.into_values().collect(),
+        recovered,
+    })
 }
 
 /// Rows that may wait to be sealed while the log is replayed, in blocks.
@@ -200,7 +219,12 @@ struct Sealing {
 impl Sealing {
     fn start() -> std::io::Result<Self> {
         let (done, sealed) = channel();
-        Ok(Sealing { sealer: Sealer::start()?, done, sealed, waiting: 0 })
+        Ok(Sealing {
+            sealer: Sealer::start()?,
+            done,
+            sealed,
+            waiting: 0,
+        })
     }
 
     fn give(&mut self, ordinal: u32, state: &mut BucketState) {

@@ -11,7 +11,7 @@ use super::checkpointer::{Checkpointer, Orders};
 use super::layout::Layout;
 use super::open::{OpenError, Recovered, open};
 use super::task::Task;
-use crate::bucket::{Buckets, BucketsOptions, Sealer};
+use crate::bucket::{Buckets, BucketsOptions, Neighbours, Sealer};
 use crate::catalog::CatalogHandle;
 use crate::clock::Clock;
 use crate::config::{Config, SyncMode};
@@ -109,16 +109,15 @@ pub(super) fn assemble(
     let files = states.iter().map(|state| state.ordinal).zip(files).collect();
     let (on_full, on_deleted) = (checkpointer.clone(), checkpointer.clone());
     let sealer = Sealer::start().map_err(|error| OpenError::Io(layout.data_dir.clone(), error))?;
-    let buckets = Buckets::start(
-        states,
-        journal.clone(),
-        catalog.clone(),
-        Arc::clone(&clock),
+    let neighbours = Neighbours {
+        journal: journal.clone(),
+        catalog: catalog.clone(),
+        clock: Arc::clone(&clock),
         sealer,
-        options.buckets,
-        Box::new(move || on_full.order()),
-        Box::new(move |ordinal| on_deleted.remove(ordinal)),
-    );
+        memory_full: Box::new(move || on_full.order()),
+        deleted: Box::new(move |ordinal| on_deleted.remove(ordinal)),
+    };
+    let buckets = Buckets::start(states, neighbours, options.buckets);
     let task = Task {
         disk,
         layout,

@@ -39,6 +39,19 @@ pub(super) struct Task {
 impl Task {
     /// Brings everything that is dispatched now into segments and snapshot, trims the log, and then merges.
     pub(super) fn checkpoint(&mut self) -> Result<(), CheckpointError> {
+        let (covered, running) = self.checkpoint_buckets()?;
+        self.checkpoint_catalog(covered)?;
+        self.layout.write_mark(&*self.disk, covered)?;
+        self.journal.trim(covered)?;
+        // Last, for a merge needs room, and trimming makes some; and a merge that fails must not keep the log long.
+        for (ordinal, handle) in &running {
+            self.merge_or_tell(*ordinal, handle);
+        }
+        Ok(())
+    }
+
+    /// Brings the buckets' rows into segments; answers up to which sequence, and which buckets.
+    pub(super) fn checkpoint_buckets(&mut self) -> Result<(u64, Vec<(u32, BucketHandle)>), CheckpointError> {
         // Messages sent from here on reach an actor behind all records up to `covered`.
         let covered = self.journal.dispatched();
         let running = self.buckets.running();
@@ -51,15 +64,7 @@ impl Task {
             }
             outcome = outcome.and(checkpointed);
         }
-        outcome?;
-        self.checkpoint_catalog(covered)?;
-        self.layout.write_mark(&*self.disk, covered)?;
-        self.journal.trim(covered)?;
-        // Last, for a merge needs room, and trimming makes some; and a merge that fails must not keep the log long.
-        for (ordinal, handle) in &running {
-            self.merge_or_tell(*ordinal, handle);
-        }
-        Ok(())
+        outcome.map(|()| (covered, running))
     }
 
     fn merge_or_tell(&mut self, ordinal: u32, handle: &BucketHandle) {
@@ -79,8 +84,9 @@ impl Task {
 
     fn cutoff_ns(&self, ordinal: u32) -> i64 {
         let now_ns = self.clock.now_ns();
-        let cutoff =
-            |catalog: &crate::catalog::Catalog| Some(catalog.bucket_by_ordinal(ordinal)?.retention_cutoff_ns(now_ns));
+        let cutoff = |catalog: &crate::catalog::Catalog| {
+            Some(catalog.bucket_by_ordinal(ordinal)?.retention_cutoff_ns(now_ns))
+        };
         self.catalog.read(cutoff).unwrap_or(i64::MIN)
     }
 

@@ -48,6 +48,10 @@ pub fn routes(config: &mut ServiceConfig, service: &Service) {
 /// The route table. The operator's routes are not there at all without an operator.
 fn table(operator: bool) -> Vec<(&'static str, Vec<On>)> {
     let mut table = vec![
+        // The router tries the paths in this order: those of every sensor come first.
+        ("/api/data", vec![post().to(data::ingest)]),
+        ("/api/data/batch", vec![post().to(data::ingest_batch)]),
+        ("/api/data/query", vec![post().to(query::query)]),
         ("/health", vec![get().to(health::alive)]),
         ("/ready", vec![get().to(health::ready)]),
         ("/api/docs", vec![get().to(docs::describe)]),
@@ -102,9 +106,6 @@ fn table(operator: bool) -> Vec<(&'static str, Vec<On>)> {
                 delete().to(sources::remove),
             ],
         ),
-        ("/api/data", vec![post().to(data::ingest)]),
-        ("/api/data/batch", vec![post().to(data::ingest_batch)]),
-        ("/api/data/query", vec![post().to(query::query)]),
     ];
     if operator {
         table.push(("/api/operator/organizations", vec![get().to(operator::list)]));

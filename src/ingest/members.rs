@@ -157,7 +157,8 @@ fn skipped<T, F>(scan: &mut Scanner<'_>, kind: Kind, depth: u32) -> Result<Slot<
 
 /// The fault of a point older than its route accepts.
 pub(super) fn too_old(timestamp_ns: i64, oldest_ns: i64) -> Option<Detail> {
-    let oldest = crate::timestamp::format_timestamp_ns(oldest_ns.div_euclid(SECOND_NS) * SECOND_NS);
-    let message = || format!("is too old: the oldest accepted now is {}", oldest.as_str());
-    (timestamp_ns < oldest_ns).then(|| detail(&["timestamp"], message()))
+    (timestamp_ns < oldest_ns).then(|| {
+        let oldest = crate::timestamp::format_timestamp_ns(oldest_ns.div_euclid(SECOND_NS) * SECOND_NS);
+        detail(&["timestamp"], format!("is too old: the oldest accepted now is {}", oldest.as_str()))
+    })
 }

@@ -116,7 +116,11 @@ impl State {
         while let Some((record, completion)) = self.records.pop_front() {
             bytes += record.len();
             group.push((record, completion));
-            if self.records.front().is_some_and(|(next, _)| bytes + next.len() > group_bytes_max) {
+            if self
+                .records
+                .front()
+                .is_some_and(|(next, _)| bytes + next.len() > group_bytes_max)
+            {
                 break;
             }
         }

@@ -252,8 +252,12 @@ impl Lazy<'_> {
         for field in fields {
             columns.push(kept.aggregates(self.block, level, *field)?);
         }
-        for cell in first..past {
-            let start = if unit == self.query.unit { starts[cell] } else { self.query.unit.start_ns(starts[cell]) };
+        for (cell, start) in starts.iter().enumerate().take(past).skip(first) {
+            let start = if unit == self.query.unit {
+                *start
+            } else {
+                self.query.unit.start_ns(*start)
+            };
             let into = groups.open(start, fields.len());
             for (into, column) in into.iter_mut().zip(&columns) {
                 if let Some(aggregate) = column.get(cell) {

@@ -3,6 +3,7 @@
 
 mod downsample;
 mod group;
+mod run;
 mod scan;
 
 pub use downsample::{Downsampling, Expected, choose_unit};

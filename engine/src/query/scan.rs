@@ -4,15 +4,15 @@
 //! are decoded only if a row of it is on the page. An offset is passed over by the row counts of whole runs: what is
 //! skipped is not read.
 
-use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use super::{MetadataFilter, Touched, metadata_passes};
+use super::run::{Candidate, Open, Origin, directed};
+use super::{MetadataFilter, Touched};
 use crate::EngineError;
-use crate::block::{Block, BlockReader};
-use crate::columns::{Columns, FieldColumn};
+use crate::block::BlockReader;
+use crate::columns::Columns;
 use crate::snapshot::SeriesSnapshot;
 
 /// Timestamp and sequence of a row: its place among all rows of a bucket.
@@ -77,40 +77,6 @@ pub fn scan(selections: &[Selection<'_>], query: &ScanQuery<'_>) -> Result<Page,
     scan.skip_whole_runs()?;
     scan.merge()?;
     scan.finish()
-}
-
-/// A time in the direction of the scan: descending scans see time mirrored, so that one algorithm serves both.
-fn directed(timestamp_ns: i64, descending: bool) -> i64 {
-    if descending { !timestamp_ns } else { timestamp_ns }
-}
-
-#[derive(Clone)]
-enum Origin {
-    Block(Arc<Block>),
-    Chunk(Arc<Columns>),
-}
-
-/// A sorted run that may hold rows of the page; times are directed.
-#[derive(Clone)]
-struct Candidate {
-    first: i64,
-    last: i64,
-    rows: u64,
-    selection: usize,
-    origin: Origin,
-}
-
-/// An opened run.
-struct Open {
-    candidate: Candidate,
-    timestamps_ns: Vec<i64>,
-    sequences: Vec<u64>,
-    /// Rows that count; `None` for all.
-    visible: Option<Vec<bool>>,
-    /// Next row, counted in the direction of the scan.
-    next: usize,
-    /// Rows taken for the page.
-    taken: bool,
 }
 
 struct Scan<'a> {
@@ -312,50 +278,9 @@ impl<'a> Scan<'a> {
         self.check_stop()?;
         let total = candidate.rows as usize;
         let all_visible = self.all_visible(&candidate);
-        let filter = self.query.metadata;
         let fields = self.selections[candidate.selection].fields.as_deref();
-        let (timestamps, sequences, visible) = match &candidate.origin {
-            Origin::Chunk(chunk) => {
-                let visible = (!all_visible).then(|| {
-                    let mut visible = vec![true; total];
-                    if let Some(filter) = filter {
-                        visible = metadata_passes(filter, chunk.metadata.as_deref(), total);
-                    }
-                    and_present(&mut visible, fields, |field| {
-                        Ok(chunk.field(field).map(Cow::Borrowed))
-                    })?;
-                    Ok(visible)
-                });
-                (
-                    chunk.timestamps_ns.clone(),
-                    chunk.sequences.clone(),
-                    visible.transpose()?,
-                )
-            }
-            Origin::Block(block) => {
-                let reader = BlockReader::new(block)?;
-                let visible = (!all_visible).then(|| {
-                    let mut visible = vec![true; total];
-                    if let Some(filter) = filter {
-                        visible = metadata_passes(filter, reader.metadata()?.as_deref(), total);
-                    }
-                    and_present(&mut visible, fields, |field| {
-                        Ok(reader.field(field)?.map(Cow::Owned))
-                    })?;
-                    Ok(visible)
-                });
-                (reader.timestamps_ns()?, reader.sequences()?, visible.transpose()?)
-            }
-        };
+        let mut open = Open::new(candidate, all_visible, fields, self.query.metadata)?;
         self.touched.rows += total as u64;
-        let mut open = Open {
-            candidate,
-            timestamps_ns: timestamps,
-            sequences,
-            visible,
-            next: 0,
-            taken: false,
-        };
         open.next = self.first_row(&open, total);
         self.open.push(open);
         let index = self.open.len() - 1;
@@ -453,27 +378,7 @@ impl<'a> Scan<'a> {
                 return Err(EngineError::Stopped);
             }
             let selection = &self.selections[open.candidate.selection];
-            let columns = match open.candidate.origin {
-                Origin::Chunk(chunk) => chunk,
-                Origin::Block(block) => {
-                    let reader = BlockReader::new(&block)?;
-                    let all = || block.summary.fields.iter().map(|summary| summary.field).collect();
-                    let wanted: Vec<u16> = selection.fields.clone().unwrap_or_else(all);
-                    let mut fields = Vec::with_capacity(wanted.len());
-                    for field in wanted {
-                        if let Some(column) = reader.field(field)? {
-                            fields.push(FieldColumn { field, column });
-                        }
-                    }
-                    let (timestamps_ns, sequences) = (open.timestamps_ns, open.sequences);
-                    Arc::new(Columns {
-                        timestamps_ns,
-                        sequences,
-                        fields,
-                        metadata: reader.metadata()?,
-                    })
-                }
-            };
+            let columns = open.into_columns(selection.fields.as_deref())?;
             renumbered[index] = page.runs.len() as u32;
             page.runs.push(PageRun {
                 source: selection.series.source,
@@ -488,27 +393,4 @@ impl<'a> Scan<'a> {
             .collect();
         Ok(page)
     }
-}
-
-/// Leaves visible only rows that have at least one of the fields.
-fn and_present<'c>(
-    visible: &mut [bool],
-    fields: Option<&[u16]>,
-    column: impl Fn(u16) -> Result<Option<Cow<'c, crate::columns::Column>>, EngineError>,
-) -> Result<(), EngineError> {
-    let Some(fields) = fields else { return Ok(()) };
-    let mut present = vec![false; visible.len()];
-    for field in fields {
-        if let Some(column) = column(*field)? {
-            present
-                .iter_mut()
-                .enumerate()
-                .for_each(|(row, present)| *present |= column.has(row));
-        }
-    }
-    visible
-        .iter_mut()
-        .zip(present)
-        .for_each(|(visible, present)| *visible &= present);
-    Ok(())
 }

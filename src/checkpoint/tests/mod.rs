@@ -6,7 +6,10 @@
 //! every kind of crash where a plain run takes a part of them.
 
 mod crash;
+mod faults;
 mod model;
+mod order;
+mod rot;
 mod tap;
 mod world;
 

@@ -93,6 +93,24 @@ impl Model {
         assert_eq!(opened.buckets.len(), expected, "each bucket has its state");
     }
 
+    /// The same where later requests, which this model does not know, may be there too.
+    pub(super) fn check_at_least(&self, opened: &Opened, now_ns: i64) {
+        self.check_catalog(&opened.catalog);
+        for request in &self.requests {
+            let Some((state, _)) = opened.buckets.iter().find(|(state, _)| state.ordinal == request.bucket) else {
+                continue;
+            };
+            let bucket = opened.catalog.bucket_by_ordinal(request.bucket).expect("a state belongs to a bucket");
+            let cutoff_ns = bucket.retention_cutoff_ns(now_ns);
+            for (index, row) in (0u64..).zip(&request.rows).filter(|(_, row)| row.timestamp_ns >= cutoff_ns) {
+                let first = request.acknowledged.expect("acknowledged");
+                let expected = (first + index, row.timestamp_ns, row.value);
+                let found = rows_of(state, row.source, cutoff_ns).iter().filter(|it| **it == expected).count();
+                assert_eq!(found, 1, "{row:?} of {request:?}");
+            }
+        }
+    }
+
     fn check_catalog(&self, catalog: &Catalog) {
         let agrees = |existence, found: bool, what: &dyn std::fmt::Debug| match existence {
             Existence::Exists => assert!(found, "{what:?} is gone"),

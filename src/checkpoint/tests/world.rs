@@ -127,7 +127,7 @@ impl World {
     }
 
     /// An organization with two buckets of two sources each.
-    pub(super) async fn set_up(&mut self, live: &Live) -> Result<(), Failure> {
+    pub(super) async fn set_up(&mut self, rooms: &Rooms) -> Result<(), Failure> {
         let at_ns = self.clock.now_ns();
         let organization = Organization {
             id: id(ORGANIZATION),
@@ -147,12 +147,12 @@ impl World {
             password_version: 0,
             created_at_ns: at_ns,
         };
-        live.rooms.journal.commit(Command::SignedUp { organization, user }).await?;
+        rooms.journal.commit(Command::SignedUp { organization, user }).await?;
         for _ in 0..2 {
-            self.create_bucket(live).await?;
+            self.create_bucket(rooms).await?;
             let bucket = self.model.lock().buckets.last().map(|bucket| bucket.id);
             for _ in 0..2 {
-                self.create_source(live, bucket).await?;
+                self.create_source(rooms, bucket).await?;
             }
         }
         Ok(())
@@ -163,18 +163,18 @@ impl World {
         match self.rng.u8(0..100) {
             0..42 => {
                 let ingests = if self.rng.u8(0..6) == 0 { self.rng.usize(2..6) } else { 1 };
-                self.ingest(live, ingests).await
+                self.ingest(&live.rooms, ingests).await
             }
-            42..50 => self.repeat(live).await,
+            42..50 => self.repeat(&live.rooms).await,
             50..72 => live.checkpoint().map_err(Failure::Checkpoint),
             72..78 => {
                 let bucket = self.pick_bucket();
-                self.create_source(live, bucket).await
+                self.create_source(&live.rooms, bucket).await
             }
-            78..83 => self.delete_source(live).await,
-            83..86 => self.create_bucket(live).await,
-            86..88 => self.delete_bucket(live).await,
-            88..92 => self.change_retention(live).await,
+            78..83 => self.delete_source(&live.rooms).await,
+            83..86 => self.create_bucket(&live.rooms).await,
+            86..88 => self.delete_bucket(&live.rooms).await,
+            88..92 => self.change_retention(&live.rooms).await,
             92..95 => {
                 if let Some(ordinal) = self.removals.pop() {
                     // A directory that stays goes at the next start.
@@ -195,7 +195,7 @@ impl World {
         self.rng.choice(existing.map(|bucket| bucket.id).collect::<Vec<_>>())
     }
 
-    pub(super) async fn create_bucket(&mut self, live: &Live) -> Result<(), Failure> {
+    pub(super) async fn create_bucket(&mut self, rooms: &Rooms) -> Result<(), Failure> {
         let (bucket_id, days) = (self.next_id(), self.rng.u32(3..20));
         let bucket = model::Bucket {
             id: bucket_id,
@@ -216,14 +216,14 @@ impl World {
             retention_days: days,
             created_at_ns: self.clock.now_ns(),
         };
-        live.rooms.journal.commit(Command::BucketCreated { bucket }).await?;
-        let ordinal = live.rooms.catalog.read(|catalog| catalog.bucket(bucket_id).map(|it| it.ordinal));
+        rooms.journal.commit(Command::BucketCreated { bucket }).await?;
+        let ordinal = rooms.catalog.read(|catalog| catalog.bucket(bucket_id).map(|it| it.ordinal));
         let bucket = &mut self.model.lock().buckets[index];
         (bucket.ordinal, bucket.existence) = (ordinal, Existence::Exists);
         Ok(())
     }
 
-    pub(super) async fn create_source(&mut self, live: &Live, bucket: Option<ObjectId>) -> Result<(), Failure> {
+    pub(super) async fn create_source(&mut self, rooms: &Rooms, bucket: Option<ObjectId>) -> Result<(), Failure> {
         let Some(bucket_id) = bucket else { return Ok(()) };
         let source_id = self.next_id();
         let index = {
@@ -248,8 +248,8 @@ impl World {
         };
         let created_at_ns = self.clock.now_ns();
         let source = NewSource { id: source_id, bucket_id, settings, created_at_ns };
-        live.rooms.journal.commit(Command::SourceCreated { source }).await?;
-        let ordinal = live.rooms.catalog.read(|catalog| catalog.source(source_id).map(|it| it.ordinal));
+        rooms.journal.commit(Command::SourceCreated { source }).await?;
+        let ordinal = rooms.catalog.read(|catalog| catalog.source(source_id).map(|it| it.ordinal));
         let source = &mut self.model.lock().sources[index];
         (source.ordinal, source.existence) = (ordinal, Existence::Exists);
         Ok(())
@@ -292,13 +292,13 @@ impl World {
     }
 
     /// Requests that are under way together.
-    pub(super) async fn ingest(&mut self, live: &Live, count: usize) -> Result<(), Failure> {
+    pub(super) async fn ingest(&mut self, rooms: &Rooms, count: usize) -> Result<(), Failure> {
         let mut under_way = Vec::new();
         for _ in 0..count {
             let key = (self.rng.u8(0..3) == 0).then(|| self.rng.u128(..).to_le_bytes());
             let Some((index, bucket_id, ingest)) = self.new_request(key, None) else { continue };
-            let Some(bucket) = live.rooms.catalog.read(|catalog| catalog.bucket(bucket_id).cloned()) else { continue };
-            let buckets = live.rooms.buckets.clone();
+            let Some(bucket) = rooms.catalog.read(|catalog| catalog.bucket(bucket_id).cloned()) else { continue };
+            let buckets = rooms.buckets.clone();
             under_way.push((index, actix::spawn(async move { buckets.ingest(&bucket, ingest).await })));
         }
         let mut outcome = Ok(());
@@ -315,11 +315,11 @@ impl World {
     }
 
     /// Sends a request with a key again.
-    async fn repeat(&mut self, live: &Live) -> Result<(), Failure> {
+    async fn repeat(&mut self, rooms: &Rooms) -> Result<(), Failure> {
         let known: Vec<(u32, Digest)> =
             self.model.lock().requests.iter().filter_map(|it| Some((it.bucket, it.key?))).collect();
         let Some((ordinal, key)) = self.rng.choice(known) else { return Ok(()) };
-        let Some(bucket) = live.rooms.catalog.read(|catalog| catalog.bucket_by_ordinal(ordinal).cloned()) else {
+        let Some(bucket) = rooms.catalog.read(|catalog| catalog.bucket_by_ordinal(ordinal).cloned()) else {
             return Ok(());
         };
         let last = {
@@ -329,7 +329,7 @@ impl World {
         };
         let Some(Request { acknowledged: Some(first), at_ns, .. }) = last else { return Ok(()) };
         let Some((index, _, ingest)) = self.new_request(Some(key), Some(bucket.id)) else { return Ok(()) };
-        match live.rooms.buckets.ingest(&bucket, ingest).await? {
+        match rooms.buckets.ingest(&bucket, ingest).await? {
             Ingested::Replayed(found) => {
                 assert_eq!(&*found.body, answer(ordinal, first), "the answer given before");
                 assert!(at_ns > self.clock.now_ns() - DAY_NS, "a key is forgotten after 24 hours");
@@ -344,7 +344,7 @@ impl World {
         Ok(())
     }
 
-    pub(super) async fn delete_source(&mut self, live: &Live) -> Result<(), Failure> {
+    pub(super) async fn delete_source(&mut self, rooms: &Rooms) -> Result<(), Failure> {
         let picked = {
             let model = self.model.lock();
             let exists = |index: &usize| model.sources[*index].existence == Existence::Exists;
@@ -352,18 +352,18 @@ impl World {
             self.rng.choice(existing).map(|index| (index, model.sources[index].clone()))
         };
         let Some((index, source)) = picked else { return Ok(()) };
-        let bucket = live.rooms.catalog.read(|catalog| catalog.bucket(source.bucket).cloned());
+        let bucket = rooms.catalog.read(|catalog| catalog.bucket(source.bucket).cloned());
         let (Some(bucket), Some(ordinal)) = (bucket, source.ordinal) else { return Ok(()) };
         self.model.lock().sources[index].existence = Existence::MaybeDeleted;
         let command = Command::SourceDeleted { source_id: source.id };
-        live.rooms.buckets.delete_source(&bucket, ordinal, command).await?;
+        rooms.buckets.delete_source(&bucket, ordinal, command).await?;
         self.model.lock().sources[index].existence = Existence::Deleted;
         Ok(())
     }
 
-    pub(super) async fn delete_bucket(&mut self, live: &Live) -> Result<(), Failure> {
+    pub(super) async fn delete_bucket(&mut self, rooms: &Rooms) -> Result<(), Failure> {
         let Some(bucket_id) = self.pick_bucket() else { return Ok(()) };
-        let Some(bucket) = live.rooms.catalog.read(|catalog| catalog.bucket(bucket_id).cloned()) else {
+        let Some(bucket) = rooms.catalog.read(|catalog| catalog.bucket(bucket_id).cloned()) else {
             return Ok(());
         };
         let set = |existence: Existence| {
@@ -377,13 +377,13 @@ impl World {
         };
         set(Existence::MaybeDeleted);
         let command = Command::BucketDeleted { bucket_id };
-        live.rooms.buckets.delete_bucket(&bucket, &[], command).await?;
+        rooms.buckets.delete_bucket(&bucket, &[], command).await?;
         set(Existence::Deleted);
         self.removals.push(bucket.ordinal);
         Ok(())
     }
 
-    async fn change_retention(&mut self, live: &Live) -> Result<(), Failure> {
+    async fn change_retention(&mut self, rooms: &Rooms) -> Result<(), Failure> {
         let Some(bucket_id) = self.pick_bucket() else { return Ok(()) };
         let days = self.rng.u32(2..20);
         let may_be = |change: &dyn Fn(&mut Vec<u32>)| {
@@ -392,7 +392,7 @@ impl World {
             change(&mut bucket.expect("picked from there").retention_days);
         };
         may_be(&|retention_days| retention_days.push(days));
-        let name = live.rooms.catalog.read(|catalog| catalog.bucket(bucket_id).map(|bucket| bucket.name.clone()));
+        let name = rooms.catalog.read(|catalog| catalog.bucket(bucket_id).map(|bucket| bucket.name.clone()));
         let command = Command::BucketUpdated {
             bucket_id,
             name: name.expect("it exists"),
@@ -400,7 +400,7 @@ impl World {
             retention_days: days,
             at_ns: self.clock.now_ns(),
         };
-        live.rooms.journal.commit(command).await?;
+        rooms.journal.commit(command).await?;
         may_be(&|retention_days| *retention_days = vec![days]);
         Ok(())
     }
