@@ -212,7 +212,11 @@ impl Column {
         if let Some(numbers) = dense_numbers(&sources)
             && let Values::Numbers { values, .. } = &mut column.values
         {
-            values.extend(picks.iter().map(|(run, row)| numbers[*run as usize][*row as usize]));
+            values.extend(
+                picks
+                    .iter()
+                    .map(|(run, row)| numbers[*run as usize][*row as usize]),
+            );
             return column;
         }
         for (rows, (run, row)) in picks.iter().enumerate() {
@@ -243,7 +247,10 @@ impl Column {
 /// The doubles of each run, where every row of every run has one: the usual case, and the quick one.
 fn dense_numbers<'c>(sources: &[Option<&'c Column>]) -> Option<Vec<&'c [f64]>> {
     let dense = |column: &Option<&'c Column>| match column {
-        Some(Column { present: None, values: Values::Numbers { values, .. } }) => Some(&values[..]),
+        Some(Column {
+            present: None,
+            values: Values::Numbers { values, .. },
+        }) => Some(&values[..]),
         _ => None,
     };
     sources.iter().map(dense).collect()

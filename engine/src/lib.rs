@@ -6,6 +6,7 @@
 
 pub mod query;
 pub mod rows;
+pub mod verify;
 
 mod aggregate;
 mod bitmap;
@@ -23,7 +24,6 @@ mod segment;
 mod series;
 mod snapshot;
 mod store;
-mod verify;
 
 pub use aggregate::Aggregate;
 pub use bitmap::Bitmap;
@@ -36,4 +36,3 @@ pub use merge::{Merge, MergeError};
 pub use series::{Seal, Sealed, SeriesStats};
 pub use snapshot::{SeriesSnapshot, Snapshot};
 pub use store::Store;
-pub use verify::{BlockReport, salvage_segment, verify_segment};

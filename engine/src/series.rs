@@ -101,13 +101,23 @@ impl Seal {
         let runs: Vec<&Columns> = self.runs.iter().map(|run| &**run).collect();
         let rows = Columns::merged(&runs);
         let blocks = cut_blocks(self.source, &rows, 0..rows.rows());
-        Sealed { source: self.source, runs: self.runs, blocks }
+        Sealed {
+            source: self.source,
+            runs: self.runs,
+            blocks,
+        }
     }
 }
 
 impl Series {
     /// Adds the rows of one request; what fills blocks by now is added to `seals`.
-    pub(crate) fn append(&mut self, source: u32, table: &Table<'_>, first_sequence: u64, seals: &mut Vec<Seal>) {
+    pub(crate) fn append(
+        &mut self,
+        source: u32,
+        table: &Table<'_>,
+        first_sequence: u64,
+        seals: &mut Vec<Seal>,
+    ) {
         let head = self.head.get_or_insert_default();
         let timestamps = &table.timestamps_ns;
         let mut row = 0;
@@ -167,7 +177,8 @@ impl Series {
     /// Replaces what was sealed or rewritten by blocks of the same rows.
     pub(crate) fn replace(&mut self, runs: &[Arc<Columns>], old: &[Arc<Block>], new: Vec<Arc<Block>>) {
         if let Some(head) = &mut self.head {
-            head.frozen.retain(|frozen| !runs.iter().any(|run| Arc::ptr_eq(run, frozen)));
+            head.frozen
+                .retain(|frozen| !runs.iter().any(|run| Arc::ptr_eq(run, frozen)));
             if head.chunks().next().is_none() {
                 self.head = None;
             }
@@ -256,7 +267,8 @@ impl Head {
 
     fn freeze(&mut self) -> Vec<Arc<Columns>> {
         self.frozen.append(&mut self.main);
-        self.frozen.extend(std::mem::take(&mut self.late).into_iter().map(sorted));
+        self.frozen
+            .extend(std::mem::take(&mut self.late).into_iter().map(sorted));
         self.frozen.clone()
     }
 }

@@ -1,128 +1,134 @@
-//! Reading a segment to the last byte: what `check` reports on, and what `repair` can save.
+//! Reads segments for their own sake: every block decoded, every checksum compared. For the operator's check, not for
+//! queries, which read no more than they need.
 
-use std::io::{self, Write};
-use std::sync::Arc;
+use std::io::Write;
 
 use crate::EngineError;
 use crate::block::{Block, BlockReader, SharedBytes};
+use crate::merge::MergeError;
 use crate::rollup::LEVELS;
 use crate::segment::{SegmentWriter, open_segment};
 
-/// One block of a segment, read whole.
-#[derive(Debug, Clone)]
+/// What a segment's footer says of one block, and whether the block is so.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockReport {
     /// The source's ordinal.
     pub source: u32,
-    /// Its rows.
+    /// Rows.
     pub rows: u32,
-    /// Least and greatest timestamp.
-    pub range_ns: (i64, i64),
-    /// What does not read, if anything.
+    /// Least timestamp.
+    pub first_ns: i64,
+    /// Greatest timestamp.
+    pub last_ns: i64,
+    /// Least sequence.
+    pub first_sequence: u64,
+    /// Greatest sequence.
+    pub last_sequence: u64,
+    /// Where the block begins in the file.
+    pub offset: u64,
+    /// Its length.
+    pub bytes: u64,
+    /// What is wrong with it; `None` also when it was not read.
     pub fault: Option<EngineError>,
 }
 
-/// Reads every section of every block.
+/// What the footer of a segment says; no block is read.
 ///
 /// # Errors
-/// [`EngineError::Corrupt`] where the footer does not read: then nothing in the file can be found.
+/// [`EngineError::Corrupt`] where the bytes are not a whole segment of a known version.
+pub fn list_blocks(home: &SharedBytes) -> Result<Vec<BlockReport>, EngineError> {
+    report(home, |_| None)
+}
+
+/// Reads the whole segment.
+///
+/// # Errors
+/// As [`list_blocks`]; what is wrong with a block stands in its report.
 pub fn verify_segment(home: &SharedBytes) -> Result<Vec<BlockReport>, EngineError> {
-    Ok(open_segment(0, home)?.iter().map(report).collect())
+    report(home, |block| verify(block).err())
 }
 
-/// Writes a segment of the blocks that read, and reports on all.
+/// Writes a segment of those blocks that are whole; answers its length in bytes.
 ///
 /// # Errors
-/// As [`verify_segment`]; those of `out`.
-pub fn salvage_segment(home: &SharedBytes, out: impl Write) -> io::Result<Vec<BlockReport>> {
-    let blocks = open_segment(0, home).map_err(io::Error::other)?;
+/// Those of [`list_blocks`] and of `out`.
+pub fn salvage_segment(home: &SharedBytes, out: impl Write) -> Result<u64, MergeError> {
     let mut segment = SegmentWriter::new(out)?;
-    let mut reports = Vec::with_capacity(blocks.len());
-    for block in &blocks {
-        let report = report(block);
-        if report.fault.is_none() {
-            segment.push(block)?;
+    for block in open_segment(0, home)? {
+        if verify(&block).is_ok() {
+            segment.push(&block)?;
         }
-        reports.push(report);
     }
-    segment.finish()?;
-    Ok(reports)
+    Ok(segment.finish()?)
 }
 
-fn report(block: &Arc<Block>) -> BlockReport {
+fn report(
+    home: &SharedBytes,
+    fault: impl Fn(&Block) -> Option<EngineError>,
+) -> Result<Vec<BlockReport>, EngineError> {
+    let start = (**home).as_ref().as_ptr().addr();
+    let blocks = open_segment(0, home)?;
+    let report = blocks.iter().map(|block| BlockReport {
+        source: block.summary.source,
+        rows: block.summary.rows,
+        first_ns: block.summary.first_ns,
+        last_ns: block.summary.last_ns,
+        first_sequence: block.summary.first_sequence,
+        last_sequence: block.summary.last_sequence,
+        offset: (block.bytes().as_ptr().addr() - start) as u64,
+        bytes: block.bytes().len() as u64,
+        fault: fault(block),
+    });
+    Ok(report.collect())
+}
+
+/// Every section of a block reads, and its rows are those of its summary.
+fn verify(block: &Block) -> Result<(), EngineError> {
     let summary = &block.summary;
-    BlockReport {
-        source: summary.source,
-        rows: summary.rows,
-        range_ns: (summary.first_ns, summary.last_ns),
-        fault: read_all(block).err(),
-    }
-}
-
-fn read_all(block: &Block) -> Result<(), EngineError> {
     let reader = BlockReader::new(block)?;
     let columns = reader.columns()?;
-    let sorted = (1..columns.rows()).all(|row| columns.key(row - 1) < columns.key(row));
-    if !sorted {
-        return Err(EngineError::Corrupt {
+    let expect = |holds: bool, expected| {
+        let error = EngineError::Corrupt {
             what: "block",
             offset: 0,
-            expected: "rows in order",
-        });
+            expected,
+        };
+        if holds { Ok(()) } else { Err(error) }
+    };
+    let times = (
+        columns.timestamps_ns.first().copied(),
+        columns.timestamps_ns.last().copied(),
+    );
+    expect(
+        times == (Some(summary.first_ns), Some(summary.last_ns)),
+        "the bounds of time that the footer says",
+    )?;
+    let sequences = (
+        columns.sequences.iter().min().copied(),
+        columns.sequences.iter().max().copied(),
+    );
+    let said = (Some(summary.first_sequence), Some(summary.last_sequence));
+    expect(sequences == said, "the sequences that the footer says")?;
+    let in_order = (1..columns.rows()).all(|row| columns.key(row - 1) < columns.key(row));
+    expect(in_order, "rows in order of time and sequence")?;
+    for field in &summary.fields {
+        let count = columns
+            .field(field.field)
+            .map_or(0, |column| column.count(columns.rows()));
+        expect(
+            count as u64 == field.aggregate.count,
+            "as many values of a field as the footer says",
+        )?;
     }
     for level in 0..LEVELS.len() {
-        if let Some(starts) = reader.rollup_starts_ns(level)? {
-            for field in &block.summary.fields {
-                reader.rollup(level, field.field, starts.len())?;
-            }
+        let Some(starts) = reader.rollup_starts_ns(level)? else {
+            continue;
+        };
+        for field in &summary.fields {
+            let cells = reader.rollup(level, field.field, starts.len())?;
+            let count: u64 = cells.iter().map(|cell| cell.count).sum();
+            expect(count == field.aggregate.count, "rollups of all rows")?;
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Store;
-    use crate::rows::RowsWriter;
-
-    fn segment() -> Vec<u8> {
-        let mut writer = RowsWriter::new();
-        for row in 0..300i64 {
-            writer.begin(row as u32 % 2);
-            writer.number(0, (row * row % 97) as f64, 0);
-            writer.commit(row);
-        }
-        let mut rows = Vec::new();
-        writer.encode(&mut rows);
-        let mut store = Store::new();
-        store.apply(&rows, 1).unwrap();
-        let mut file = Vec::new();
-        store.begin_checkpoint().unwrap().write(&mut file).unwrap();
-        file
-    }
-
-    #[test]
-    fn a_damaged_block_is_named_and_the_other_is_saved() {
-        let whole: SharedBytes = Arc::new(segment());
-        let sound = verify_segment(&whole).unwrap();
-        assert_eq!(
-            sound.iter().map(|block| block.rows).collect::<Vec<_>>(),
-            [150, 150]
-        );
-        assert!(sound.iter().all(|block| block.fault.is_none()));
-        let mut damaged = segment();
-        damaged[60] ^= 4;
-        let damaged: SharedBytes = Arc::new(damaged);
-        let mut saved = Vec::new();
-        let reports = salvage_segment(&damaged, &mut saved).unwrap();
-        assert!(reports[0].fault.is_some() && reports[1].fault.is_none());
-        let saved: SharedBytes = Arc::new(saved);
-        let kept = verify_segment(&saved).unwrap();
-        assert_eq!(
-            kept.iter()
-                .map(|block| (block.source, block.rows))
-                .collect::<Vec<_>>(),
-            [(1, 150)]
-        );
-    }
 }

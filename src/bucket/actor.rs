@@ -1,7 +1,8 @@
 //! The bucket's actor: the only one that touches its state. Messages come in one by one; a record's way is
 //! `Take` → journal → `Applied`, and the order of submission to the journal is the order in the log.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use actix::{Actor, AsyncContext, Context, Handler, Message};
 use tokio::sync::oneshot;
@@ -77,9 +78,12 @@ pub(super) struct BucketActor {
     known: Box<dyn Fn(u32) -> bool + Send>,
     /// Told the store's unsaved bytes when they change.
     memory: Box<dyn Fn(u64, u64) + Send>,
+    /// Called when the bucket is deleted.
+    deleted: Box<dyn Fn() + Send>,
     pending: HashMap<Digest, Pending>,
-    /// Sources whose deletion is on its way; `None` is the whole bucket.
-    deleting: HashSet<Option<u32>>,
+    /// Deletions on their way, by source; `None` is the whole bucket. Counted: who asked for one may have gone, and
+    /// the same be asked for again meanwhile.
+    deleting: HashMap<Option<u32>, u32>,
     /// Ingests that came while what they name was being deleted.
     parked: Vec<IngestReply>,
 }
@@ -91,6 +95,7 @@ impl BucketActor {
         sealer: Sealer,
         known: Box<dyn Fn(u32) -> bool + Send>,
         memory: Box<dyn Fn(u64, u64) + Send>,
+        deleted: Box<dyn Fn() + Send>,
     ) -> Self {
         memory(0, state.store.unsaved().1);
         BucketActor {
@@ -99,8 +104,9 @@ impl BucketActor {
             sealer,
             known,
             memory,
+            deleted,
             pending: HashMap::new(),
-            deleting: HashSet::new(),
+            deleting: HashMap::new(),
             parked: Vec::new(),
         }
     }
@@ -116,11 +122,11 @@ impl BucketActor {
 
     /// Has the rows that fill blocks sealed elsewhere; the blocks come back as a message.
     fn seal_full(&mut self, context: &mut Context<Self>) {
-        for seal in self.state.store.take_seals() {
+        for (seal, ticket) in self.state.take_seals() {
             let address = context.address();
             self.sealer.seal(seal, move |sealed| {
                 if let Some(sealed) = sealed {
-                    address.do_send(With(Box::new(move |state| state.store.finish_seal(sealed))));
+                    address.do_send(With(Box::new(move |state| state.finish_seal(sealed, &ticket))));
                 }
             });
         }
@@ -182,8 +188,11 @@ impl Handler<Take> for BucketActor {
             return;
         };
         let being_deleted = !self.deleting.is_empty()
-            && (self.deleting.contains(&None)
-                || ingest.sources.iter().any(|s| self.deleting.contains(&Some(*s))));
+            && (self.deleting.contains_key(&None)
+                || ingest
+                    .sources
+                    .iter()
+                    .any(|s| self.deleting.contains_key(&Some(*s))));
         if being_deleted {
             self.parked.push(reply);
             return;
@@ -229,7 +238,8 @@ impl Handler<Take> for BucketActor {
                 }
             }
             Err(error) => {
-                if let Some((reply, _)) = slot.lock().take() {
+                if let Some((reply, hold)) = slot.lock().take() {
+                    drop(hold);
                     respond(reply, Err(error.into()));
                 }
             }
@@ -248,6 +258,8 @@ impl Handler<Applied> for BucketActor {
             reply,
             hold,
         } = message;
+        // Before the answer: what its sender has heard of is no longer on its way.
+        drop(hold);
         let pending = key.and_then(|key| Some((key, self.pending.remove(&key)?)));
         let waiting = pending.map(|(key, pending)| (key, pending.waiting));
         match outcome {
@@ -255,7 +267,7 @@ impl Handler<Applied> for BucketActor {
                 let Ok(Record::Ingest(view)) = Record::decode(&record) else {
                     unreachable!("BUG: the record is the ingest submitted above");
                 };
-                let mut applied = Ok(());
+                let mut applied = Ok(true);
                 self.with_memory_told(|state| applied = state.apply(sequence, &view));
                 if let Err(error) = applied {
                     unreachable!("BUG: rows encoded by this program do not read: {error}");
@@ -279,7 +291,6 @@ impl Handler<Applied> for BucketActor {
                 waiting.for_each(|reply| respond(reply, Err(error.clone().into())));
             }
         }
-        drop(hold);
     }
 }
 
@@ -312,7 +323,7 @@ impl Handler<Delete> for BucketActor {
             }
         });
         match submitted {
-            Ok(()) => drop(self.deleting.insert(source)),
+            Ok(()) => *self.deleting.entry(source).or_insert(0) += 1,
             Err(error) => {
                 if let Some(reply) = slot.lock().take() {
                     respond(reply, Err(error));
@@ -334,7 +345,12 @@ impl Handler<Deleted> for BucketActor {
         }: Deleted,
         _: &mut Self::Context,
     ) {
-        self.deleting.remove(&source);
+        if let Entry::Occupied(mut entry) = self.deleting.entry(source) {
+            *entry.get_mut() -= 1;
+            if *entry.get() == 0 {
+                entry.remove();
+            }
+        }
         match outcome {
             Ok(()) => {
                 let mut points = 0;
@@ -344,6 +360,10 @@ impl Handler<Deleted> for BucketActor {
                         None => state.store.remove_all(),
                     };
                 });
+                if source.is_none() {
+                    // Here, and not where the answer is awaited: whoever asked may have gone.
+                    (self.deleted)();
+                }
                 respond(reply, Ok(points));
             }
             Err(error) => respond(reply, Err(error.into())),

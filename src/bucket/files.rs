@@ -2,40 +2,20 @@
 //! written and synced under its own name, then the manifest naming it replaces the old one; what no manifest names is
 //! a leftover, and goes. Drawn in FORMAT.md, "Bucket directory".
 
-use std::ffi::OsString;
+use std::collections::HashSet;
 use std::fmt;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::EngineError;
-use serde::{Deserialize, Serialize};
-use wal::Sequence;
 use wal::disk::{Bytes, Disk, DiskFile};
 
+use super::directory::{BucketDir, Manifest};
 use super::idempotency::AnswersFile;
 use super::state::BucketState;
-use crate::checked_file::{self, CheckedFileError};
-
-const MANIFEST_MAGIC: &[u8; 8] = b"TWMANI01";
-const MANIFEST_NAME: &str = "manifest";
-const SEGMENT_SUFFIX: &str = ".segment";
-const ANSWERS_SUFFIX: &str = ".answers";
-
-/// Which files make up a bucket.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Manifest {
-    /// Records up to here are in the segments.
-    pub covered: Sequence,
-    /// Sequence the next row gets.
-    pub next_sequence: u64,
-    /// Id of the next file.
-    pub next_file: u64,
-    /// Segments in use.
-    pub segments: Vec<u64>,
-    /// Answers files in use, oldest first.
-    pub answers: Vec<u64>,
-}
+use crate::checked_file::CheckedFileError;
 
 /// Why a bucket does not open.
 #[derive(Debug)]
@@ -50,6 +30,8 @@ pub enum BucketFileError {
     Segment(PathBuf, EngineError),
     /// An answers file.
     Answers(PathBuf),
+    /// The manifest is gone though a segment needs it.
+    ManifestLost(PathBuf, PathBuf),
 }
 
 impl fmt::Display for BucketFileError {
@@ -66,6 +48,12 @@ impl fmt::Display for BucketFileError {
             BucketFileError::Answers(path) => {
                 write!(f, "{} is damaged; restore the file from a backup", path.display())
             }
+            BucketFileError::ManifestLost(path, segment) => write!(
+                f,
+                "{} is missing though {} holds points that no log has; restore it from a backup",
+                path.display(),
+                segment.display()
+            ),
         }
     }
 }
@@ -75,18 +63,16 @@ impl std::error::Error for BucketFileError {}
 /// The directory of one bucket. Owned by the checkpointer: one writer.
 pub struct BucketFiles {
     disk: Arc<dyn Disk>,
-    dir: PathBuf,
+    dir: BucketDir,
     manifest: Manifest,
+    /// Whether the manifest was found, or written since.
+    has_manifest: bool,
+    /// Files written that the manifest in force does not name.
+    unnamed: Vec<PathBuf>,
 }
 
 impl BucketFiles {
-    /// Where the directory of a bucket is.
-    pub fn dir(data_dir: &Path, ordinal: u32) -> PathBuf {
-        data_dir.join("buckets").join(format!("{ordinal:08}"))
-    }
-
-    /// Opens the directory (there may be none yet) and loads what its manifest names. Leftovers of a crash are
-    /// removed; files of other names are left alone.
+    /// Opens the directory (there may be none yet) and loads what its manifest names. Alters nothing.
     ///
     /// # Errors
     /// See [`BucketFileError`].
@@ -95,33 +81,81 @@ impl BucketFiles {
         data_dir: &Path,
         ordinal: u32,
     ) -> Result<(Self, BucketState), BucketFileError> {
-        let dir = Self::dir(data_dir, ordinal);
-        let manifest = read_manifest(&*disk, &dir)?.unwrap_or(Manifest {
+        let dir = BucketDir::of(data_dir, ordinal);
+        let found = dir.read_manifest(&*disk)?;
+        let has_manifest = found.is_some();
+        let manifest = found.unwrap_or(Manifest {
             next_file: 1,
             ..Manifest::default()
         });
-        let files = BucketFiles { disk, dir, manifest };
+        let files = BucketFiles {
+            disk,
+            dir,
+            manifest,
+            has_manifest,
+            unnamed: Vec::new(),
+        };
         let mut state = BucketState::new(ordinal);
         state.applied = files.manifest.covered;
         state.next_sequence = files.manifest.next_sequence.max(1);
         for id in &files.manifest.segments {
-            let path = files.segment_path(*id);
-            let home = files.map(&path)?;
+            let path = files.dir.segment_path(*id);
+            let home = shared(files.map(&path)?);
             state
                 .store
                 .add_segment(*id, home)
                 .map_err(|error| BucketFileError::Segment(path, error))?;
         }
         for id in &files.manifest.answers {
-            state.idempotency.add_file(files.open_answers(*id)?);
+            let path = files.dir.answers_path(*id);
+            let file = AnswersFile::open(*id, files.map(&path)?).ok_or(BucketFileError::Answers(path))?;
+            state.idempotency.add_file(file);
         }
-        files.remove_leftovers();
         Ok((files, state))
     }
 
     /// The manifest in force.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    /// The path of the manifest.
+    pub fn manifest_path(&self) -> PathBuf {
+        self.dir.manifest_path()
+    }
+
+    /// Removes the leftovers of a crash, once the log is replayed. Rows of a leftover are among those `replayed`, by
+    /// their sequences; where they are not, it is the manifest that is missing.
+    ///
+    /// # Errors
+    /// A lost manifest. That the disk does not remove a file is only logged.
+    pub fn remove_leftovers(&mut self, replayed: Range<u64>) -> Result<(), BucketFileError> {
+        let leftovers = match self.dir.leftovers(&*self.disk, &self.manifest) {
+            Ok(leftovers) => leftovers,
+            Err(error) => return Err(BucketFileError::Io(self.dir.path().to_owned(), error)),
+        };
+        if !self.has_manifest {
+            for path in &leftovers {
+                // One that was not written to its end has no footer yet, and no manifest ever named it.
+                let blocks = engine::verify::list_blocks(&shared(self.map(path)?)).unwrap_or_default();
+                let replayed = |sequence| replayed.contains(&sequence);
+                if blocks
+                    .iter()
+                    .any(|it| !replayed(it.first_sequence) || !replayed(it.last_sequence))
+                {
+                    return Err(BucketFileError::ManifestLost(
+                        self.dir.manifest_path(),
+                        path.clone(),
+                    ));
+                }
+            }
+        }
+        for path in leftovers {
+            if let Err(error) = self.disk.remove(&path) {
+                tracing::warn!(path = %path.display(), %error, "a leftover file cannot be removed");
+            }
+        }
+        Ok(())
     }
 
     /// Writes a segment under the next id and syncs it; it counts once a manifest names it.
@@ -133,8 +167,8 @@ impl BucketFiles {
         write: impl FnOnce(&mut dyn Write) -> Result<u64, E>,
     ) -> Result<(u64, Arc<dyn Bytes>), E> {
         let id = self.take_id();
-        let path = self.segment_path(id);
-        let home = self.write_file(&path, write)?;
+        let path = self.dir.segment_path(id);
+        let home = self.write_file(path, write)?;
         Ok((id, home))
     }
 
@@ -144,8 +178,8 @@ impl BucketFiles {
     /// The disk's.
     pub fn write_answers(&mut self, bytes: &[u8]) -> io::Result<(u64, Arc<dyn Bytes>)> {
         let id = self.take_id();
-        let path = self.answers_path(id);
-        let home = self.write_file(&path, |out| out.write_all(bytes).map(|()| bytes.len() as u64))?;
+        let path = self.dir.answers_path(id);
+        let home = self.write_file(path, |out| out.write_all(bytes).map(|()| bytes.len() as u64))?;
         Ok((id, home))
     }
 
@@ -155,61 +189,78 @@ impl BucketFiles {
     }
 
     fn write_file<E: From<io::Error>>(
-        &self,
-        path: &Path,
+        &mut self,
+        path: PathBuf,
         write: impl FnOnce(&mut dyn Write) -> Result<u64, E>,
     ) -> Result<Arc<dyn Bytes>, E> {
-        self.disk.create_dir_all(&self.dir)?;
+        self.disk.create_dir_all(self.dir.path())?;
         let attempt = || -> Result<Arc<dyn Bytes>, E> {
-            let mut out = FileWriter::new(self.disk.create(path)?);
+            let mut out = FileWriter::new(self.disk.create(&path)?);
             write(&mut out)?;
             out.finish()?;
-            self.disk.sync_dir(&self.dir)?;
-            Ok(self.disk.map(path)?)
+            self.disk.sync_dir(self.dir.path())?;
+            Ok(self.disk.map(&path)?)
         };
         let written = attempt();
-        if written.is_err() {
+        match &written {
+            Ok(_) => self.unnamed.push(path),
             // The first error is the one to tell. A leftover is removed at the next start.
-            let _ = self.disk.remove(path);
+            Err(_) => drop(self.disk.remove(&path)),
         }
         written
     }
 
-    /// Puts a manifest in force. Files that it does not name any more are removed afterwards.
+    /// Whether a manifest says anything else than the one in force; the next file's id does not count.
+    pub fn differs(&self, manifest: &Manifest) -> bool {
+        let of = |it: &Manifest| (it.next_sequence, it.segments.clone(), it.answers.clone());
+        of(manifest) != of(&self.manifest)
+    }
+
+    /// Puts a manifest in force, but for its `next_file`, which is kept here. Files that it does not name are removed
+    /// afterwards.
     ///
     /// # Errors
-    /// The disk's; the old manifest stays in force.
+    /// The disk's; which of the two manifests a crash will find is then open.
     pub fn commit(&mut self, manifest: Manifest) -> Result<(), CheckedFileError> {
-        write_manifest(&*self.disk, &self.dir, &manifest)?;
-        let old = std::mem::replace(&mut self.manifest, manifest);
-        let gone = |old: &[u64], new: &[u64]| {
-            old.iter()
-                .copied()
-                .filter(|id| !new.contains(id))
-                .collect::<Vec<_>>()
+        let manifest = Manifest {
+            next_file: self.manifest.next_file,
+            ..manifest
         };
-        let segments = gone(&old.segments, &self.manifest.segments)
-            .into_iter()
-            .map(|id| self.segment_path(id));
-        let answers = gone(&old.answers, &self.manifest.answers)
-            .into_iter()
-            .map(|id| self.answers_path(id));
-        for path in segments.chain(answers) {
+        self.dir.write_manifest(&*self.disk, &manifest)?;
+        let old = std::mem::replace(&mut self.manifest, manifest);
+        self.has_manifest = true;
+        let mut gone = std::mem::take(&mut self.unnamed);
+        gone.extend(old.segments.iter().map(|id| self.dir.segment_path(*id)));
+        gone.extend(old.answers.iter().map(|id| self.dir.answers_path(*id)));
+        let named = named(&self.dir, &self.manifest);
+        gone.retain(|path| !named.contains(path));
+        for path in gone {
             // Readers may have it mapped: the bytes stay until they are done.
-            if let Err(error) = self.disk.remove(&path) {
-                tracing::warn!(path = %path.display(), %error, "a file no longer in use stays until the next start");
+            match self.disk.remove(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    tracing::warn!(path = %path.display(), %error, "a file no longer in use stays until the next start");
+                }
+                _ => {}
             }
         }
         Ok(())
     }
 
-    /// Opens an answers file just written or named by the manifest.
-    ///
-    /// # Errors
-    /// The disk's, or damage.
-    pub fn open_answers(&self, id: u64) -> Result<AnswersFile, BucketFileError> {
-        let path = self.answers_path(id);
-        AnswersFile::open(id, self.map_bytes(&path)?).ok_or(BucketFileError::Answers(path))
+    /// Removes files written for a checkpoint that failed, so that tries on a full disk do not fill it further. A file
+    /// that the manifest on disk names stays: the new manifest may be in force although writing it failed.
+    pub fn discard(&mut self, segments: &[u64], answers: &[u64]) {
+        let Ok(on_disk) = self.dir.read_manifest(&*self.disk) else {
+            return;
+        };
+        let named = on_disk
+            .map(|manifest| named(&self.dir, &manifest))
+            .unwrap_or_default();
+        let segments = segments.iter().map(|id| self.dir.segment_path(*id));
+        for path in segments.chain(answers.iter().map(|id| self.dir.answers_path(*id))) {
+            if !named.contains(&path) && self.disk.remove(&path).is_ok() {
+                self.unnamed.retain(|unnamed| *unnamed != path);
+            }
+        }
     }
 
     /// Removes the whole directory of a deleted bucket.
@@ -217,84 +268,26 @@ impl BucketFiles {
     /// # Errors
     /// The disk's; the next start tries again.
     pub fn remove(disk: &dyn Disk, data_dir: &Path, ordinal: u32) -> io::Result<()> {
-        let dir = Self::dir(data_dir, ordinal);
-        if disk.exists(&dir)? {
-            disk.remove_dir_all(&dir)?;
+        let dir = BucketDir::of(data_dir, ordinal);
+        if disk.exists(dir.path())? {
+            disk.remove_dir_all(dir.path())?;
             disk.sync_dir(&data_dir.join("buckets"))?;
         }
         Ok(())
     }
 
-    fn map_bytes(&self, path: &Path) -> Result<Arc<dyn Bytes>, BucketFileError> {
+    fn map(&self, path: &Path) -> Result<Arc<dyn Bytes>, BucketFileError> {
         self.disk
             .map(path)
             .map_err(|error| BucketFileError::Io(path.to_owned(), error))
     }
-
-    fn map(&self, path: &Path) -> Result<engine::SharedBytes, BucketFileError> {
-        Ok(shared(self.map_bytes(path)?))
-    }
-
-    fn segment_path(&self, id: u64) -> PathBuf {
-        self.dir.join(segment_name(id))
-    }
-
-    fn answers_path(&self, id: u64) -> PathBuf {
-        self.dir.join(answers_name(id))
-    }
-
-    /// Files of ours that the manifest does not name: a crash came between writing them and naming them, or between
-    /// naming others and removing these.
-    fn remove_leftovers(&self) {
-        let Ok(names) = self.disk.list(&self.dir) else {
-            return;
-        };
-        let id = |name: &OsString, suffix: &str| name.to_str()?.strip_suffix(suffix)?.parse::<u64>().ok();
-        for name in names {
-            let stray_segment =
-                id(&name, SEGMENT_SUFFIX).is_some_and(|id| !self.manifest.segments.contains(&id));
-            let stray_answers =
-                id(&name, ANSWERS_SUFFIX).is_some_and(|id| !self.manifest.answers.contains(&id));
-            if stray_segment || stray_answers {
-                let path = self.dir.join(&name);
-                if let Err(error) = self.disk.remove(&path) {
-                    tracing::warn!(path = %path.display(), %error, "a leftover file cannot be removed");
-                }
-            }
-        }
-    }
 }
 
-/// The manifest of a bucket's directory, `None` when it has none.
-///
-/// # Errors
-/// The disk's, or damage.
-pub fn read_manifest(disk: &dyn Disk, dir: &Path) -> Result<Option<Manifest>, BucketFileError> {
-    let path = dir.join(MANIFEST_NAME);
-    let content = checked_file::read(disk, &path, MANIFEST_MAGIC).map_err(BucketFileError::Manifest)?;
-    let decoded = content.map(|content| rmp_serde::from_slice(&content)).transpose();
-    decoded.map_err(|error| BucketFileError::ManifestContent(path, error))
-}
-
-/// Replaces the manifest of a bucket's directory, durably.
-///
-/// # Errors
-/// The disk's; the old manifest stays in force.
-pub fn write_manifest(disk: &dyn Disk, dir: &Path, manifest: &Manifest) -> Result<(), CheckedFileError> {
-    let path = dir.join(MANIFEST_NAME);
-    let content = rmp_serde::to_vec_named(manifest);
-    let content = content.map_err(|error| CheckedFileError::Io(path.clone(), io::Error::other(error)))?;
-    checked_file::write(disk, &path, MANIFEST_MAGIC, &content)
-}
-
-/// Name of a segment file.
-pub fn segment_name(id: u64) -> String {
-    format!("{id:012}{SEGMENT_SUFFIX}")
-}
-
-/// Name of an answers file.
-pub fn answers_name(id: u64) -> String {
-    format!("{id:012}{ANSWERS_SUFFIX}")
+fn named(dir: &BucketDir, manifest: &Manifest) -> HashSet<PathBuf> {
+    let segments = manifest.segments.iter().map(|id| dir.segment_path(*id));
+    segments
+        .chain(manifest.answers.iter().map(|id| dir.answers_path(*id)))
+        .collect()
 }
 
 /// The same bytes as the engine wants them.

@@ -107,7 +107,7 @@ impl Buckets {
             refused: AtomicU64::new(0),
         }));
         for state in states {
-            let handle = buckets.0.start_actor(state);
+            let handle = Inner::start_actor(&buckets.0, state);
             buckets.0.handles.write().insert(handle.0, handle.1);
         }
         buckets
@@ -133,7 +133,7 @@ impl Buckets {
         {
             return Err(ServiceError::not_found("bucket"));
         }
-        let (ordinal, handle) = self.0.start_actor(BucketState::new(bucket.ordinal));
+        let (ordinal, handle) = Inner::start_actor(&self.0, BucketState::new(bucket.ordinal));
         handles.insert(ordinal, handle.clone());
         Ok(handle)
     }
@@ -258,8 +258,6 @@ impl Buckets {
     ) -> Result<u64, ServiceError> {
         let points = self.point_count(bucket, sources).await?;
         self.handle(bucket)?.delete(None, command).await?;
-        self.0.handles.write().remove(&bucket.ordinal);
-        (self.0.neighbours.deleted)(bucket.ordinal);
         Ok(points)
     }
 
@@ -278,28 +276,36 @@ impl Drop for Inner {
 }
 
 impl Inner {
-    fn start_actor(&self, state: BucketState) -> (u32, BucketHandle) {
+    fn start_actor(inner: &Arc<Self>, state: BucketState) -> (u32, BucketHandle) {
         let ordinal = state.ordinal;
-        let journal = self.neighbours.journal.clone();
-        let catalog = self.neighbours.catalog.clone();
+        let journal = inner.neighbours.journal.clone();
+        let catalog = inner.neighbours.catalog.clone();
         let known = Box::new(move |source| {
             catalog.read(|catalog| {
                 let bucket = catalog.bucket_by_ordinal(ordinal);
                 bucket.is_some_and(|bucket| catalog.source_by_ordinal(bucket.id, source).is_some())
             })
         });
-        let sealer = self.neighbours.sealer.clone();
-        let budget = Arc::clone(&self.memory);
+        let sealer = inner.neighbours.sealer.clone();
+        let budget = Arc::clone(&inner.memory);
         let memory = Box::new(move |from, to| budget.change(from, to));
-        let arbiter = self.next_arbiter.fetch_add(1, Ordering::Relaxed) % self.arbiters.len();
-        let address = BucketActor::start_in_arbiter(&self.arbiters[arbiter].handle(), move |_| {
-            BucketActor::new(state, journal, sealer, known, memory)
+        // Weak: the registry holds the actor, not the other way round.
+        let registry = Arc::downgrade(inner);
+        let deleted = Box::new(move || {
+            if let Some(inner) = registry.upgrade() {
+                inner.handles.write().remove(&ordinal);
+                (inner.neighbours.deleted)(ordinal);
+            }
+        });
+        let arbiter = inner.next_arbiter.fetch_add(1, Ordering::Relaxed) % inner.arbiters.len();
+        let address = BucketActor::start_in_arbiter(&inner.arbiters[arbiter].handle(), move |_| {
+            BucketActor::new(state, journal, sealer, known, memory, deleted)
         });
         (
             ordinal,
             BucketHandle {
                 address,
-                mailbox: Budget::new(self.options.mailbox_bytes_max),
+                mailbox: Budget::new(inner.options.mailbox_bytes_max),
             },
         )
     }
@@ -323,6 +329,11 @@ impl BucketHandle {
         work: impl FnOnce(&mut BucketState) -> R + Send + 'static,
     ) -> Option<R> {
         self.ask(work).blocking_recv().ok()
+    }
+
+    /// Bytes on their way into the bucket.
+    pub fn mailbox_bytes(&self) -> u64 {
+        self.mailbox.used()
     }
 
     fn ask<R: Send + 'static>(

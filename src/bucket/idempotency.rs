@@ -17,8 +17,9 @@ pub const REMEMBERED_NS: i64 = DAY_NS;
 pub type Digest = [u8; 16];
 
 const MAGIC: &[u8; 8] = b"TWANSW01";
-/// Magic, checksum of all that follows, count, newest creation.
-const HEADER_BYTES: usize = 8 + 4 + 8 + 8;
+/// Behind magic, count and newest creation.
+const CHECKSUM_AT: usize = 8 + 8 + 8;
+const HEADER_BYTES: usize = CHECKSUM_AT + 4;
 /// Key, body, creation, status, offset and length of the answer.
 const ENTRY_BYTES: usize = 16 + 16 + 8 + 2 + 8 + 4;
 
@@ -108,6 +109,14 @@ impl IdempotencyIndex {
     }
 }
 
+/// Of all of a file but the checksum itself.
+fn checksum(file: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&file[..CHECKSUM_AT]);
+    hasher.update(&file[HEADER_BYTES..]);
+    hasher.finalize()
+}
+
 /// A sorted file of entries, searched in place.
 pub struct AnswersFile {
     id: u64,
@@ -127,8 +136,6 @@ impl AnswersFile {
             .max()
             .unwrap_or(i64::MIN);
         let mut content = Vec::new();
-        content.extend_from_slice(&(sorted.len() as u64).to_le_bytes());
-        content.extend_from_slice(&newest_ns.to_le_bytes());
         let mut offset = (HEADER_BYTES + sorted.len() * ENTRY_BYTES) as u64;
         for (key, entry) in &sorted {
             content.extend_from_slice(key);
@@ -142,24 +149,29 @@ impl AnswersFile {
         sorted
             .iter()
             .for_each(|(_, entry)| content.extend_from_slice(&entry.answer.body));
-        let mut file = Vec::with_capacity(MAGIC.len() + 4 + content.len());
+        let mut file = Vec::with_capacity(HEADER_BYTES + content.len());
         file.extend_from_slice(MAGIC);
-        file.extend_from_slice(&crc32fast::hash(&content).to_le_bytes());
+        file.extend_from_slice(&(sorted.len() as u64).to_le_bytes());
+        file.extend_from_slice(&newest_ns.to_le_bytes());
+        file.extend_from_slice(&[0; 4]);
         file.extend_from_slice(&content);
+        let checksum = checksum(&file);
+        file[CHECKSUM_AT..HEADER_BYTES].copy_from_slice(&checksum.to_le_bytes());
         file
     }
 
     /// Opens a file; `None` when it is not whole.
     pub fn open(id: u64, bytes: Arc<dyn Bytes>) -> Option<Self> {
         let all = (*bytes).as_ref();
-        let (checksum, content) = all.strip_prefix(MAGIC)?.split_first_chunk()?;
-        let (count, rest) = content.split_first_chunk()?;
-        let (newest, entries) = rest.split_first_chunk()?;
+        let rest = all.strip_prefix(MAGIC)?;
+        let (count, rest) = rest.split_first_chunk()?;
+        let (newest, rest) = rest.split_first_chunk()?;
+        let (stored, content) = rest.split_first_chunk()?;
         let count = usize::try_from(u64::from_le_bytes(*count)).ok()?;
         let whole = count
             .checked_mul(ENTRY_BYTES)
-            .is_some_and(|bytes| bytes <= entries.len());
-        if !whole || crc32fast::hash(content) != u32::from_le_bytes(*checksum) {
+            .is_some_and(|entries| entries <= content.len());
+        if !whole || checksum(all) != u32::from_le_bytes(*stored) {
             return None;
         }
         Some(AnswersFile {

@@ -5,19 +5,19 @@
 
 mod actor;
 mod budget;
+mod directory;
 mod files;
 mod handle;
 mod idempotency;
 mod sealer;
 mod state;
 
-pub use files::{
-    BucketFileError, BucketFiles, Manifest, answers_name, read_manifest, segment_name, shared, write_manifest,
-};
+pub use directory::{BucketDir, Listing, Manifest};
+pub use files::{BucketFileError, BucketFiles, shared};
 pub use handle::{BucketHandle, Buckets, BucketsOptions, Neighbours, SourceStats};
 pub use idempotency::{AnswersFile, Digest, Entry};
 pub use sealer::Sealer;
-pub use state::BucketState;
+pub use state::{BucketState, SealTicket};
 
 use crate::journal::{Answer, IngestRecord};
 

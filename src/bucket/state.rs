@@ -1,7 +1,7 @@
 //! What a bucket's actor owns, without the actor: the store, the next sequence, the idempotency keys. `apply` is the
 //! one way points get in, live and at replay.
 
-use engine::{EngineError, Store};
+use engine::{Checkpoint, EngineError, Seal, Sealed, Store};
 use wal::Sequence;
 
 use super::idempotency::IdempotencyIndex;
@@ -19,6 +19,13 @@ pub struct BucketState {
     pub next_sequence: u64,
     /// Log sequence of the last record applied, or covered by the segments.
     pub applied: Sequence,
+    /// Checkpoints begun, whether they were done or not.
+    checkpoints_begun: u64,
+}
+
+/// Rows to seal, and the moment they were set aside.
+pub struct SealTicket {
+    checkpoints_begun: u64,
 }
 
 impl BucketState {
@@ -30,16 +37,17 @@ impl BucketState {
             idempotency: IdempotencyIndex::default(),
             next_sequence: 1,
             applied: 0,
+            checkpoints_begun: 0,
         }
     }
 
-    /// Applies the record at `sequence` of the log, unless a segment covers it already.
+    /// Applies the record at `sequence` of the log, unless a segment covers it already; answers whether it was applied.
     ///
     /// # Errors
     /// Rows that do not read although the log's checksum held: a fault of this program. The state is unusable then.
-    pub fn apply(&mut self, sequence: Sequence, record: &IngestView<'_>) -> Result<(), EngineError> {
+    pub fn apply(&mut self, sequence: Sequence, record: &IngestView<'_>) -> Result<bool, EngineError> {
         if sequence <= self.applied {
-            return Ok(());
+            return Ok(false);
         }
         self.store.apply(record.encoded_rows, record.first_sequence)?;
         if let Some(entry) = &record.idempotency {
@@ -49,6 +57,29 @@ impl BucketState {
             .next_sequence
             .max(record.first_sequence + u64::from(record.rows));
         self.applied = sequence;
-        Ok(())
+        Ok(true)
+    }
+
+    /// Sets aside what no segment holds. What is being sealed is among it: those blocks are not wanted any more, or
+    /// the rows would be there twice, in the blocks and in the segment.
+    pub fn begin_checkpoint(&mut self) -> Option<Checkpoint> {
+        self.checkpoints_begun += 1;
+        self.store.begin_checkpoint()
+    }
+
+    /// Rows that fill blocks by now, to be sealed on any thread.
+    pub fn take_seals(&mut self) -> Vec<(Seal, SealTicket)> {
+        let checkpoints_begun = self.checkpoints_begun;
+        let seals = self.store.take_seals().into_iter();
+        seals
+            .map(|seal| (seal, SealTicket { checkpoints_begun }))
+            .collect()
+    }
+
+    /// Puts sealed blocks in the place of their rows, unless a checkpoint has begun to write these.
+    pub fn finish_seal(&mut self, sealed: Sealed, ticket: &SealTicket) {
+        if ticket.checkpoints_begun == self.checkpoints_begun {
+            self.store.finish_seal(sealed);
+        }
     }
 }

@@ -1,15 +1,12 @@
 //! The buckets' directories: every block of every segment is read.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use engine::{BlockReport, salvage_segment, verify_segment};
+use engine::verify::{BlockReport, salvage_segment, verify_segment};
 use wal::disk::{Disk, DiskFile};
 
 use super::Findings;
-use crate::bucket::{
-    AnswersFile, BucketFiles, Manifest, answers_name, read_manifest, segment_name, shared, write_manifest,
-};
+use crate::bucket::{AnswersFile, BucketDir, Manifest, shared};
 use crate::catalog::Catalog;
 use crate::checkpoint::Layout;
 use crate::timestamp::format_timestamp_ns;
@@ -34,9 +31,9 @@ pub(super) fn check(
     let names = disk
         .list(&buckets_dir)
         .map_err(|error| said(&buckets_dir, &error))?;
-    for ordinal in names.iter().filter_map(|name| name.to_str()?.parse::<u32>().ok()) {
-        let dir = BucketFiles::dir(&layout.data_dir, ordinal);
-        match read_manifest(disk, &dir) {
+    for ordinal in names.iter().filter_map(BucketDir::ordinal) {
+        let dir = BucketDir::of(&layout.data_dir, ordinal);
+        match dir.read_manifest(disk) {
             Ok(Some(manifest)) => check_bucket(disk, &dir, ordinal, manifest, catalog, repair, findings)?,
             Ok(None) => println!("bucket {ordinal}: no manifest; its points are in the log"),
             Err(error) => findings.damage(error),
@@ -47,7 +44,7 @@ pub(super) fn check(
 
 fn check_bucket(
     disk: &dyn Disk,
-    dir: &Path,
+    dir: &BucketDir,
     ordinal: u32,
     manifest: Manifest,
     catalog: Option<&Catalog>,
@@ -57,7 +54,7 @@ fn check_bucket(
     let mut kept = manifest.clone();
     let (mut blocks, mut points) = (0, 0u64);
     for id in &manifest.segments {
-        let path = dir.join(segment_name(*id));
+        let path = dir.segment_path(*id);
         let verified = disk
             .map(&path)
             .map_err(|error| error.to_string())
@@ -97,7 +94,7 @@ fn check_bucket(
         if repair {
             let id_of_rest = kept.next_file;
             kept.next_file += 1;
-            save_rest(disk, &path, &dir.join(segment_name(id_of_rest)))?;
+            save_rest(disk, &path, &dir.segment_path(id_of_rest))?;
             kept.segments
                 .iter_mut()
                 .filter(|kept| *kept == id)
@@ -108,7 +105,7 @@ fn check_bucket(
         }
     }
     for id in &manifest.answers {
-        let path = dir.join(answers_name(*id));
+        let path = dir.answers_path(*id);
         let opened = disk
             .map(&path)
             .ok()
@@ -136,10 +133,11 @@ fn check_bucket(
         manifest.covered
     );
     if kept != manifest {
-        write_manifest(disk, dir, &kept).map_err(|error| error.to_string())?;
+        dir.write_manifest(disk, &kept)
+            .map_err(|error| error.to_string())?;
         let replaced = manifest.segments.iter().filter(|id| !kept.segments.contains(id));
         for id in replaced {
-            let path = dir.join(segment_name(*id));
+            let path = dir.segment_path(*id);
             if disk.exists(&path).map_err(|error| said(&path, &error))? {
                 set_aside(disk, &path)?;
             }
@@ -149,13 +147,12 @@ fn check_bucket(
 }
 
 fn described(block: &BlockReport) -> String {
-    let (first, last) = block.range_ns;
     format!(
         "{} points of source {} from {} to {}",
         block.rows,
         block.source,
-        format_timestamp_ns(first).as_str(),
-        format_timestamp_ns(last).as_str()
+        format_timestamp_ns(block.first_ns).as_str(),
+        format_timestamp_ns(block.last_ns).as_str()
     )
 }
 
@@ -180,9 +177,9 @@ fn set_aside(disk: &dyn Disk, path: &Path) -> Result<(), String> {
 /// Writes the blocks that read to a file of their own.
 fn save_rest(disk: &dyn Disk, damaged: &Path, rest: &Path) -> Result<(), String> {
     let write = || -> std::io::Result<()> {
-        let home = shared(Arc::clone(&disk.map(damaged)?));
+        let home = shared(disk.map(damaged)?);
         let mut bytes = Vec::new();
-        salvage_segment(&home, &mut bytes)?;
+        salvage_segment(&home, &mut bytes).map_err(std::io::Error::other)?;
         let mut file: Box<dyn DiskFile> = disk.create(rest)?;
         file.write_all_at(0, &bytes)?;
         file.sync_data()?;

@@ -65,15 +65,11 @@ from!(std::io::Error => Io, CheckedFileError => File, BucketFileError => Bucket,
 enum Order {
     /// A checkpoint, soon.
     Checkpoint,
-    /// A checkpoint whose outcome somebody waits for.
-    CheckpointNow(Answer),
     /// The directory of a deleted bucket is to go.
     Remove(u32),
     /// A last checkpoint, then the log is closed; the answer is whether both succeeded.
-    Close(Answer),
+    Close(tokio::sync::oneshot::Sender<Result<(), CheckpointError>>),
 }
-
-type Answer = tokio::sync::oneshot::Sender<Result<(), CheckpointError>>;
 
 /// Counters since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -140,18 +136,6 @@ impl Checkpointer {
         let _ = self.orders.send(Order::Remove(ordinal));
     }
 
-    /// A checkpoint, waited for.
-    ///
-    /// # Errors
-    /// What failed; nothing acknowledged is lost.
-    pub async fn checkpoint(&self) -> Result<(), CheckpointError> {
-        let (done, finished) = tokio::sync::oneshot::channel();
-        self.orders
-            .send(Order::CheckpointNow(done))
-            .map_err(|_| CheckpointError::Ended)?;
-        finished.await.unwrap_or(Err(CheckpointError::Ended))
-    }
-
     /// A last checkpoint, and the log closed in order.
     ///
     /// # Errors
@@ -186,10 +170,6 @@ impl Orders {
                 match self.orders.recv_timeout(wait) {
                     Ok(Order::Checkpoint) | Err(RecvTimeoutError::Timeout) => {
                         wait = if self.checkpoint(&mut task).is_ok() { IDLE_PERIOD } else { RETRY_PERIOD };
-                    }
-                    Ok(Order::CheckpointNow(done)) => {
-                        // The asker may have gone.
-                        let _ = done.send(self.checkpoint(&mut task));
                     }
                     Ok(Order::Remove(ordinal)) => {
                         if let Err(error) = task.remove_bucket(ordinal) {

@@ -29,16 +29,21 @@ impl Layout {
         self.data_dir.join("buckets")
     }
 
-    fn catalog_path(&self) -> PathBuf {
+    /// The catalog's snapshot.
+    pub fn catalog_path(&self) -> PathBuf {
         self.data_dir.join("catalog.snapshot")
     }
 
-    fn mark_path(&self) -> PathBuf {
+    /// The checkpoint's mark.
+    pub fn mark_path(&self) -> PathBuf {
         self.data_dir.join("checkpoint")
     }
 
     /// Replaces the catalog's snapshot.
-    pub(super) fn write_catalog(
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn write_catalog(
         &self,
         disk: &dyn Disk,
         catalog: &Frozen,
@@ -70,7 +75,10 @@ impl Layout {
     }
 
     /// Writes the mark: all records up to here are in segments and snapshot.
-    pub(super) fn write_mark(&self, disk: &dyn Disk, covered: Sequence) -> Result<(), CheckedFileError> {
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn write_mark(&self, disk: &dyn Disk, covered: Sequence) -> Result<(), CheckedFileError> {
         checked_file::write(disk, &self.mark_path(), MARK_MAGIC, &covered.to_le_bytes())
     }
 

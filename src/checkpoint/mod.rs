@@ -12,7 +12,7 @@ mod start;
 mod task;
 
 pub use checkpointer::{CheckpointError, CheckpointStats, Checkpointer};
-pub use layout::{CatalogError, Layout};
+pub use layout::Layout;
 pub use open::{OpenError, Opened, Recovered, open};
 pub use start::{Rooms, start};
 

@@ -14,7 +14,7 @@ use wal::disk::Disk;
 use wal::{Log, LogOptions, Recovery, Sequence};
 
 use super::layout::{CatalogError, Layout};
-use crate::bucket::{BucketFileError, BucketFiles, BucketState, Sealer};
+use crate::bucket::{BucketDir, BucketFileError, BucketFiles, BucketState, SealTicket, Sealer};
 use crate::catalog::Catalog;
 use crate::checked_file::CheckedFileError;
 use crate::journal::{Record, RecordError};
@@ -53,8 +53,13 @@ pub enum OpenError {
     Catalog(CatalogError),
     /// A bucket.
     Bucket(u32, BucketFileError),
+    /// The snapshot at this path covers less than the log has dropped: records up to here are in neither.
+    CatalogBehind(PathBuf, Sequence),
     /// The log.
     Log(wal::LogError),
+    /// The log ends before what the file at this path covers: its end is missing, and new records would be taken for
+    /// old ones.
+    LogBehind(PathBuf, Sequence, Sequence),
     /// A record of the log.
     Record(Sequence, RecordError),
     /// Rows of a record.
@@ -70,6 +75,16 @@ impl fmt::Display for OpenError {
             OpenError::Catalog(error) => error.fmt(f),
             OpenError::Bucket(ordinal, error) => write!(f, "bucket {ordinal}: {error}"),
             OpenError::Log(error) => write!(f, "{error}; `tidewatch check` reports what is whole"),
+            OpenError::CatalogBehind(path, mark) => write!(
+                f,
+                "{} is missing, or older than the checkpoint up to record {mark}; restore it from a backup",
+                path.display()
+            ),
+            OpenError::LogBehind(path, covered, last) => write!(
+                f,
+                "the log ends at record {last} though {} covers records up to {covered}; `tidewatch check` reports what is whole",
+                path.display()
+            ),
             OpenError::Record(sequence, error) => write!(f, "record {sequence}: {error}"),
             OpenError::Rows(sequence, error) => write!(f, "record {sequence}: {error}"),
             OpenError::Io(path, error) => write!(f, "{}: {error}", path.display()),
@@ -82,13 +97,12 @@ impl std::error::Error for OpenError {}
 enum ReplayError {
     Record(RecordError),
     Rows(engine::EngineError),
-    Bucket(u32, BucketFileError),
 }
 
 /// Opens a data directory, whose lock the caller holds.
 ///
 /// # Errors
-/// The disk's, or damage: then nothing has been altered, but for leftovers of a crash that no manifest names.
+/// The disk's, or damage: then nothing has been altered, but for the log's torn tail, which is cut off.
 pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> Result<Opened, OpenError> {
     let started = Instant::now();
     let buckets_dir = layout.buckets_dir();
@@ -96,7 +110,14 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
         .map_err(|error| OpenError::Io(buckets_dir, error))?;
     let mark = layout.read_mark(&**disk).map_err(OpenError::Mark)?;
     let (mut catalog, catalog_covered) = layout.read_catalog(&**disk).map_err(OpenError::Catalog)?;
+    if catalog_covered < mark {
+        return Err(OpenError::CatalogBehind(layout.catalog_path(), mark));
+    }
     let mut buckets: BTreeMap<u32, (BucketState, BucketFiles)> = BTreeMap::new();
+    // Sequence of the first row replayed to each.
+    let mut first_replayed: BTreeMap<u32, u64> = BTreeMap::new();
+    // Buckets that do not open. One that was deleted behind these records may have lost a part of its directory.
+    let mut failed: BTreeMap<u32, BucketFileError> = BTreeMap::new();
     let load = |ordinal: u32| {
         BucketFiles::open(Arc::clone(disk), &layout.data_dir, ordinal).map(|(files, state)| (state, files))
     };
@@ -113,13 +134,22 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
             }
             Record::Ingest(ingest) => {
                 let bucket = match buckets.entry(ingest.bucket) {
+                    _ if failed.contains_key(&ingest.bucket) => return Ok(()),
                     Entry::Occupied(entry) => entry.into_mut(),
-                    Entry::Vacant(entry) => entry.insert(
-                        load(ingest.bucket).map_err(|error| ReplayError::Bucket(ingest.bucket, error))?,
-                    ),
+                    Entry::Vacant(entry) => match load(ingest.bucket) {
+                        Ok(loaded) => entry.insert(loaded),
+                        Err(error) => {
+                            failed.insert(ingest.bucket, error);
+                            return Ok(());
+                        }
+                    },
                 };
-                bucket.0.apply(sequence, &ingest).map_err(ReplayError::Rows)?;
-                points += u64::from(ingest.rows);
+                if bucket.0.apply(sequence, &ingest).map_err(ReplayError::Rows)? {
+                    first_replayed
+                        .entry(ingest.bucket)
+                        .or_insert(ingest.first_sequence);
+                    points += u64::from(ingest.rows);
+                }
                 sealing.give(ingest.bucket, &mut bucket.0);
                 sealing.take_back(&mut buckets, SEALS_WAITING_MAX);
             }
@@ -138,18 +168,35 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
         wal::OpenError::Replay { sequence, source } => match source {
             ReplayError::Record(error) => OpenError::Record(sequence, error),
             ReplayError::Rows(error) => OpenError::Rows(sequence, error),
-            ReplayError::Bucket(ordinal, error) => OpenError::Bucket(ordinal, error),
         },
     })?;
     sealing.take_back(&mut buckets, 0);
     for bucket in catalog.buckets() {
+        if let Some(error) = failed.remove(&bucket.ordinal) {
+            return Err(OpenError::Bucket(bucket.ordinal, error));
+        }
         if let Entry::Vacant(entry) = buckets.entry(bucket.ordinal) {
             entry.insert(load(bucket.ordinal).map_err(|error| OpenError::Bucket(bucket.ordinal, error))?);
         }
     }
     // What was deleted may still be in segments and records: the catalog is the truth of what exists.
     buckets.retain(|ordinal, _| catalog.bucket_by_ordinal(*ordinal).is_some());
-    for (ordinal, (state, _)) in &mut buckets {
+    let covered = buckets
+        .values()
+        .map(|(_, files)| (files.manifest_path(), files.manifest().covered));
+    for (path, covered) in covered.chain([(layout.catalog_path(), catalog_covered)]) {
+        if covered > log.last_sequence() {
+            return Err(OpenError::LogBehind(path, covered, log.last_sequence()));
+        }
+    }
+    for (ordinal, (state, files)) in &mut buckets {
+        let first = first_replayed
+            .get(ordinal)
+            .copied()
+            .unwrap_or(state.next_sequence);
+        files
+            .remove_leftovers(first..state.next_sequence)
+            .map_err(|error| OpenError::Bucket(*ordinal, error))?;
         if let Some(bucket) = catalog.bucket_by_ordinal(*ordinal) {
             state
                 .store
@@ -177,8 +224,8 @@ const SEALS_WAITING_MAX: usize = 64;
 /// Seals on a thread of its own what the replay fills, so that both cores work.
 struct Sealing {
     sealer: Sealer,
-    done: Sender<(u32, Option<Sealed>)>,
-    sealed: Receiver<(u32, Option<Sealed>)>,
+    done: Sender<(u32, Option<Sealed>, SealTicket)>,
+    sealed: Receiver<(u32, Option<Sealed>, SealTicket)>,
     waiting: usize,
 }
 
@@ -194,12 +241,12 @@ impl Sealing {
     }
 
     fn give(&mut self, ordinal: u32, state: &mut BucketState) {
-        for seal in state.store.take_seals() {
+        for (seal, ticket) in state.take_seals() {
             let done = self.done.clone();
             self.waiting += 1;
             self.sealer.seal(seal, move |sealed| {
                 // Taken back before the replay ends.
-                let _ = done.send((ordinal, sealed));
+                let _ = done.send((ordinal, sealed, ticket));
             });
         }
     }
@@ -207,7 +254,7 @@ impl Sealing {
     /// Takes back what is done, and waits while more than `waiting_max` are not.
     fn take_back(&mut self, buckets: &mut BTreeMap<u32, (BucketState, BucketFiles)>, waiting_max: usize) {
         loop {
-            let (ordinal, sealed) = match self.sealed.try_recv() {
+            let (ordinal, sealed, ticket) = match self.sealed.try_recv() {
                 Ok(next) => next,
                 Err(_) if self.waiting <= waiting_max => return,
                 Err(_) => match self.sealed.recv() {
@@ -217,7 +264,7 @@ impl Sealing {
             };
             self.waiting -= 1;
             if let (Some((state, _)), Some(sealed)) = (buckets.get_mut(&ordinal), sealed) {
-                state.store.finish_seal(sealed);
+                state.finish_seal(sealed, &ticket);
             }
         }
     }
@@ -228,7 +275,7 @@ fn remove_deleted(disk: &dyn Disk, layout: &Layout, catalog: &Catalog) {
     let Ok(names) = disk.list(&layout.buckets_dir()) else {
         return;
     };
-    for ordinal in names.iter().filter_map(|name| name.to_str()?.parse::<u32>().ok()) {
+    for ordinal in names.iter().filter_map(BucketDir::ordinal) {
         if catalog.bucket_by_ordinal(ordinal).is_none()
             && let Err(error) = BucketFiles::remove(disk, &layout.data_dir, ordinal)
         {

@@ -1,12 +1,13 @@
 //! From a data directory to running rooms: recovery, then the journal's thread, the buckets' actors and the
 //! checkpointer, each given what it needs of the others.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
 use wal::disk::{Disk, StdDisk};
 
-use super::checkpointer::Checkpointer;
+use super::checkpointer::{Checkpointer, Orders};
 use super::layout::Layout;
 use super::open::{OpenError, Recovered, open};
 use super::task::Task;
@@ -35,6 +36,14 @@ pub struct Rooms {
     pub recovered: Recovered,
 }
 
+/// What the rooms are given besides their disks.
+pub(super) struct RoomsOptions {
+    pub(super) journal: JournalOptions,
+    pub(super) buckets: BucketsOptions,
+    /// Log bytes after which a checkpoint is ordered.
+    pub(super) checkpoint_bytes: u64,
+}
+
 /// Recovers the data directory, whose lock the caller holds, and starts the rooms. Must be called within an actix
 /// system.
 ///
@@ -42,66 +51,85 @@ pub struct Rooms {
 /// The disk's, or damage.
 pub fn start(config: &Config, clock: Arc<dyn Clock>) -> Result<Rooms, OpenError> {
     let disk: Arc<dyn Disk> = Arc::new(StdDisk);
-    let log_disk: Arc<dyn Disk> = match config.wal.sync {
-        SyncMode::Always => Arc::clone(&disk),
-        SyncMode::Interval => Arc::new(RelaxedDisk::new(
-            Arc::clone(&disk),
-            Some(config.wal.sync_interval),
-        )),
-        SyncMode::Never => Arc::new(RelaxedDisk::new(Arc::clone(&disk), None)),
+    let relaxed = |interval| Some(Arc::new(RelaxedDisk::new(Arc::clone(&disk), interval)));
+    let relaxed = match config.wal.sync {
+        SyncMode::Always => None,
+        SyncMode::Interval => relaxed(Some(config.wal.sync_interval)),
+        SyncMode::Never => relaxed(None),
     };
-    start_on(disk, log_disk, config, clock)
-}
-
-/// The same over any disk; the log may have one of its own.
-pub(super) fn start_on(
-    disk: Arc<dyn Disk>,
-    log_disk: Arc<dyn Disk>,
-    config: &Config,
-    clock: Arc<dyn Clock>,
-) -> Result<Rooms, OpenError> {
     let layout = Layout {
         data_dir: config.storage.data_dir.clone(),
     };
-    let opened = open(&disk, log_disk, &layout)?;
-    let io = |error| OpenError::Io(layout.data_dir.clone(), error);
+    let cores = available_parallelism().map_or(1, usize::from);
+    let options = RoomsOptions {
+        journal: JournalOptions {
+            queue_bytes_max: QUEUE_BYTES_MAX,
+            tail_bytes_max: config.wal.tail_bytes_max,
+        },
+        buckets: BucketsOptions {
+            mailbox_bytes_max: MAILBOX_BYTES_MAX,
+            memory_bytes_max: config.storage.memory_bytes_max,
+            threads: cores.div_ceil(2),
+        },
+        checkpoint_bytes: config.storage.checkpoint_bytes,
+    };
+    start_on(disk, relaxed, layout, options, clock)
+}
 
+/// The same over a given disk; `relaxed` is the one of the log, when its syncs are put off.
+pub(super) fn start_on(
+    disk: Arc<dyn Disk>,
+    relaxed: Option<Arc<RelaxedDisk>>,
+    layout: Layout,
+    options: RoomsOptions,
+    clock: Arc<dyn Clock>,
+) -> Result<Rooms, OpenError> {
+    let data_dir = layout.data_dir.clone();
+    let (rooms, orders, task) = assemble(disk, relaxed, layout, options, clock)?;
+    orders
+        .serve(task)
+        .map_err(|error| OpenError::Io(data_dir, error))?;
+    Ok(rooms)
+}
+
+/// All but the checkpointer's thread: who has the task decides when a checkpoint is taken.
+pub(super) fn assemble(
+    disk: Arc<dyn Disk>,
+    relaxed: Option<Arc<RelaxedDisk>>,
+    layout: Layout,
+    options: RoomsOptions,
+    clock: Arc<dyn Clock>,
+) -> Result<(Rooms, Orders, Task), OpenError> {
+    let log_disk = relaxed
+        .clone()
+        .map_or_else(|| Arc::clone(&disk), |relaxed| relaxed as Arc<dyn Disk>);
+    let opened = open(&disk, log_disk, &layout)?;
     let (checkpointer, orders) = Checkpointer::new();
     let catalog = CatalogHandle::new(opened.catalog);
-    let journal_options = JournalOptions {
-        queue_bytes_max: QUEUE_BYTES_MAX,
-        tail_bytes_max: config.wal.tail_bytes_max,
-    };
-    let checkpoint_bytes = config.storage.checkpoint_bytes;
     let order = checkpointer.clone();
     let progress = move |tail_bytes: u64| {
-        if tail_bytes > checkpoint_bytes {
+        if tail_bytes > options.checkpoint_bytes {
             order.order();
         }
     };
-    let (writer, journal) =
-        JournalWriter::start(opened.log, catalog.clone(), journal_options, progress).map_err(io)?;
-    let cores = available_parallelism().map_or(1, usize::from);
-    let options = BucketsOptions {
-        mailbox_bytes_max: MAILBOX_BYTES_MAX,
-        memory_bytes_max: config.storage.memory_bytes_max,
-        threads: cores.div_ceil(2),
-    };
+    let started = JournalWriter::start(opened.log, catalog.clone(), options.journal, progress);
+    let (writer, journal) = started.map_err(|error| OpenError::Io(layout.data_dir.clone(), error))?;
     let (states, files): (Vec<_>, Vec<_>) = opened.buckets.into_iter().unzip();
     let files = states.iter().map(|state| state.ordinal).zip(files).collect();
     let (on_full, on_deleted) = (checkpointer.clone(), checkpointer.clone());
+    let sealer = Sealer::start().map_err(|error| OpenError::Io(layout.data_dir.clone(), error))?;
     let neighbours = Neighbours {
         journal: journal.clone(),
         catalog: catalog.clone(),
         clock: Arc::clone(&clock),
-        sealer: Sealer::start().map_err(io)?,
+        sealer,
         memory_full: Box::new(move || on_full.order()),
         deleted: Box::new(move |ordinal| on_deleted.remove(ordinal)),
     };
-    let buckets = Buckets::start(states, neighbours, options);
+    let buckets = Buckets::start(states, neighbours, options.buckets);
     let task = Task {
         disk,
-        layout: layout.clone(),
+        layout,
         buckets: buckets.clone(),
         catalog: catalog.clone(),
         clock,
@@ -109,13 +137,15 @@ pub(super) fn start_on(
         files,
         catalog_covered: opened.catalog_covered,
         merges: 0,
+        unmergeable: HashSet::new(),
+        relaxed,
     };
-    orders.serve(task).map_err(io)?;
-    Ok(Rooms {
+    let rooms = Rooms {
         catalog,
         journal,
         buckets,
         checkpointer,
         recovered: opened.recovered,
-    })
+    };
+    Ok((rooms, orders, task))
 }

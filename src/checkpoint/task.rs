@@ -1,19 +1,21 @@
 //! The steps of one checkpoint, in the order that makes a crash between any two harmless:
-//! segment file → manifest naming it → the store adopts it → catalog snapshot → mark → the log is trimmed.
+//! segment file → manifest naming it → the store adopts it → catalog snapshot → mark → the log is trimmed → merges.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
 
-use engine::MergeError;
-use wal::disk::Disk;
+use engine::{Checkpoint, MergeError};
+use wal::disk::{Bytes, Disk};
 
 use super::checkpointer::CheckpointError;
 use super::layout::Layout;
-use crate::bucket::{AnswersFile, BucketFiles, BucketHandle, BucketState, Buckets, Manifest, shared};
+use crate::bucket::{
+    AnswersFile, BucketFiles, BucketHandle, BucketState, Buckets, Digest, Entry, Manifest, shared,
+};
 use crate::catalog::CatalogHandle;
 use crate::clock::Clock;
-use crate::journal::JournalWriter;
+use crate::journal::{JournalWriter, RelaxedDisk};
 
 /// What the checkpointer's thread owns.
 pub(super) struct Task {
@@ -28,20 +30,56 @@ pub(super) struct Task {
     /// Sequence that the catalog's snapshot covers.
     pub(super) catalog_covered: u64,
     pub(super) merges: u64,
+    /// Buckets with a damaged block among the segments to merge.
+    pub(super) unmergeable: HashSet<u32>,
+    /// The log's disk, when its syncs are put off.
+    pub(super) relaxed: Option<Arc<RelaxedDisk>>,
 }
 
 impl Task {
-    /// Brings everything that is dispatched now into segments and snapshot, and trims the log.
+    /// Brings everything that is dispatched now into segments and snapshot, trims the log, and then merges.
     pub(super) fn checkpoint(&mut self) -> Result<(), CheckpointError> {
-        // Messages sent from here on reach an actor behind all records up to `covered`.
-        let covered = self.journal.dispatched();
-        for (ordinal, handle) in self.buckets.running() {
-            self.checkpoint_bucket(ordinal, &handle)?;
-        }
+        let (covered, running) = self.checkpoint_buckets()?;
         self.checkpoint_catalog(covered)?;
         self.layout.write_mark(&*self.disk, covered)?;
         self.journal.trim(covered)?;
+        // Last, for a merge needs room, and trimming makes some; and a merge that fails must not keep the log long.
+        for (ordinal, handle) in &running {
+            self.merge_or_tell(*ordinal, handle);
+        }
         Ok(())
+    }
+
+    /// Brings the buckets' rows into segments; answers up to which sequence, and which buckets.
+    pub(super) fn checkpoint_buckets(&mut self) -> Result<(u64, Vec<(u32, BucketHandle)>), CheckpointError> {
+        // Messages sent from here on reach an actor behind all records up to `covered`.
+        let covered = self.journal.dispatched();
+        let running = self.buckets.running();
+        let mut outcome = Ok(());
+        for (ordinal, handle) in &running {
+            // A bucket that fails keeps the log from being trimmed, but not the others' rows in memory.
+            let checkpointed = self.checkpoint_bucket(*ordinal, handle);
+            if let Err(error) = &checkpointed {
+                tracing::error!(ordinal, %error, "a bucket's checkpoint failed");
+            }
+            outcome = outcome.and(checkpointed);
+        }
+        outcome.map(|()| (covered, running))
+    }
+
+    fn merge_or_tell(&mut self, ordinal: u32, handle: &BucketHandle) {
+        if self.unmergeable.contains(&ordinal) {
+            return;
+        }
+        match self.merge_bucket(ordinal, handle) {
+            Ok(()) => {}
+            Err(CheckpointError::Engine(error)) => {
+                // It would fail again at every checkpoint.
+                self.unmergeable.insert(ordinal);
+                tracing::error!(ordinal, %error, "segments are not merged until the next start; `tidewatch check` reports what is damaged");
+            }
+            Err(error) => tracing::warn!(ordinal, %error, "a merge failed; the segments stay as they are"),
+        }
     }
 
     fn cutoff_ns(&self, ordinal: u32) -> i64 {
@@ -56,7 +94,10 @@ impl Task {
         match self.files.entry(ordinal) {
             std::collections::hash_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
             std::collections::hash_map::Entry::Vacant(entry) => {
-                let (files, _) = BucketFiles::open(Arc::clone(&self.disk), &self.layout.data_dir, ordinal)?;
+                let (mut files, _) =
+                    BucketFiles::open(Arc::clone(&self.disk), &self.layout.data_dir, ordinal)?;
+                // A new bucket: whatever is there was never a part of it.
+                files.remove_leftovers(0..u64::MAX)?;
                 Ok(entry.insert(files))
             }
         }
@@ -67,90 +108,67 @@ impl Task {
         let begun = handle.with_blocking(move |state| {
             state.store.expire(cutoff_ns);
             state.idempotency.forget(now_ns);
-            let answers = state.idempotency.unsaved();
-            (
-                state.store.begin_checkpoint(),
-                answers,
-                state.applied,
-                state.next_sequence,
-            )
+            Begun {
+                checkpoint: state.begin_checkpoint(),
+                answers: state.idempotency.unsaved(),
+                covered: state.applied,
+                next_sequence: state.next_sequence,
+                in_use: in_use(state),
+            }
         });
         // An actor that is gone belongs to a deleted bucket.
-        let Some((checkpoint, answers, applied, next_sequence)) = begun else {
-            return Ok(());
-        };
-        let files = self.files(ordinal)?;
-        let mut manifest = files.manifest().clone();
-        let segment = match &checkpoint {
-            Some(checkpoint) => Some(files.write_segment(|out| checkpoint.write(out))?),
-            None => None,
-        };
-        let answers_file = if answers.is_empty() {
-            None
-        } else {
-            let (id, bytes) = files.write_answers(&AnswersFile::encode(&answers))?;
-            Some(
-                AnswersFile::open(id, bytes)
-                    .ok_or_else(|| io::Error::other("an answers file just written is damaged"))?,
-            )
-        };
-        if let Some((id, _)) = &segment {
-            manifest.segments.push(*id);
-        }
-        manifest
-            .answers
-            .extend(answers_file.as_ref().map(AnswersFile::id));
-        let something = segment.is_some() || answers_file.is_some();
-        if something {
-            manifest.covered = applied;
-            manifest.next_sequence = next_sequence;
-            self.commit(ordinal, manifest)?;
-        }
-        let adopted = handle.with_blocking(
-            move |state| -> Result<(Vec<u64>, Vec<u64>), engine::EngineError> {
-                if let (Some(checkpoint), Some((id, home))) = (checkpoint, segment) {
-                    state
-                        .store
-                        .finish_checkpoint(checkpoint, id, shared(home), cutoff_ns)?;
-                }
-                if let Some(file) = answers_file {
-                    state.idempotency.saved(&answers, file);
-                }
-                Ok(in_use(state))
-            },
-        );
+        let Some(begun) = begun else { return Ok(()) };
+        self.make_log_durable()?;
+        let Written {
+            segment,
+            answers_file,
+        } = self.write_bucket(ordinal, &begun)?;
+        let Begun {
+            checkpoint, answers, ..
+        } = begun;
+        let adopted = handle.with_blocking(move |state| -> Result<InUse, engine::EngineError> {
+            if let (Some(checkpoint), Some((id, home))) = (checkpoint, segment) {
+                state
+                    .store
+                    .finish_checkpoint(checkpoint, id, shared(home), cutoff_ns)?;
+            }
+            if let Some(file) = answers_file {
+                state.idempotency.saved(&answers, file);
+            }
+            Ok(in_use(state))
+        });
         let Some(adopted) = adopted else { return Ok(()) };
-        self.settle(ordinal, adopted?)?;
-        self.merge_bucket(ordinal, handle)
+        self.settle(ordinal, adopted?)
+    }
+
+    /// Writes the files of a bucket's checkpoint and the manifest that names them, or leaves none of them behind.
+    fn write_bucket(&mut self, ordinal: u32, begun: &Begun) -> Result<Written, CheckpointError> {
+        let files = self.files(ordinal)?;
+        let (mut segments, mut answers) = (Vec::new(), Vec::new());
+        let outcome = write_files(files, begun, &mut segments, &mut answers);
+        if outcome.is_err() {
+            files.discard(&segments, &answers);
+        }
+        outcome
+    }
+
+    /// Before anything says to have covered a part of the log, that part must be on the disk.
+    fn make_log_durable(&self) -> Result<(), CheckpointError> {
+        Ok(self.relaxed.as_ref().map_or(Ok(()), |relaxed| relaxed.flush())?)
     }
 
     /// Puts a manifest of exactly the files in use in force, where that changes anything.
-    fn settle(
-        &mut self,
-        ordinal: u32,
-        (segments, answers): (Vec<u64>, Vec<u64>),
-    ) -> Result<(), CheckpointError> {
-        let manifest = self.files(ordinal)?.manifest().clone();
-        if manifest.segments != segments || manifest.answers != answers {
-            self.commit(
-                ordinal,
-                Manifest {
-                    segments,
-                    answers,
-                    ..manifest
-                },
-            )?;
+    fn settle(&mut self, ordinal: u32, (segments, answers): InUse) -> Result<(), CheckpointError> {
+        let files = self.files(ordinal)?;
+        let manifest = Manifest {
+            segments,
+            answers,
+            ..files.manifest().clone()
+        };
+        if files.differs(&manifest) {
+            files.commit(manifest)?;
         }
         Ok(())
-    }
-
-    fn commit(&mut self, ordinal: u32, manifest: Manifest) -> Result<(), CheckpointError> {
-        let files = self.files(ordinal)?;
-        let next_file = files.manifest().next_file;
-        Ok(files.commit(Manifest {
-            next_file,
-            ..manifest
-        })?)
     }
 
     /// Merges until nothing is worth merging.
@@ -168,6 +186,9 @@ impl Task {
                 Ok::<_, engine::EngineError>(in_use(state))
             });
             let Some(adopted) = adopted else { return Ok(()) };
+            if adopted.is_err() {
+                files.discard(&[id], &[]);
+            }
             self.settle(ordinal, adopted?)?;
             self.merges += 1;
         }
@@ -176,6 +197,7 @@ impl Task {
 
     fn checkpoint_catalog(&mut self, covered: u64) -> Result<(), CheckpointError> {
         let (frozen, sequence) = self.journal.freeze_catalog()?;
+        self.make_log_durable()?;
         debug_assert!(sequence >= covered, "the journal never goes back");
         if sequence > self.catalog_covered {
             self.layout.write_catalog(&*self.disk, &frozen, sequence)?;
@@ -191,7 +213,71 @@ impl Task {
     }
 }
 
-fn in_use(state: &mut BucketState) -> (Vec<u64>, Vec<u64>) {
+/// Ids of segments and of answers files.
+type InUse = (Vec<u64>, Vec<u64>);
+
+/// What a bucket's checkpoint is to write.
+struct Begun {
+    checkpoint: Option<Checkpoint>,
+    answers: Vec<(Digest, Arc<Entry>)>,
+    covered: u64,
+    next_sequence: u64,
+    in_use: InUse,
+}
+
+/// What it wrote.
+struct Written {
+    segment: Option<(u64, Arc<dyn Bytes>)>,
+    answers_file: Option<AnswersFile>,
+}
+
+fn write_files(
+    files: &mut BucketFiles,
+    begun: &Begun,
+    new_segments: &mut Vec<u64>,
+    new_answers: &mut Vec<u64>,
+) -> Result<Written, CheckpointError> {
+    // Named are the files that the store reads from, not those the manifest named before: where an earlier try failed
+    // behind its manifest, the same rows would count twice.
+    let (mut segments, mut answers) = begun.in_use.clone();
+    let mut written = Written {
+        segment: None,
+        answers_file: None,
+    };
+    if let Some(checkpoint) = &begun.checkpoint {
+        let (id, home) = files.write_segment(|out| checkpoint.write(out))?;
+        new_segments.push(id);
+        written.segment = Some((id, home));
+    }
+    if !begun.answers.is_empty() {
+        let (id, bytes) = files.write_answers(&AnswersFile::encode(&begun.answers))?;
+        new_answers.push(id);
+        let file = AnswersFile::open(id, bytes);
+        written.answers_file =
+            Some(file.ok_or_else(|| io::Error::other("an answers file just written is damaged"))?);
+    }
+    segments.extend_from_slice(new_segments);
+    answers.extend_from_slice(new_answers);
+    let Begun {
+        covered,
+        next_sequence,
+        ..
+    } = *begun;
+    let manifest = Manifest {
+        covered,
+        next_sequence,
+        next_file: 0,
+        segments,
+        answers,
+    };
+    // Also when there are no rows to write: those that were deleted or have expired unsaved took sequences, too.
+    if files.differs(&manifest) {
+        files.commit(manifest)?;
+    }
+    Ok(written)
+}
+
+fn in_use(state: &mut BucketState) -> InUse {
     // Forgotten by the store here, out of the manifest next, and only then removed.
     state.store.take_dead_segments();
     (state.store.segments(), state.idempotency.files())

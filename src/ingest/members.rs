@@ -159,6 +159,9 @@ fn skipped<T, F>(scan: &mut Scanner<'_>, kind: Kind, depth: u32) -> Result<Slot<
 pub(super) fn too_old(timestamp_ns: i64, oldest_ns: i64) -> Option<Detail> {
     (timestamp_ns < oldest_ns).then(|| {
         let oldest = crate::timestamp::format_timestamp_ns(oldest_ns.div_euclid(SECOND_NS) * SECOND_NS);
-        detail(&["timestamp"], format!("is too old: the oldest accepted now is {}", oldest.as_str()))
+        detail(
+            &["timestamp"],
+            format!("is too old: the oldest accepted now is {}", oldest.as_str()),
+        )
     })
 }

@@ -1,37 +1,66 @@
-//! `wal.sync = "interval"` and `"never"`: a disk whose syncs are put off. An operator who asks for it trades the last
-//! moments before a power cut for speed; a killed process still loses nothing, because the writes were made.
+//! `wal.sync = "interval"` and `"never"`: a disk whose syncs of the log are put off. An operator who asks for it trades
+//! the last moments before a power cut for speed; a killed process still loses nothing, because the writes were made.
+//!
+//! Only the last moments: a file is whole on the disk before the next one is begun, and the log is before anything that
+//! says to have covered a part of it ([`RelaxedDisk::flush`]). So the log never ends before what a checkpoint has
+//! covered. But several of its frames may be unsynced at once: a disk that wrote them out of order leaves what cannot
+//! be told from damage, and then the start is refused until the log is repaired.
 
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use wal::disk::{Bytes, Disk, DiskFile};
 
 /// Passes all on, but syncs a file at most once an interval.
 pub struct RelaxedDisk {
     disk: Arc<dyn Disk>,
     interval: Option<Duration>,
+    /// The file last opened for writing.
+    active: Mutex<Weak<Mutex<Relaxed>>>,
 }
 
 impl RelaxedDisk {
-    /// `None` never syncs a file's bytes.
+    /// `None` never syncs a file's bytes by itself.
     pub fn new(disk: Arc<dyn Disk>, interval: Option<Duration>) -> Self {
-        RelaxedDisk { disk, interval }
+        RelaxedDisk {
+            disk,
+            interval,
+            active: Mutex::default(),
+        }
+    }
+
+    /// Makes durable what was put off.
+    ///
+    /// # Errors
+    /// The disk's; the log is told with its next sync, too.
+    pub fn flush(&self) -> io::Result<()> {
+        let active = self.active.lock().upgrade();
+        active.map_or(Ok(()), |active| active.lock().flush())
     }
 
     fn relaxed(&self, file: Box<dyn DiskFile>) -> Box<dyn DiskFile> {
-        Box::new(RelaxedFile {
+        let relaxed = Relaxed {
             file,
+            dirty: false,
+            synced_at: None,
+            failed: None,
+        };
+        let relaxed = Arc::new(Mutex::new(relaxed));
+        *self.active.lock() = Arc::downgrade(&relaxed);
+        Box::new(RelaxedFile {
+            relaxed,
             interval: self.interval,
-            synced_at: Instant::now(),
         })
     }
 }
 
 impl Disk for RelaxedDisk {
     fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        self.flush()?;
         Ok(self.relaxed(self.disk.create(path)?))
     }
     fn open(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
@@ -72,33 +101,64 @@ impl Disk for RelaxedDisk {
     }
 }
 
-struct RelaxedFile {
+/// An open file and what is put off of it.
+struct Relaxed {
     file: Box<dyn DiskFile>,
+    dirty: bool,
+    /// `None` before the first sync, which is of a header and is made at once.
+    synced_at: Option<Instant>,
+    /// A sync that failed behind the log's back.
+    failed: Option<io::ErrorKind>,
+}
+
+impl Relaxed {
+    fn flush(&mut self) -> io::Result<()> {
+        if let Some(failed) = self.failed {
+            return Err(failed.into());
+        }
+        if self.dirty {
+            // What a failed sync should have written is lost; asking again would hide it.
+            self.file
+                .sync_data()
+                .inspect_err(|error| self.failed = Some(error.kind()))?;
+            self.dirty = false;
+        }
+        self.synced_at = Some(Instant::now());
+        Ok(())
+    }
+}
+
+struct RelaxedFile {
+    relaxed: Arc<Mutex<Relaxed>>,
     interval: Option<Duration>,
-    synced_at: Instant,
 }
 
 impl DiskFile for RelaxedFile {
     fn write_all_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all_at(offset, bytes)
+        let mut relaxed = self.relaxed.lock();
+        relaxed.dirty = true;
+        relaxed.file.write_all_at(offset, bytes)
     }
     fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
-        self.file.read_exact_at(offset, buffer)
+        self.relaxed.lock().file.read_exact_at(offset, buffer)
     }
     fn sync_data(&mut self) -> io::Result<()> {
-        if self
-            .interval
-            .is_some_and(|interval| self.synced_at.elapsed() >= interval)
-        {
-            self.file.sync_data()?;
-            self.synced_at = Instant::now();
+        let mut relaxed = self.relaxed.lock();
+        let due = relaxed
+            .synced_at
+            .is_none_or(|at| self.interval.is_some_and(|interval| at.elapsed() >= interval));
+        match relaxed.failed {
+            Some(failed) => Err(failed.into()),
+            None if due => relaxed.flush(),
+            None => Ok(()),
         }
-        Ok(())
     }
     fn truncate(&mut self, len: u64) -> io::Result<()> {
-        self.file.truncate(len)
+        let mut relaxed = self.relaxed.lock();
+        relaxed.dirty = true;
+        relaxed.file.truncate(len)
     }
     fn len(&self) -> io::Result<u64> {
-        self.file.len()
+        self.relaxed.lock().file.len()
     }
 }

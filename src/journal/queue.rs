@@ -40,6 +40,19 @@ pub enum JournalError {
     Closed,
 }
 
+impl JournalError {
+    /// What a failure of the log means for records: whether it may be used again.
+    pub(super) fn of(error: Arc<LogError>) -> Self {
+        match &*error {
+            LogError::Full { .. } | LogError::FrameTooLarge { .. } => JournalError::Full(error),
+            LogError::Poisoned { .. }
+            | LogError::Io { .. }
+            | LogError::Damaged(_)
+            | LogError::UnsupportedVersion { .. } => JournalError::Poisoned(error),
+        }
+    }
+}
+
 impl fmt::Display for JournalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

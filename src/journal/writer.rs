@@ -113,13 +113,14 @@ impl JournalWriter {
         self.queue.figures.dispatched.load(Ordering::Acquire)
     }
 
-    /// The catalog as of the sequence that stands beside it.
+    /// The catalog as of the sequence that stands beside it: the last durable one. After a failed sync the log holds
+    /// records behind it that were never applied, and whose sequences are given again when they are lost.
     ///
     /// # Errors
     /// The journal has ended.
     pub fn freeze_catalog(&self) -> Result<(Frozen, Sequence), JournalError> {
         let catalog = self.catalog.clone();
-        self.ask(move |log| (catalog.read(|catalog| catalog.freeze()), log.last_sequence()))
+        self.ask(move |log| (catalog.read(|catalog| catalog.freeze()), log.durable_sequence()))
     }
 
     /// Drops log files that hold nothing behind `covered`.
@@ -129,22 +130,14 @@ impl JournalWriter {
     pub fn trim(&self, covered: Sequence) -> Result<(), JournalError> {
         let queue = Arc::clone(&self.queue);
         let trimmed = self.ask(move |log| {
-            // The active file is begun anew, so that what it holds can go too.
-            let outcome = if log.last_sequence() == covered {
-                log.rotate()
-            } else {
-                Ok(())
-            };
-            let outcome = outcome.and_then(|()| log.trim(covered));
+            let outcome = trim(log, covered);
             queue
                 .figures
                 .tail_bytes
                 .store(log.tail_bytes(), Ordering::Relaxed);
             outcome
         })?;
-        trimmed
-            .map(drop)
-            .map_err(|error| JournalError::Full(Arc::new(error)))
+        trimmed.map_err(|error| JournalError::of(Arc::new(error)))
     }
 
     fn ask<R: Send + 'static>(
@@ -172,11 +165,20 @@ impl JournalWriter {
     }
 }
 
-impl Drop for JournalWriter {
-    fn drop(&mut self) {
-        // The thread ends by itself; whoever wants the log closed in order has called `close`.
-        self.queue.close();
+/// What can go without room goes first: on a full disk that may be what makes room.
+fn trim(log: &mut Log, covered: Sequence) -> Result<(), LogError> {
+    log.trim(covered)?;
+    if log.last_sequence() == covered {
+        // The active file is begun anew, so that what it holds can go too.
+        match log.rotate() {
+            Err(error) if error.is_full() => {}
+            rotated => {
+                rotated?;
+                log.trim(covered)?;
+            }
+        }
     }
+    Ok(())
 }
 
 struct Writer {
@@ -231,14 +233,7 @@ impl Writer {
                     .store(self.log.durable_sequence(), Ordering::Release);
             }
             Err(error) => {
-                let error = Arc::new(error);
-                let failure = match &*error {
-                    LogError::Full { .. } | LogError::FrameTooLarge { .. } => JournalError::Full(error),
-                    LogError::Poisoned { .. }
-                    | LogError::Io { .. }
-                    | LogError::Damaged(_)
-                    | LogError::UnsupportedVersion { .. } => JournalError::Poisoned(error),
-                };
+                let failure = JournalError::of(Arc::new(error));
                 tracing::error!(%failure, "records refused");
                 completions
                     .into_iter()

@@ -224,5 +224,9 @@ pub fn source_for(
         ErrorKind::Forbidden => error,
         _ => not_found(),
     })?;
-    if source.bucket_id == bucket_id { Ok((bucket, Arc::clone(source))) } else { Err(not_found()) }
+    if source.bucket_id == bucket_id {
+        Ok((bucket, Arc::clone(source)))
+    } else {
+        Err(not_found())
+    }
 }

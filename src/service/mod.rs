@@ -79,7 +79,11 @@ impl Service {
             .read(|catalog| catalog.server_secret().copied())
             .ok_or_else(|| ServiceError::internal("the catalog has no server secret"))?;
         let cores = available_parallelism().map_or(1, usize::from);
-        let threads = if config.query.threads == 0 { cores / 2 } else { config.query.threads };
+        let threads = if config.query.threads == 0 {
+            cores / 2
+        } else {
+            config.query.threads
+        };
         let queries = QueryPool::start(threads, config.query.queue_max, config.query.timeout);
         let queries = queries.map_err(ServiceError::internal)?;
         Ok(Self {

@@ -24,9 +24,16 @@ pub(super) struct Levels([OnceLock<Option<Level>>; LEVELS.len()]);
 
 impl Level {
     /// The aggregates of a field in all cells; a field without values has none.
-    pub(crate) fn aggregates(&self, block: &Block, level: usize, field: u16) -> Result<&[Aggregate], EngineError> {
+    pub(crate) fn aggregates(
+        &self,
+        block: &Block,
+        level: usize,
+        field: u16,
+    ) -> Result<&[Aggregate], EngineError> {
         let fields = &block.summary.fields;
-        let Ok(place) = fields.binary_search_by_key(&field, |summary| summary.field) else { return Ok(&[]) };
+        let Ok(place) = fields.binary_search_by_key(&field, |summary| summary.field) else {
+            return Ok(&[]);
+        };
         if let Some(aggregates) = self.fields[place].get() {
             return Ok(aggregates);
         }
@@ -37,7 +44,10 @@ impl Level {
     fn read(block: &Block, level: usize) -> Result<Option<Level>, EngineError> {
         let starts = BlockReader::new(block)?.rollup_starts_ns(level)?;
         let fields = || block.summary.fields.iter().map(|_| OnceLock::new()).collect();
-        Ok(starts.map(|starts_ns| Level { starts_ns, fields: fields() }))
+        Ok(starts.map(|starts_ns| Level {
+            starts_ns,
+            fields: fields(),
+        }))
     }
 }
 

@@ -135,7 +135,9 @@ impl<'a> BlockReader<'a> {
     /// The metadata texts, `None` when no row has any.
     pub fn metadata(&self) -> Result<Option<Box<Column>>, EngineError> {
         let section = self.section(SectionKind::Metadata, 0)?;
-        section.map(|bytes| Ok(Box::new(decode_column(bytes, self.rows)?))).transpose()
+        section
+            .map(|bytes| Ok(Box::new(decode_column(bytes, self.rows)?)))
+            .transpose()
     }
 
     /// All of it.

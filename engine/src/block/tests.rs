@@ -90,5 +90,8 @@ fn a_level_is_kept_when_its_cells_hold_more_than_sixty_rows() {
     assert_eq!(cells(1), Some(3), "hours of 3,600 rows");
     assert_eq!(cells(2), None, "one day is the block's summary");
     let hours = reader.rollup(1, 0, 3).unwrap();
-    assert_eq!(hours.iter().map(|hour| hour.count).collect::<Vec<_>>(), [3_600, 3_600, 992]);
+    assert_eq!(
+        hours.iter().map(|hour| hour.count).collect::<Vec<_>>(),
+        [3_600, 3_600, 992]
+    );
 }

@@ -23,7 +23,10 @@ fn store(points: i64) -> Store {
         }
         writer.encode(&mut bytes);
         store.apply(&bytes, start as u64 + 1).unwrap();
-        store.take_seals().into_iter().for_each(|seal| store.finish_seal(seal.run()));
+        store
+            .take_seals()
+            .into_iter()
+            .for_each(|seal| store.finish_seal(seal.run()));
     }
     store
 }

@@ -1,105 +1,204 @@
-//! A disk that fills up, fails a sync, or rots.
+//! A disk that stops, fills up, or fails to sync, at every such operation of a trace.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 
 use wal::disk::sim::{Crash, Fault, Operation, SimDisk};
 
-use super::world::{Ledger, block_on, foundation, reopen, start};
+use super::crash::{check_image, go_on};
+use super::world::{Failure, Live, World, in_system};
+use super::{exhaustive, seed};
+use crate::clock::Clock;
 
-async fn found(disk: &SimDisk) -> crate::checkpoint::start::Rooms {
-    let rooms = start(disk).unwrap();
-    for command in foundation() {
-        rooms.journal.commit(command).await.unwrap();
-    }
-    rooms
+const STEPS: usize = 60;
+/// Runs of one kind of fault, unless all are asked for.
+const RUNS: u64 = 60;
+
+/// A trace over a disk with faults.
+struct Run {
+    disk: SimDisk,
+    world: World,
+    failures: usize,
+    /// The log took no writes any more at the end.
+    log_failed: bool,
+    /// Acknowledged after the log had failed.
+    false_acknowledgements: usize,
 }
 
-#[test]
-fn a_full_disk_acknowledges_nothing_false_and_goes_on_when_there_is_room() {
-    for spare in (0..4_000).step_by(97) {
-        println!("spare {spare}");
-        let disk = SimDisk::new(spare);
-        let mut ledger = Ledger::default();
-        block_on(async {
-            let rooms = found(&disk).await;
-            disk.set_budget_bytes(Some(disk.used_bytes() + spare));
-            let mut refused = 0;
-            for round in 0..12 {
-                refused += u32::from(ledger.ingest(&rooms, 5).await.is_err());
-                if round % 4 == 3 {
-                    let _ = rooms.checkpointer.checkpoint().await;
+fn acknowledged(world: &World) -> usize {
+    world
+        .model
+        .lock()
+        .requests
+        .iter()
+        .filter(|request| request.acknowledged.is_some())
+        .count()
+}
+
+/// Runs the trace of a seed; `prepare` is given the disk when the rooms have started, `between` before each step.
+fn run(seed: u64, prepare: impl Fn(&SimDisk), mut between: impl FnMut(usize, &SimDisk, bool)) -> Run {
+    let disk = SimDisk::new(seed);
+    let mut world = World::new(seed);
+    let (mut failures, mut failed_at) = (0, None);
+    let log_failed = in_system(async {
+        let started = Live::start(Arc::new(disk.clone()), Arc::clone(&world.clock));
+        let mut live = started.unwrap_or_else(|error| panic!("{error}"));
+        world.set_up(&live.rooms).await.expect("the disk is whole");
+        prepare(&disk);
+        for step in 0..STEPS {
+            between(step, &disk, failures > 0);
+            if let Err(failure) = world.step(&mut live).await {
+                failures += 1;
+                if let Failure::Service(error) = &failure {
+                    assert_eq!(error.kind, crate::error::ErrorKind::Unavailable, "{failure:?}");
                 }
             }
-            assert!(refused > 0 || spare > 500, "a disk without room refuses");
+            if failed_at.is_none() && live.rooms.journal.readiness().is_err() {
+                failed_at = Some(acknowledged(&world));
+            }
+        }
+        for (_, handle) in live.rooms.buckets.running() {
+            // Behind the message that answered the last request.
+            handle.with(|_| ()).await.expect("the actor answers");
+            assert_eq!(handle.mailbox_bytes(), 0, "nothing is under way");
+        }
+        let log_failed = live.rooms.journal.readiness().is_err();
+        if !log_failed {
             disk.set_budget_bytes(None);
-            ledger.ingest(&rooms, 5).await.unwrap();
-            rooms.checkpointer.checkpoint().await.unwrap();
-            ledger.ingest(&rooms, 5).await.unwrap();
-            disk.stop_at(0);
-            let _ = rooms.checkpointer.close().await;
+            world.check_live(&live).await;
+        }
+        live.stop();
+        log_failed
+    });
+    let false_acknowledgements = failed_at.map_or(0, |before| acknowledged(&world) - before);
+    Run {
+        disk,
+        world,
+        failures,
+        log_failed,
+        false_acknowledgements,
+    }
+}
+
+impl Run {
+    /// Whatever the disk did, what was acknowledged is there after a crash, and the server goes on.
+    fn check(&self, seed: u64) {
+        assert_eq!(self.false_acknowledgements, 0);
+        let now_ns = self.world.clock.now_ns();
+        let model = self.world.model.lock().clone();
+        for crash in Crash::KINDS {
+            check_image(&self.disk.crash(crash), &model, now_ns);
+        }
+        let crash = Crash::KINDS[self.failures % Crash::KINDS.len()];
+        go_on(&self.disk.crash(crash), model, now_ns, seed);
+    }
+}
+
+/// The operations of a sort that a run without faults does, and those to fail.
+fn chosen(seed: u64, count: impl Fn(&SimDisk) -> u64) -> Vec<u64> {
+    let before = Cell::new(0);
+    let whole = run(seed, |disk| before.set(count(disk)), |_, _, _| {});
+    assert_eq!(whole.failures, 0);
+    let total = count(&whole.disk) - before.get();
+    let runs = if exhaustive() { total } else { RUNS.min(total) };
+    println!("seed {seed}: {runs} of {total}");
+    // Spread evenly, not in step with the length of a checkpoint.
+    (0..runs).map(|index| 1 + index * total / runs).collect()
+}
+
+fn told<R>(what: &str, work: impl FnOnce() -> R) -> R {
+    let outcome = catch_unwind(AssertUnwindSafe(work));
+    outcome.unwrap_or_else(|panic| {
+        println!("at {what}");
+        resume_unwind(panic)
+    })
+}
+
+#[test]
+fn a_disk_that_stops_is_survived_and_nothing_is_acknowledged_any_more() {
+    let seed = seed();
+    for operation in chosen(seed, SimDisk::operations) {
+        told(&format!("operation {operation}"), || {
+            let stop = |disk: &SimDisk| disk.stop_at(disk.operations() + operation);
+            run(seed, stop, |_, _, _| {}).check(seed);
         });
-        let disk = disk.crash(Crash::KINDS[1]);
-        ledger.check(&reopen(&disk).unwrap());
-        ledger.check(&reopen(&disk).unwrap());
     }
 }
 
 #[test]
-fn after_a_failed_sync_nothing_more_is_acknowledged_that_could_be_lost() {
-    for nth in 0..40 {
-        println!("sync {nth} fails");
-        let disk = SimDisk::new(nth);
-        let mut ledger = Ledger::default();
-        block_on(async {
-            let rooms = found(&disk).await;
-            disk.fail(Operation::Sync, nth, Fault::Io);
-            for round in 0..12 {
-                let _ = ledger.ingest(&rooms, 3).await;
-                if round % 4 == 3 {
-                    let _ = rooms.checkpointer.checkpoint().await;
-                }
-            }
-            if rooms.journal.readiness().is_err() {
-                assert!(
-                    ledger.ingest(&rooms, 1).await.is_err(),
-                    "a poisoned log takes nothing"
-                );
-            }
-            disk.stop_at(0);
-            let _ = rooms.checkpointer.close().await;
-        });
-        let disk = disk.crash(Crash::KINDS[1]);
-        ledger.check(&reopen(&disk).unwrap());
+fn a_full_disk_refuses_and_the_service_resumes_when_there_is_room() {
+    let seed = seed();
+    for operation in [Operation::Write, Operation::Create] {
+        for nth in chosen(seed, |disk| disk.count(operation)) {
+            told(&format!("{operation:?} {nth}"), || {
+                let full = |disk: &SimDisk| {
+                    disk.fail(
+                        operation,
+                        nth,
+                        Fault::Full {
+                            bytes: nth * 37 % 600,
+                        },
+                    )
+                };
+                let run = run(seed, full, |_, _, _| {});
+                assert!(!run.log_failed, "the log goes on");
+                run.check(seed);
+            });
+        }
     }
 }
 
 #[test]
-fn damage_in_the_small_files_is_refused_by_name() {
-    let disk = SimDisk::new(9);
-    let mut ledger = Ledger::default();
-    block_on(async {
-        let rooms = found(&disk).await;
-        for _ in 0..6 {
-            ledger.ingest(&rooms, 5).await.unwrap();
-        }
-        rooms.checkpointer.close().await.unwrap();
-    });
-    let files = disk.files();
-    let small = files.iter().filter(|(path, _)| {
-        let name = path.file_name().unwrap().to_string_lossy();
-        ["manifest", "catalog.snapshot", "checkpoint"].contains(&&*name) || name.ends_with(".answers")
-    });
-    let mut tried = 0;
-    for (path, bytes) in small {
-        for offset in (0..bytes.len() as u64).step_by(7) {
-            let damaged = disk.crash(Crash::KINDS[0]);
-            damaged.flip_bit(path, offset, 3);
-            let Err(error) = reopen(&damaged) else {
-                panic!("{} damaged at {offset} was taken", path.display())
-            };
-            let name = path.file_name().unwrap().to_string_lossy();
-            assert!(error.to_string().contains(&*name), "{error} does not name {name}");
-            tried += 1;
-        }
+fn a_disk_with_little_room_left_loses_nothing() {
+    let seed = seed();
+    let mut refused = 0;
+    for room in 0..if exhaustive() { 400 } else { 40 } {
+        told(&format!("room {room}"), || {
+            let mut lifted = false;
+            let run = run(
+                seed,
+                |_| {},
+                |step, disk, failed| {
+                    if step == 10 {
+                        disk.set_budget_bytes(Some(disk.used_bytes() + room * 97));
+                    }
+                    if failed && step > 40 && !lifted {
+                        lifted = true;
+                        disk.set_budget_bytes(None);
+                    }
+                },
+            );
+            refused += run.failures;
+            assert!(!run.log_failed, "the log goes on");
+            run.check(seed);
+        });
     }
-    assert!(tried > 50, "the files were there: {tried}");
-    ledger.check(&reopen(&disk).unwrap());
+    assert!(refused > 0, "the disk was full at times");
+}
+
+#[test]
+fn a_failed_sync_ends_the_log_or_has_the_checkpoint_tried_again() {
+    let seed = seed();
+    let (mut ended, mut tried_again) = (0, 0);
+    for nth in chosen(seed, |disk| disk.count(Operation::Sync)) {
+        told(&format!("sync {nth}"), || {
+            let run = run(
+                seed,
+                |disk| disk.fail(Operation::Sync, nth, Fault::Io),
+                |_, _, _| {},
+            );
+            // A failed merge or removal is only logged.
+            match run.failures {
+                0 => assert!(!run.log_failed),
+                _ if run.log_failed => ended += 1,
+                _ => tried_again += 1,
+            }
+            run.check(seed);
+        });
+    }
+    assert!(
+        ended > 0 && tried_again > 0,
+        "{ended} ended the log, {tried_again} were tried again"
+    );
 }

@@ -1,368 +1,598 @@
-//! A small world on a simulated disk, and the ledger of what it was promised.
+//! Runs a seeded trace of requests against the real rooms and notes in the model what was acknowledged.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::query::{ScanQuery, Selection, scan};
+use actix::System;
 use engine::rows::RowsWriter;
-use engine::{Store, Values};
+use fastrand::Rng;
+use parking_lot::Mutex;
 use wal::disk::Disk;
-use wal::disk::sim::SimDisk;
 
-use crate::bucket::{BucketState, Ingest, Ingested};
+use super::model::{self, Existence, ID_AT, Model, Request, Row, answer, body_digest};
+use crate::bucket::{BucketsOptions, Digest, Ingest, Ingested};
 use crate::catalog::{
-    Bytes, Command, Field, FieldType, NewBucket, NewSource, Organization, PasswordHash, Plan, SchemaMode,
-    SourceSettings, SourceStatus, User,
+    Bytes, Command, Field, FieldType, NewBucket, NewSource, Organization, PasswordHash, Plan,
 };
-use crate::checkpoint::layout::Layout;
-use crate::checkpoint::open::{OpenError, Opened, open};
-use crate::checkpoint::start::{Rooms, start_on};
-use crate::clock::ManualClock;
-use crate::config::Config;
+use crate::catalog::{SchemaMode, SourceSettings, SourceStatus, User};
+use crate::checkpoint::start::{RoomsOptions, assemble};
+use crate::checkpoint::task::Task;
+use crate::checkpoint::{CheckpointError, Layout, OpenError, Rooms};
+use crate::clock::{Clock, DAY_NS, ManualClock, SECOND_NS};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
-use crate::journal::{AnswerView, IdempotencyView, IngestRecord};
+use crate::journal::{AnswerView, IdempotencyView, IngestRecord, JournalOptions};
 
-pub(super) const NOW_NS: i64 = 1_800_000_000_000_000_000;
-const BUCKETS: u64 = 2;
-const SOURCES: u64 = 2;
+pub(super) const START_NS: i64 = 1_700_000_000 * SECOND_NS;
+const ORGANIZATION: u64 = 1;
 
-/// An ingest as sent: rows `(source ordinal, value)`, each value used once in the world.
-#[derive(Clone, Debug)]
-pub(super) struct Request {
-    number: u64,
-    bucket: u64,
-    rows: Vec<(u32, u64)>,
-    keyed: bool,
+pub(super) fn layout() -> Layout {
+    Layout {
+        data_dir: PathBuf::from("data"),
+    }
 }
 
-/// What was tried, and what was acknowledged.
-#[derive(Clone, Default)]
-pub(super) struct Ledger {
-    tried: Vec<Request>,
-    /// Number of the request → sequence of its first row.
-    stored: BTreeMap<u64, u64>,
-    /// (bucket, source) whose deletion was tried, and those whose deletion was acknowledged.
-    deleting: BTreeSet<(u64, u32)>,
-    deleted: BTreeSet<(u64, u32)>,
-    next: u64,
-}
-
-pub(super) fn config() -> Config {
-    let mut config = Config::default();
-    config.storage.data_dir = PathBuf::from("/data");
-    config
-}
-
-pub(super) fn start(disk: &SimDisk) -> Result<Rooms, OpenError> {
-    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
-    start_on(
-        Arc::clone(&shared),
-        shared,
-        &config(),
-        Arc::new(ManualClock::new(NOW_NS)),
-    )
-}
-
-pub(super) fn reopen(disk: &SimDisk) -> Result<Opened, OpenError> {
-    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
-    open(
-        &shared,
-        Arc::clone(&shared),
-        &Layout {
-            data_dir: config().storage.data_dir,
+pub(super) fn options() -> RoomsOptions {
+    RoomsOptions {
+        journal: JournalOptions {
+            queue_bytes_max: 1 << 20,
+            tail_bytes_max: 1 << 30,
         },
-    )
+        buckets: BucketsOptions {
+            mailbox_bytes_max: 1 << 20,
+            memory_bytes_max: 1 << 30,
+            threads: 1,
+        },
+        checkpoint_bytes: 1 << 30,
+    }
 }
 
-/// Runs within an actix system, as the server does.
-pub(super) fn block_on<F: Future>(future: F) -> F::Output {
-    actix::System::new().block_on(future)
+/// Runs a future in an actix system of its own, which ends with it.
+pub(super) fn in_system<R>(work: impl Future<Output = R>) -> R {
+    let system = System::new();
+    let result = system.block_on(work);
+    System::current().stop();
+    system.run().expect("the system ends");
+    result
 }
 
-fn id(number: u64) -> ObjectId {
+pub(super) fn id(number: u64) -> ObjectId {
     let mut bytes = [0; 12];
     bytes[4..].copy_from_slice(&number.to_be_bytes());
     ObjectId::from_bytes(bytes)
 }
 
-fn bucket_id(bucket: u64) -> ObjectId {
-    id(100 + bucket)
+/// Running rooms whose checkpoints the test takes.
+pub(super) struct Live {
+    pub(super) rooms: Rooms,
+    pub(super) task: Task,
 }
 
-fn source_id(bucket: u64, source: u64) -> ObjectId {
-    id(1_000 + bucket * 100 + source)
+impl Live {
+    pub(super) fn start(disk: Arc<dyn Disk>, clock: Arc<ManualClock>) -> Result<Self, OpenError> {
+        let (rooms, _, task) = assemble(disk, None, layout(), options(), clock)?;
+        Ok(Live { rooms, task })
+    }
+
+    /// A checkpoint, on a thread that may wait.
+    pub(super) fn checkpoint(&mut self) -> Result<(), CheckpointError> {
+        self.on_thread(Task::checkpoint)
+    }
+
+    pub(super) fn on_thread<R: Send>(&mut self, work: impl FnOnce(&mut Task) -> R + Send) -> R {
+        let task = &mut self.task;
+        std::thread::scope(|scope| {
+            scope
+                .spawn(|| work(task))
+                .join()
+                .expect("a checkpoint does not panic")
+        })
+    }
+
+    /// Ends the journal's thread; the disk may refuse what it likes.
+    pub(super) fn stop(mut self) {
+        let _ = self.task.journal.close();
+    }
 }
 
-fn key_of(number: u64) -> [u8; 16] {
-    let mut key = [7; 16];
-    key[..8].copy_from_slice(&number.to_be_bytes());
-    key
+/// What a step met.
+#[derive(Debug)]
+pub(super) enum Failure {
+    Service(ServiceError),
+    Checkpoint(CheckpointError),
 }
 
-/// The commands that make the world's organization, buckets and sources.
-pub(super) fn foundation() -> Vec<Command> {
-    let name = |text: &str| -> Box<str> { text.into() };
-    let organization = Organization {
-        id: id(1),
-        name: name("plant"),
-        plan: Plan::Enterprise,
-        created_at_ns: 0,
-        updated_at_ns: 0,
-    };
-    let password = PasswordHash {
-        memory_kib: 1,
-        passes: 1,
-        lanes: 1,
-        salt: Bytes([0; 16]),
-        hash: Bytes([0; 32]),
-    };
-    let user = User {
-        id: id(2),
-        organization_id: id(1),
-        email: name("a@example.com"),
-        name: name("a"),
-        password,
-        password_version: 0,
-        created_at_ns: 0,
-    };
-    let mut commands = vec![Command::SignedUp { organization, user }];
-    for bucket in 0..BUCKETS {
-        let made = NewBucket {
-            id: bucket_id(bucket),
-            organization_id: id(1),
-            name: format!("bucket {bucket}").into(),
-            description: None,
-            retention_days: 30,
-            created_at_ns: 0,
-        };
-        commands.push(Command::BucketCreated { bucket: made });
-        for source in 0..SOURCES {
-            let value = Field {
-                name: "value".into(),
-                kind: FieldType::Number,
-                unit: None,
-                description: None,
-            };
-            let settings = SourceSettings {
-                name: format!("source {source}").into(),
-                kind: "sensor".into(),
-                description: None,
-                fields: vec![value],
-                schema_mode: SchemaMode::Strict,
-                downsampling: true,
-                status: SourceStatus::Active,
-            };
-            let source = NewSource {
-                id: source_id(bucket, source),
-                bucket_id: bucket_id(bucket),
-                settings,
-                created_at_ns: 0,
-            };
-            commands.push(Command::SourceCreated { source });
+impl From<ServiceError> for Failure {
+    fn from(error: ServiceError) -> Self {
+        Failure::Service(error)
+    }
+}
+
+pub(super) struct World {
+    pub(super) rng: Rng,
+    pub(super) clock: Arc<ManualClock>,
+    /// Shared with whoever looks at the disk while a step is under way.
+    pub(super) model: Arc<Mutex<Model>>,
+    next: u64,
+    /// Deleted buckets whose directories are still there.
+    removals: Vec<u32>,
+}
+
+impl World {
+    pub(super) fn new(seed: u64) -> Self {
+        World {
+            rng: Rng::with_seed(seed),
+            clock: Arc::new(ManualClock::new(START_NS)),
+            model: Arc::default(),
+            next: ORGANIZATION,
+            removals: Vec::new(),
         }
     }
-    commands
-}
 
-impl Ledger {
-    /// Sends one ingest; what the server says goes into the ledger.
-    pub(super) async fn ingest(&mut self, rooms: &Rooms, rows: u64) -> Result<(), ServiceError> {
+    /// Goes on from a recovered state.
+    pub(super) fn skip_to(&mut self, model: Model, now_ns: i64) {
+        // Values and ids far from those of the trace before.
+        self.next += 1 << 20;
+        self.clock.advance(now_ns - self.clock.now_ns());
+        *self.model.lock() = model;
+    }
+
+    fn next_id(&mut self) -> ObjectId {
         self.next += 1;
-        let (number, bucket) = (self.next, self.next % BUCKETS);
-        let known = rooms.catalog.read(|catalog| {
-            let sources = catalog
-                .sources_of(bucket_id(bucket))
-                .map(|source| source.ordinal)
-                .collect::<Vec<_>>();
-            catalog
-                .bucket(bucket_id(bucket))
-                .cloned()
-                .map(|bucket| (bucket, sources))
-        });
-        let Some((found, sources)) = known.filter(|(_, sources)| !sources.is_empty()) else {
-            return Ok(());
+        id(self.next)
+    }
+
+    /// An organization with two buckets of two sources each.
+    pub(super) async fn set_up(&mut self, rooms: &Rooms) -> Result<(), Failure> {
+        let at_ns = self.clock.now_ns();
+        let organization = Organization {
+            id: id(ORGANIZATION),
+            name: "o".into(),
+            plan: Plan::Enterprise,
+            created_at_ns: at_ns,
+            updated_at_ns: at_ns,
         };
-        let rows: Vec<(u32, u64)> = (0..rows)
-            .map(|row| (sources[(row % sources.len() as u64) as usize], number * 100 + row))
-            .collect();
-        let mut writer = RowsWriter::new();
-        for (source, value) in &rows {
-            writer.begin(*source);
-            writer.number(0, *value as f64, 0);
-            // Every third is late.
-            writer.commit(NOW_NS + (*value as i64) * if value % 3 == 0 { -1_000 } else { 1_000 });
-        }
-        let keyed = number.is_multiple_of(2);
-        let answer = AnswerView {
-            status: 201,
-            body: b"answer",
+        let password = PasswordHash {
+            memory_kib: 1,
+            passes: 1,
+            lanes: 1,
+            salt: Bytes([1; 16]),
+            hash: Bytes([2; 32]),
         };
-        let entry = IdempotencyView {
-            key: key_of(number),
-            body: [1; 16],
-            answer,
+        let user = User {
+            id: self.next_id(),
+            organization_id: organization.id,
+            email: "a@b".into(),
+            name: "a".into(),
+            password,
+            password_version: 0,
+            created_at_ns: at_ns,
         };
-        let count = rows.len() as u32;
-        let record = IngestRecord::new(
-            found.ordinal,
-            NOW_NS,
-            count,
-            keyed.then_some((entry, None)),
-            |out| writer.encode(out),
-        );
-        let touched = writer.sources().collect();
-        self.tried.push(Request {
-            number,
-            bucket,
-            rows,
-            keyed,
-        });
-        let idempotency = keyed.then(|| (key_of(number), [1; 16]));
-        let ingest = Ingest {
-            record,
-            rows: count,
-            sources: touched,
-            idempotency,
-            now_ns: NOW_NS,
-        };
-        match rooms.buckets.ingest(&found, ingest).await? {
-            Ingested::Stored { first_sequence } => drop(self.stored.insert(number, first_sequence)),
-            other => panic!("request {number} answered {other:?}"),
+        rooms
+            .journal
+            .commit(Command::SignedUp { organization, user })
+            .await?;
+        for _ in 0..2 {
+            self.create_bucket(rooms).await?;
+            let bucket = self.model.lock().buckets.last().map(|bucket| bucket.id);
+            for _ in 0..2 {
+                self.create_source(rooms, bucket).await?;
+            }
         }
         Ok(())
     }
 
-    pub(super) async fn delete_source(
+    /// One random step; most are ingests.
+    pub(super) async fn step(&mut self, live: &mut Live) -> Result<(), Failure> {
+        match self.rng.u8(0..100) {
+            0..42 => {
+                let ingests = if self.rng.u8(0..6) == 0 {
+                    self.rng.usize(2..6)
+                } else {
+                    1
+                };
+                self.ingest(&live.rooms, ingests).await
+            }
+            42..50 => self.repeat(&live.rooms).await,
+            50..72 => live.checkpoint().map_err(Failure::Checkpoint),
+            72..78 => {
+                let bucket = self.pick_bucket();
+                self.create_source(&live.rooms, bucket).await
+            }
+            78..83 => self.delete_source(&live.rooms).await,
+            83..86 => self.create_bucket(&live.rooms).await,
+            86..88 => self.delete_bucket(&live.rooms).await,
+            88..92 => self.change_retention(&live.rooms).await,
+            92..95 => {
+                if let Some(ordinal) = self.removals.pop() {
+                    // A directory that stays goes at the next start.
+                    let _ = live.task.remove_bucket(ordinal);
+                }
+                Ok(())
+            }
+            _ => {
+                self.clock.advance(self.rng.i64(1..DAY_NS));
+                Ok(())
+            }
+        }
+    }
+
+    fn pick_bucket(&mut self) -> Option<ObjectId> {
+        let model = self.model.lock();
+        let existing = model
+            .buckets
+            .iter()
+            .filter(|bucket| bucket.existence == Existence::Exists);
+        self.rng
+            .choice(existing.map(|bucket| bucket.id).collect::<Vec<_>>())
+    }
+
+    pub(super) async fn create_bucket(&mut self, rooms: &Rooms) -> Result<(), Failure> {
+        let (bucket_id, days) = (self.next_id(), self.rng.u32(3..20));
+        let bucket = model::Bucket {
+            id: bucket_id,
+            ordinal: None,
+            existence: Existence::MaybeCreated,
+            retention_days: vec![days],
+        };
+        let index = {
+            let mut model = self.model.lock();
+            model.buckets.push(bucket);
+            model.buckets.len() - 1
+        };
+        let bucket = NewBucket {
+            id: bucket_id,
+            organization_id: id(ORGANIZATION),
+            name: format!("b{}", self.next).into(),
+            description: None,
+            retention_days: days,
+            created_at_ns: self.clock.now_ns(),
+        };
+        rooms.journal.commit(Command::BucketCreated { bucket }).await?;
+        let ordinal = rooms
+            .catalog
+            .read(|catalog| catalog.bucket(bucket_id).map(|it| it.ordinal));
+        let bucket = &mut self.model.lock().buckets[index];
+        (bucket.ordinal, bucket.existence) = (ordinal, Existence::Exists);
+        Ok(())
+    }
+
+    pub(super) async fn create_source(
         &mut self,
         rooms: &Rooms,
-        bucket: u64,
-        source: u64,
-    ) -> Result<(), ServiceError> {
-        let source_id = source_id(bucket, source);
-        let known = rooms.catalog.read(|catalog| {
-            Some((
-                catalog.bucket(bucket_id(bucket))?.clone(),
-                catalog.source(source_id)?.ordinal,
-            ))
-        });
-        let Some((found, ordinal)) = known else {
-            return Ok(());
+        bucket: Option<ObjectId>,
+    ) -> Result<(), Failure> {
+        let Some(bucket_id) = bucket else { return Ok(()) };
+        let source_id = self.next_id();
+        let index = {
+            let mut model = self.model.lock();
+            model.sources.push(model::Source {
+                id: source_id,
+                bucket: bucket_id,
+                ordinal: None,
+                existence: Existence::MaybeCreated,
+            });
+            model.sources.len() - 1
         };
-        self.deleting.insert((bucket, ordinal));
-        rooms
-            .buckets
-            .delete_source(&found, ordinal, Command::SourceDeleted { source_id })
-            .await?;
-        self.deleted.insert((bucket, ordinal));
+        let field = |name: &str, kind| Field {
+            name: name.into(),
+            kind,
+            unit: None,
+            description: None,
+        };
+        let settings = SourceSettings {
+            name: format!("s{}", self.next).into(),
+            kind: "sensor".into(),
+            description: None,
+            fields: vec![
+                field("value", FieldType::Number),
+                field("state", FieldType::String),
+            ],
+            schema_mode: SchemaMode::Strict,
+            downsampling: false,
+            status: SourceStatus::Active,
+        };
+        let created_at_ns = self.clock.now_ns();
+        let source = NewSource {
+            id: source_id,
+            bucket_id,
+            settings,
+            created_at_ns,
+        };
+        rooms.journal.commit(Command::SourceCreated { source }).await?;
+        let ordinal = rooms
+            .catalog
+            .read(|catalog| catalog.source(source_id).map(|it| it.ordinal));
+        let source = &mut self.model.lock().sources[index];
+        (source.ordinal, source.existence) = (ordinal, Existence::Exists);
         Ok(())
     }
 
-    pub(super) fn acknowledged(&self) -> usize {
-        self.stored.len()
+    fn rows(&mut self, sources: &[u32]) -> Vec<Row> {
+        let count = if self.rng.u8(0..12) == 0 {
+            self.rng.u32(100..400)
+        } else {
+            self.rng.u32(1..12)
+        };
+        let now_ns = self.clock.now_ns();
+        (0..count)
+            .map(|index| {
+                self.next += 1;
+                let late = self.rng.u8(0..4) == 0;
+                let back_ns = if late {
+                    self.rng.i64(0..2 * DAY_NS)
+                } else {
+                    i64::from(count - index) * SECOND_NS
+                };
+                let source = sources[self.rng.usize(0..sources.len())];
+                Row {
+                    source,
+                    timestamp_ns: now_ns - back_ns,
+                    value: self.next as u32,
+                }
+            })
+            .collect()
     }
 
-    /// Holds what was recovered against what was promised.
-    pub(super) fn check(&self, opened: &Opened) {
-        for bucket in 0..BUCKETS {
-            let ordinal = opened
-                .catalog
-                .bucket(bucket_id(bucket))
-                .map(|found| found.ordinal);
-            let state = opened
-                .buckets
+    /// A request for some bucket with sources, as noted in the model, and the ingest of it.
+    fn new_request(
+        &mut self,
+        key: Option<Digest>,
+        bucket: Option<ObjectId>,
+    ) -> Option<(usize, ObjectId, Ingest)> {
+        let bucket_id = bucket.or_else(|| self.pick_bucket())?;
+        let (ordinal, sources) = {
+            let model = self.model.lock();
+            let exists = |source: &&model::Source| source.existence == Existence::Exists;
+            let sources = model
+                .sources
                 .iter()
-                .map(|(state, _)| state)
-                .find(|state| Some(state.ordinal) == ordinal);
-            let found = state.map(rows_of).unwrap_or_default();
-            let requests = || self.tried.iter().filter(move |request| request.bucket == bucket);
-            for request in requests() {
-                self.check_request(request, &found, state);
-            }
-            let known: BTreeSet<u64> = requests()
-                .flat_map(|request| &request.rows)
-                .map(|row| row.1)
-                .collect();
-            assert!(
-                found.keys().all(|value| known.contains(value)),
-                "rows that nobody sent"
-            );
+                .filter(exists)
+                .filter(|source| source.bucket == bucket_id);
+            let sources: Vec<u32> = sources.filter_map(|source| source.ordinal).collect();
+            (
+                model
+                    .buckets
+                    .iter()
+                    .find(|bucket| bucket.id == bucket_id)?
+                    .ordinal?,
+                sources,
+            )
+        };
+        if sources.is_empty() {
+            return None;
         }
+        let rows = self.rows(&sources);
+        let at_ns = self.clock.now_ns();
+        let ingest = ingest(ordinal, &rows, key, at_ns);
+        let request = Request {
+            bucket: ordinal,
+            rows,
+            key,
+            at_ns,
+            acknowledged: None,
+        };
+        let mut model = self.model.lock();
+        model.requests.push(request);
+        Some((model.requests.len() - 1, bucket_id, ingest))
     }
 
-    fn check_request(
-        &self,
-        request: &Request,
-        found: &BTreeMap<u64, Vec<(u32, u64)>>,
-        state: Option<&BucketState>,
-    ) {
-        let gone = |source: u32| self.deleting.contains(&(request.bucket, source));
-        let surely_gone = |source: u32| self.deleted.contains(&(request.bucket, source));
-        let kept: Vec<&(u32, u64)> = request.rows.iter().filter(|row| !gone(row.0)).collect();
-        let present = kept.iter().filter(|row| found.contains_key(&row.1)).count();
-        let stored = self.stored.get(&request.number);
-        match stored {
-            Some(first) => {
-                assert_eq!(present, kept.len(), "acknowledged rows of {request:?}");
-                for (place, (source, value)) in request.rows.iter().enumerate() {
-                    if !gone(*source) {
-                        assert_eq!(
-                            found[value],
-                            [(*source, first + place as u64)],
-                            "once, with its id: {request:?}"
-                        );
-                    }
-                }
-                if request.keyed {
-                    let entry =
-                        state.and_then(|state| state.idempotency.get(&key_of(request.number), NOW_NS));
-                    assert!(
-                        entry.is_some_and(|entry| &*entry.answer.body == b"answer"),
-                        "the key of {request:?}"
-                    );
-                }
-            }
-            None => assert!(present == 0 || present == kept.len(), "half of {request:?}"),
+    /// Requests that are under way together.
+    pub(super) async fn ingest(&mut self, rooms: &Rooms, count: usize) -> Result<(), Failure> {
+        let mut under_way = Vec::new();
+        for _ in 0..count {
+            let key = (self.rng.u8(0..3) == 0).then(|| self.rng.u128(..).to_le_bytes());
+            let Some((index, bucket_id, ingest)) = self.new_request(key, None) else {
+                continue;
+            };
+            let Some(bucket) = rooms.catalog.read(|catalog| catalog.bucket(bucket_id).cloned()) else {
+                continue;
+            };
+            let buckets = rooms.buckets.clone();
+            under_way.push((
+                index,
+                actix::spawn(async move { buckets.ingest(&bucket, ingest).await }),
+            ));
         }
-        for (source, value) in request.rows.iter().filter(|row| surely_gone(row.0)) {
-            assert!(
-                !found.contains_key(value),
-                "a row of the deleted source {source}: {request:?}"
-            );
+        let mut outcome = Ok(());
+        for (index, under_way) in under_way {
+            match under_way.await.expect("an ingest does not panic") {
+                Ok(Ingested::Stored { first_sequence }) => {
+                    self.model.lock().requests[index].acknowledged = Some(first_sequence);
+                }
+                Ok(other) => panic!("a new request was answered {other:?}"),
+                Err(error) => outcome = Err(error.into()),
+            }
+        }
+        outcome
+    }
+
+    /// Sends a request with a key again.
+    async fn repeat(&mut self, rooms: &Rooms) -> Result<(), Failure> {
+        let known: Vec<(u32, Digest)> = self
+            .model
+            .lock()
+            .requests
+            .iter()
+            .filter_map(|it| Some((it.bucket, it.key?)))
+            .collect();
+        let Some((ordinal, key)) = self.rng.choice(known) else {
+            return Ok(());
+        };
+        let Some(bucket) = rooms
+            .catalog
+            .read(|catalog| catalog.bucket_by_ordinal(ordinal).cloned())
+        else {
+            return Ok(());
+        };
+        let last = {
+            let model = self.model.lock();
+            let with_key = |request: &&Request| (request.bucket, request.key) == (ordinal, Some(key));
+            model.requests.iter().rev().find(with_key).cloned()
+        };
+        let Some(Request {
+            acknowledged: Some(first),
+            at_ns,
+            ..
+        }) = last
+        else {
+            return Ok(());
+        };
+        let Some((index, _, ingest)) = self.new_request(Some(key), Some(bucket.id)) else {
+            return Ok(());
+        };
+        match rooms.buckets.ingest(&bucket, ingest).await? {
+            Ingested::Replayed(found) => {
+                assert_eq!(&*found.body, answer(ordinal, first), "the answer given before");
+                assert!(
+                    at_ns > self.clock.now_ns() - DAY_NS,
+                    "a key is forgotten after 24 hours"
+                );
+                self.model.lock().requests.remove(index);
+            }
+            Ingested::Stored { first_sequence } => {
+                assert!(
+                    at_ns <= self.clock.now_ns() - DAY_NS,
+                    "a key is remembered for 24 hours"
+                );
+                self.model.lock().requests[index].acknowledged = Some(first_sequence);
+            }
+            other => panic!("a repeated request was answered {other:?}"),
+        }
+        Ok(())
+    }
+
+    pub(super) async fn delete_source(&mut self, rooms: &Rooms) -> Result<(), Failure> {
+        let picked = {
+            let model = self.model.lock();
+            let exists = |index: &usize| model.sources[*index].existence == Existence::Exists;
+            let existing: Vec<usize> = (0..model.sources.len()).filter(exists).collect();
+            self.rng
+                .choice(existing)
+                .map(|index| (index, model.sources[index].clone()))
+        };
+        let Some((index, source)) = picked else {
+            return Ok(());
+        };
+        let bucket = rooms
+            .catalog
+            .read(|catalog| catalog.bucket(source.bucket).cloned());
+        let (Some(bucket), Some(ordinal)) = (bucket, source.ordinal) else {
+            return Ok(());
+        };
+        self.model.lock().sources[index].existence = Existence::MaybeDeleted;
+        let command = Command::SourceDeleted { source_id: source.id };
+        rooms.buckets.delete_source(&bucket, ordinal, command).await?;
+        self.model.lock().sources[index].existence = Existence::Deleted;
+        Ok(())
+    }
+
+    pub(super) async fn delete_bucket(&mut self, rooms: &Rooms) -> Result<(), Failure> {
+        let Some(bucket_id) = self.pick_bucket() else {
+            return Ok(());
+        };
+        let Some(bucket) = rooms.catalog.read(|catalog| catalog.bucket(bucket_id).cloned()) else {
+            return Ok(());
+        };
+        let set = |existence: Existence| {
+            let mut model = self.model.lock();
+            let bucket = model.buckets.iter_mut().find(|bucket| bucket.id == bucket_id);
+            bucket.expect("picked from there").existence = existence;
+            if existence == Existence::Deleted {
+                let inside = model
+                    .sources
+                    .iter_mut()
+                    .filter(|source| source.bucket == bucket_id);
+                inside.for_each(|source| source.existence = Existence::Deleted);
+            }
+        };
+        set(Existence::MaybeDeleted);
+        let command = Command::BucketDeleted { bucket_id };
+        rooms.buckets.delete_bucket(&bucket, &[], command).await?;
+        set(Existence::Deleted);
+        self.removals.push(bucket.ordinal);
+        Ok(())
+    }
+
+    async fn change_retention(&mut self, rooms: &Rooms) -> Result<(), Failure> {
+        let Some(bucket_id) = self.pick_bucket() else {
+            return Ok(());
+        };
+        let days = self.rng.u32(2..20);
+        let may_be = |change: &dyn Fn(&mut Vec<u32>)| {
+            let mut model = self.model.lock();
+            let bucket = model.buckets.iter_mut().find(|bucket| bucket.id == bucket_id);
+            change(&mut bucket.expect("picked from there").retention_days);
+        };
+        may_be(&|retention_days| retention_days.push(days));
+        let name = rooms
+            .catalog
+            .read(|catalog| catalog.bucket(bucket_id).map(|bucket| bucket.name.clone()));
+        let command = Command::BucketUpdated {
+            bucket_id,
+            name: name.expect("it exists"),
+            description: None,
+            retention_days: days,
+            at_ns: self.clock.now_ns(),
+        };
+        rooms.journal.commit(command).await?;
+        may_be(&|retention_days| *retention_days = vec![days]);
+        Ok(())
+    }
+
+    /// What readers see now is what the model says.
+    pub(super) async fn check_live(&self, live: &Live) {
+        let now_ns = self.clock.now_ns();
+        for (_, handle) in live.rooms.buckets.running() {
+            let (model, catalog) = (self.model.lock().clone(), live.rooms.catalog.clone());
+            let checked = handle.with(move |state| {
+                std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                    catalog.read(|catalog| model.check_bucket(catalog, state, now_ns));
+                }))
+            });
+            if let Err(panic) = checked.await.expect("the actor answers") {
+                std::panic::resume_unwind(panic);
+            }
         }
     }
 }
 
-/// Value → source and sequence of each row that has it.
-fn rows_of(state: &BucketState) -> BTreeMap<u64, Vec<(u32, u64)>> {
-    let mut rows: BTreeMap<u64, Vec<(u32, u64)>> = BTreeMap::new();
-    let store: &Store = &state.store;
-    let snapshot = store.snapshot(0..SOURCES as u32 + 2);
-    let selections: Vec<Selection<'_>> = snapshot
-        .series
-        .iter()
-        .map(|series| Selection { series, fields: None })
-        .collect();
-    let query = ScanQuery {
-        range_ns: (i64::MIN, i64::MAX),
-        descending: false,
-        after: None,
-        skip: 0,
-        limit: 1_000_000,
-        metadata: None,
-        stop: &|| false,
-    };
-    let page = scan(&selections, &query).unwrap();
-    for (run, row) in &page.rows {
-        let run = &page.runs[*run as usize];
-        let Some(Values::Numbers { values, .. }) = run.columns.field(0).map(|column| &column.values) else {
-            panic!("a number in every row");
-        };
-        let (_, sequence) = run.columns.key(*row as usize);
-        rows.entry(values[*row as usize] as u64)
-            .or_default()
-            .push((run.source, sequence));
+/// The ingest of some rows.
+pub(super) fn ingest(bucket: u32, rows: &[Row], key: Option<Digest>, at_ns: i64) -> Ingest {
+    let mut writer = RowsWriter::new();
+    for row in rows {
+        writer.begin(row.source);
+        writer.number(0, f64::from(row.value), 0);
+        if row.value % 3 == 0 {
+            writer.string(1, "on");
+        }
+        writer.commit(row.timestamp_ns);
     }
-    rows
+    let body = answer(0, 0);
+    let entry = key.map(|key| {
+        let answer = AnswerView {
+            status: 201,
+            body: &body,
+        };
+        (
+            IdempotencyView {
+                key,
+                body: body_digest(key),
+                answer,
+            },
+            Some(ID_AT),
+        )
+    });
+    let count = rows.len() as u32;
+    let record = IngestRecord::new(bucket, at_ns, count, entry, |out| writer.encode(out));
+    let mut sources: Vec<u32> = rows.iter().map(|row| row.source).collect();
+    sources.sort_unstable();
+    sources.dedup();
+    Ingest {
+        record,
+        rows: count,
+        sources,
+        idempotency: key.map(|key| (key, body_digest(key))),
+        now_ns: at_ns,
+    }
 }

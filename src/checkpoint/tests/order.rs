@@ -1,0 +1,345 @@
+//! One test for each way in which the order of things once went wrong, or easily would.
+
+use std::future::poll_fn;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use wal::disk::Disk;
+use wal::disk::sim::{Crash, Fault, Keep, Operation, SimDisk};
+
+use super::crash::{check_image, recover};
+use super::model::Existence;
+use super::seed;
+use super::tap::Tap;
+use super::world::{Live, World, in_system, layout, options};
+use crate::catalog::Command;
+use crate::checkpoint::open;
+use crate::checkpoint::start::{assemble, start_on};
+use crate::clock::{Clock, DAY_NS};
+use crate::journal::RelaxedDisk;
+
+const NOTHING_UNSYNCED: Crash = Crash::KINDS[1];
+
+fn start(disk: &SimDisk, world: &World) -> Live {
+    Live::start(Arc::new(disk.clone()), Arc::clone(&world.clock)).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn files_below(disk: &SimDisk, dir: &str, suffix: &str) -> Vec<PathBuf> {
+    let below = |path: &PathBuf| path.starts_with(dir) && path.to_string_lossy().ends_with(suffix);
+    disk.files().into_keys().filter(below).collect()
+}
+
+/// The snapshot of the catalog once said to cover records whose sync had failed; their sequences were given again, and
+/// the commands that then had them were passed over at the next start.
+#[test]
+fn a_snapshot_taken_after_a_failed_sync_does_not_cover_what_is_lost() {
+    let seed = seed();
+    let disk = SimDisk::new(seed);
+    let mut world = World::new(seed);
+    in_system(async {
+        let mut live = start(&disk, &world);
+        world.set_up(&live.rooms).await.unwrap();
+        disk.fail(Operation::Sync, 1, Fault::Io);
+        world.create_bucket(&live.rooms).await.unwrap_err();
+        live.checkpoint().unwrap_err();
+        live.stop();
+    });
+    let image = disk.crash(NOTHING_UNSYNCED);
+    world.model.lock().settle(&recover(&image), world.clock.now_ns());
+    in_system(async {
+        let live = start(&image, &world);
+        for _ in 0..2 {
+            world.create_bucket(&live.rooms).await.unwrap();
+        }
+        live.stop();
+    });
+    check_image(
+        &image.crash(NOTHING_UNSYNCED),
+        &world.model.lock(),
+        world.clock.now_ns(),
+    );
+}
+
+/// Rows that were deleted or had expired before a checkpoint left no trace of the sequences they took.
+#[test]
+fn ids_of_points_that_were_deleted_unsaved_are_not_given_again() {
+    let seed = seed();
+    let disk = SimDisk::new(seed);
+    let mut world = World::new(seed);
+    in_system(async {
+        let mut live = start(&disk, &world);
+        world.set_up(&live.rooms).await.unwrap();
+        world.ingest(&live.rooms, 6).await.unwrap();
+        for _ in 0..4 {
+            world.delete_source(&live.rooms).await.unwrap();
+        }
+        live.checkpoint().unwrap();
+        live.stop();
+    });
+    assert_eq!(files_below(&disk, "data/buckets", ".segment"), [] as [PathBuf; 0]);
+    check_image(
+        &disk.crash(NOTHING_UNSYNCED),
+        &world.model.lock(),
+        world.clock.now_ns(),
+    );
+}
+
+/// A crash while the directory of a deleted bucket was removed kept the server from starting.
+#[test]
+fn a_directory_that_is_half_removed_does_not_stop_the_start() {
+    let seed = seed();
+    let disk = SimDisk::new(seed);
+    let mut world = World::new(seed);
+    in_system(async {
+        let mut live = start(&disk, &world);
+        world.set_up(&live.rooms).await.unwrap();
+        world.ingest(&live.rooms, 6).await.unwrap();
+        live.checkpoint().unwrap();
+        world.ingest(&live.rooms, 6).await.unwrap();
+        for _ in 0..2 {
+            world.delete_bucket(&live.rooms).await.unwrap();
+        }
+        live.stop();
+    });
+    let segments = files_below(&disk, "data/buckets", ".segment");
+    assert!(!segments.is_empty());
+    segments.iter().for_each(|path| disk.remove(path).unwrap());
+    check_image(&disk, &world.model.lock(), world.clock.now_ns());
+    assert_eq!(files_below(&disk, "data/buckets", ""), [] as [PathBuf; 0]);
+}
+
+/// A new record whose sequence a manifest says to cover would be passed over at the next start.
+#[test]
+fn a_log_that_ends_before_what_a_manifest_covers_is_refused() {
+    let seed = seed();
+    let disk = SimDisk::new(seed);
+    let mut world = World::new(seed);
+    in_system(async {
+        let mut live = start(&disk, &world);
+        world.set_up(&live.rooms).await.unwrap();
+        world.ingest(&live.rooms, 4).await.unwrap();
+        live.on_thread(|task| task.checkpoint_buckets()).unwrap();
+        live.stop();
+    });
+    let log = files_below(&disk, "data/log", ".log").pop().unwrap();
+    // The last two frames: what ends the log, and a group of ingests.
+    disk.edit(&log, |bytes| bytes.truncate(bytes.len() - 32 - 40));
+    let port: Arc<dyn Disk> = Arc::new(disk.clone());
+    let message = open(&port, Arc::clone(&port), &layout())
+        .err()
+        .expect("it is refused")
+        .to_string();
+    assert!(
+        message.contains("manifest") && message.contains("the log ends"),
+        "{message}"
+    );
+}
+
+/// Merging one damaged segment stopped all checkpoints, and in time all writes.
+#[test]
+fn a_damaged_segment_stops_its_merges_and_nothing_else() {
+    let seed = seed();
+    let disk = SimDisk::new(seed);
+    let mut world = World::new(seed);
+    in_system(async {
+        let mut live = start(&disk, &world);
+        world.set_up(&live.rooms).await.unwrap();
+        world.ingest(&live.rooms, 8).await.unwrap();
+        live.checkpoint().unwrap();
+        for segment in files_below(&disk, "data/buckets", ".segment") {
+            disk.flip_bit(&segment, 40, 0);
+        }
+        live.stop();
+        let mut live = start(&disk, &world);
+        for _ in 0..8 {
+            world.ingest(&live.rooms, 8).await.unwrap();
+            live.checkpoint().unwrap();
+        }
+        assert_eq!(live.task.merges, 0);
+        let mark = layout().read_mark(&disk).unwrap();
+        assert_eq!(mark, live.task.journal.dispatched());
+        live.stop();
+    });
+}
+
+/// Tries on a full disk left a segment each, and a log that had to begin a file before it could drop one.
+#[test]
+fn checkpoints_on_a_full_disk_leave_nothing_behind_and_the_log_shrinks_all_the_same() {
+    let seed = seed();
+    let disk = SimDisk::new(seed);
+    let mut world = World::new(seed);
+    in_system(async {
+        let mut live = start(&disk, &world);
+        world.set_up(&live.rooms).await.unwrap();
+        world.ingest(&live.rooms, 8).await.unwrap();
+        for nth in 1..4 {
+            let before = disk.files().len();
+            disk.fail(Operation::Write, nth, Fault::Full { bytes: 1 });
+            live.checkpoint().unwrap_err();
+            let after = disk.files();
+            let strays: Vec<_> = after
+                .keys()
+                .filter(|path| path.to_string_lossy().ends_with(".tmp"))
+                .collect();
+            assert!(strays.is_empty(), "{strays:?}");
+            // Of two buckets the other one may have succeeded: a manifest, a segment, answers.
+            assert!(after.len() <= before + 3, "try {nth}: {:?}", after.keys());
+        }
+        live.checkpoint().unwrap();
+        let named = files_below(&disk, "data/buckets", ".segment").len();
+        let in_use: usize = live
+            .task
+            .files
+            .values()
+            .map(|files| files.manifest().segments.len())
+            .sum();
+        assert_eq!(named, in_use);
+        world.check_live(&live).await;
+        live.stop();
+    });
+    check_image(
+        &disk.crash(NOTHING_UNSYNCED),
+        &world.model.lock(),
+        world.clock.now_ns(),
+    );
+}
+
+/// A client that hung up while its bucket was deleted left the actor and the directory behind.
+#[test]
+fn a_bucket_is_gone_also_when_nobody_waits_for_the_answer() {
+    let seed = seed();
+    let disk = SimDisk::new(seed);
+    let mut world = World::new(seed);
+    // While the gate is held, the journal's thread waits at its disk.
+    let gate: Arc<(Mutex<()>, AtomicU64)> = Arc::default();
+    let for_tap = Arc::clone(&gate);
+    let tap = Tap::new(disk, move |_| {
+        for_tap.1.fetch_add(1, Ordering::SeqCst);
+        drop(for_tap.0.lock());
+    });
+    in_system(async {
+        let live =
+            Live::start(Arc::new(tap), Arc::clone(&world.clock)).unwrap_or_else(|error| panic!("{error}"));
+        world.set_up(&live.rooms).await.unwrap();
+        let bucket = live
+            .rooms
+            .catalog
+            .read(|catalog| catalog.bucket_by_ordinal(1).cloned())
+            .unwrap();
+        let handle = live.rooms.buckets.handle(&bucket).unwrap();
+        let command = Command::BucketDeleted { bucket_id: bucket.id };
+        {
+            let held = gate.0.lock();
+            let before = gate.1.load(Ordering::SeqCst);
+            let mut deletion = Box::pin(live.rooms.buckets.delete_bucket(&bucket, &[], command));
+            poll_fn(|context| {
+                assert!(deletion.as_mut().poll(context).is_pending());
+                context.waker().wake_by_ref();
+                if gate.1.load(Ordering::SeqCst) > before {
+                    Poll::Ready(())
+                } else {
+                    Poll::Pending
+                }
+            })
+            .await;
+            drop(deletion);
+            drop(held);
+        }
+        world.model.lock().buckets[0].existence = Existence::Deleted;
+        // Behind the deletion in the journal's order, and then in the actor's.
+        world.create_bucket(&live.rooms).await.unwrap();
+        handle.with(|_| ()).await.unwrap();
+        assert!(live.rooms.buckets.running().is_empty());
+        live.stop();
+    });
+}
+
+/// With syncs put off, a checkpoint covered what the log did not hold yet, and the header of a new log file was torn.
+#[test]
+fn a_relaxed_log_loses_its_last_moments_and_nothing_else() {
+    let seed = seed();
+    for interval in [None, Some(Duration::from_secs(3_600))] {
+        let disk = SimDisk::new(seed);
+        let mut world = World::new(seed);
+        let relaxed = Arc::new(RelaxedDisk::new(Arc::new(disk.clone()), interval));
+        in_system(async {
+            let assembled = assemble(
+                Arc::new(disk.clone()),
+                Some(relaxed),
+                layout(),
+                options(),
+                Arc::clone(&world.clock) as Arc<dyn Clock>,
+            );
+            let (rooms, _, task) = assembled.unwrap_or_else(|error| panic!("{error}"));
+            let mut live = Live { rooms, task };
+            world.set_up(&live.rooms).await.unwrap();
+            for round in 0..4 {
+                world.ingest(&live.rooms, 5).await.unwrap();
+                if round % 2 == 0 {
+                    live.checkpoint().unwrap();
+                } else {
+                    live.on_thread(|task| task.checkpoint_buckets()).unwrap();
+                }
+                check_image(
+                    &disk.crash(NOTHING_UNSYNCED),
+                    &world.model.lock(),
+                    world.clock.now_ns(),
+                );
+                let covered = world.model.lock().clone();
+                world.ingest(&live.rooms, 5).await.unwrap();
+                // Of several frames that no sync has covered, a disk that writes them out of order may leave any: that
+                // looks like damage, and is refused.
+                for crash in Crash::KINDS
+                    .into_iter()
+                    .filter(|crash| crash.keep != Keep::RandomSubset)
+                {
+                    let image = disk.crash(crash);
+                    covered.check_at_least(&recover(&image), world.clock.now_ns());
+                }
+            }
+            live.stop();
+        });
+    }
+}
+
+/// The rooms as the server runs them, with the checkpointer's thread.
+#[test]
+fn the_checkpointer_s_thread_closes_everything_in_order() {
+    let seed = seed();
+    let disk = SimDisk::new(seed);
+    let mut world = World::new(seed);
+    for _ in 0..3 {
+        in_system(async {
+            let clock = Arc::clone(&world.clock) as Arc<dyn Clock>;
+            let rooms = start_on(Arc::new(disk.clone()), None, layout(), options(), clock);
+            let rooms = rooms.unwrap_or_else(|error| panic!("{error}"));
+            let checkpointer = rooms.checkpointer.clone();
+            if rooms.catalog.read(|catalog| catalog.organizations().len()) == 0 {
+                world.set_up(&rooms).await.unwrap();
+            }
+            world.ingest(&rooms, 5).await.unwrap();
+            checkpointer.order();
+            world.ingest(&rooms, 5).await.unwrap();
+            checkpointer.close().await.unwrap();
+            let stats = checkpointer.stats();
+            assert!(stats.checkpoints >= 1 && stats.failures == 0, "{stats:?}");
+        });
+        check_image(
+            &disk.crash(NOTHING_UNSYNCED),
+            &world.model.lock(),
+            world.clock.now_ns(),
+        );
+        world.clock.advance(DAY_NS / 2);
+    }
+    let port: Arc<dyn Disk> = Arc::new(disk.clone());
+    let opened = open(&port, Arc::clone(&port), &layout()).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(
+        opened.recovered.points, 0,
+        "the last checkpoint left nothing to replay"
+    );
+    assert!(disk.exists(Path::new("data/checkpoint")).unwrap());
+}

@@ -1,0 +1,194 @@
+//! Bits that turn over, and files that go missing: the start refuses and names the file, or loses nothing. A block is
+//! only read when it is asked for; then a query fails and never answers other rows.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use engine::query::{ScanQuery, Selection, scan};
+use wal::disk::Disk;
+use wal::disk::sim::{Crash, SimDisk};
+
+use super::crash::recover;
+use super::model::Model;
+use super::world::{Live, World, in_system, layout};
+use super::{exhaustive, seed};
+use crate::checkpoint::{Opened, open};
+use crate::clock::Clock;
+
+/// Flips in one file, unless all are asked for.
+const FLIPS: usize = 400;
+
+/// A directory with every kind of file, its log closed in order.
+fn directory(seed: u64) -> (SimDisk, Model, i64) {
+    let disk = SimDisk::new(seed);
+    let mut world = World::new(seed);
+    in_system(async {
+        let started = Live::start(Arc::new(disk.clone()), Arc::clone(&world.clock));
+        let mut live = started.unwrap_or_else(|error| panic!("{error}"));
+        world.set_up(&live.rooms).await.expect("the disk is whole");
+        for _ in 0..3 {
+            world.ingest(&live.rooms, 3).await.expect("the disk is whole");
+            live.checkpoint().expect("the disk is whole");
+        }
+        world.ingest(&live.rooms, 2).await.expect("the disk is whole");
+        world.create_bucket(&live.rooms).await.expect("the disk is whole");
+        live.task.journal.close().expect("the disk is whole");
+    });
+    let model = world.model.lock().clone();
+    (disk, model, world.clock.now_ns())
+}
+
+fn copy(disk: &SimDisk) -> SimDisk {
+    disk.crash(Crash::KINDS[0])
+}
+
+fn try_open(disk: &SimDisk) -> Result<Opened, String> {
+    let disk: Arc<dyn Disk> = Arc::new(disk.clone());
+    open(&disk, Arc::clone(&disk), &layout()).map_err(|error| error.to_string())
+}
+
+type Rows = BTreeMap<(u32, u32), Vec<(i64, u64, String)>>;
+
+/// All rows of all sources, or `None` where a block does not read.
+fn rows(opened: &Opened) -> Option<Rows> {
+    let mut all = Rows::new();
+    for (state, _) in &opened.buckets {
+        for source in 0..4 {
+            let snapshot = state.store.snapshot([source]);
+            let Some(series) = snapshot.series.first() else {
+                continue;
+            };
+            let stop = &|| false;
+            let query = ScanQuery {
+                range_ns: (i64::MIN, i64::MAX),
+                descending: false,
+                after: None,
+                skip: 0,
+                limit: 1 << 20,
+                metadata: None,
+                stop,
+            };
+            let page = scan(&[Selection { series, fields: None }], &query).ok()?;
+            let row = |(run, row): &(u32, u32)| {
+                let (columns, row) = (&page.runs[*run as usize].columns, *row as usize);
+                let (timestamp_ns, sequence) = columns.key(row);
+                let values: Vec<String> = columns
+                    .fields
+                    .iter()
+                    .filter(|field| field.column.has(row))
+                    .map(|field| match &field.column.values {
+                        engine::Values::Numbers { values, .. } => values[row].to_string(),
+                        engine::Values::Booleans(values) => values[row].to_string(),
+                        engine::Values::Texts(texts) => texts.get(row).to_string(),
+                    })
+                    .collect();
+                (timestamp_ns, sequence, values.join(","))
+            };
+            all.insert((state.ordinal, source), page.rows.iter().map(row).collect());
+        }
+    }
+    Some(all)
+}
+
+#[test]
+fn a_flipped_bit_is_refused_or_harmless_and_never_other_rows() {
+    let seed = seed();
+    let (disk, model, now_ns) = directory(seed);
+    let whole = rows(&recover(&copy(&disk))).expect("it is whole");
+    let (mut refused, mut unread, mut harmless) = (0, 0, Vec::new());
+    for (path, bytes) in disk.files() {
+        let step = if exhaustive() {
+            1
+        } else {
+            bytes.len().div_ceil(FLIPS)
+        };
+        for offset in (0..bytes.len()).step_by(step) {
+            let rotten = copy(&disk);
+            rotten.flip_bit(&path, offset as u64, (offset % 8) as u8);
+            let at = format!("{} at {offset}", path.display());
+            match try_open(&rotten) {
+                Err(message) => {
+                    assert!(message.contains(&*path.to_string_lossy()), "{at}: {message}");
+                    refused += 1;
+                }
+                Ok(opened) => match rows(&opened) {
+                    None => unread += 1,
+                    Some(found) => {
+                        assert_eq!(found, whole, "{at}");
+                        model.check(&opened, now_ns);
+                        harmless.push(at);
+                    }
+                },
+            }
+        }
+    }
+    println!("{refused} refused, {unread} of blocks, harmless: {harmless:?}");
+    assert!(refused > 0 && unread > 0);
+    // Rollups are not read by a scan; the frame that ends the log carries nothing.
+    let log = layout().log_dir();
+    let is_block = |at: &String| at.contains(".segment");
+    let in_log = harmless
+        .iter()
+        .filter(|at| at.starts_with(&*log.to_string_lossy()))
+        .count();
+    assert!(in_log <= 64, "{harmless:?}");
+    assert!(
+        harmless
+            .iter()
+            .all(|at| is_block(at) || at.starts_with(&*log.to_string_lossy())),
+        "{harmless:?}"
+    );
+}
+
+#[test]
+fn a_missing_file_is_refused_by_name_and_nothing_is_removed() {
+    let (disk, _, _) = directory(seed());
+    for path in disk.files().into_keys() {
+        let rotten = copy(&disk);
+        rotten.remove(&path).unwrap();
+        let before = rotten.files();
+        let message = try_open(&rotten)
+            .err()
+            .unwrap_or_else(|| panic!("without {}", path.display()));
+        let named = message.contains(&*path.to_string_lossy());
+        // Where the log or its end is missing, that is what the message says.
+        assert!(named || message.contains("log"), "{}: {message}", path.display());
+        assert_eq!(rotten.files(), before, "{}", path.display());
+    }
+}
+
+#[test]
+fn a_log_that_is_gone_is_refused_when_the_mark_says_that_there_was_one() {
+    let (disk, _, _) = directory(seed());
+    disk.remove_dir_all(&layout().log_dir()).unwrap();
+    let message = try_open(&disk).err().expect("it is refused");
+    assert!(message.contains("log"), "{message}");
+}
+
+#[test]
+fn files_of_strangers_stay() {
+    let (disk, model, now_ns) = directory(seed());
+    let strange: Vec<PathBuf> = [
+        "data/notes",
+        "data/buckets/notes",
+        "data/buckets/7",
+        "data/buckets/00000001/notes",
+    ]
+    .into_iter()
+    .map(PathBuf::from)
+    .collect();
+    strange.iter().for_each(|path| disk.put(path, b"mine"));
+    disk.put(
+        Path::new("data/buckets/00000001/000000099999.segment"),
+        b"a leftover",
+    );
+    model.check(&recover(&disk), now_ns);
+    let files = disk.files();
+    assert!(
+        strange.iter().all(|path| files.contains_key(path)),
+        "{:?}",
+        files.keys()
+    );
+    assert!(!files.contains_key(Path::new("data/buckets/00000001/000000099999.segment")));
+}
