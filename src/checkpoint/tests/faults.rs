@@ -50,8 +50,11 @@ fn run(seed: u64, prepare: impl Fn(&SimDisk), mut between: impl FnMut(usize, &Si
             between(step, &disk, failures > 0);
             if let Err(failure) = world.step(&mut live).await {
                 failures += 1;
-                if let Failure::Service(error) = &failure {
-                    assert_eq!(error.kind, crate::error::ErrorKind::Unavailable, "{failure:?}");
+                match &failure {
+                    Failure::Service(error) => {
+                        assert_eq!(error.kind, crate::error::ErrorKind::Unavailable, "{failure:?}");
+                    }
+                    Failure::Checkpoint(error) => println!("step {step}: {error}"),
                 }
             }
             if failed_at.is_none() && live.rooms.journal.readiness().is_err() {
