@@ -7,6 +7,7 @@
 
 mod crash;
 mod faults;
+mod live;
 mod model;
 mod order;
 mod rot;
