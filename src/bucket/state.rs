@@ -83,3 +83,69 @@ impl BucketState {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use engine::query::{ScanQuery, Selection, scan};
+    use engine::rows::RowsWriter;
+
+    use super::*;
+
+    fn rows(state: &BucketState) -> usize {
+        let snapshot = state.store.snapshot([0]);
+        let query = ScanQuery {
+            range_ns: (i64::MIN, i64::MAX),
+            descending: false,
+            after: None,
+            skip: 0,
+            limit: 1 << 20,
+            metadata: None,
+            stop: &|| false,
+        };
+        let series = &snapshot.series[0];
+        scan(&[Selection { series, fields: None }], &query)
+            .unwrap()
+            .rows
+            .len()
+    }
+
+    /// The blocks and the segment once both held these rows: they were read twice, and the next checkpoint kept it so.
+    #[test]
+    fn rows_sealed_while_a_checkpoint_writes_them_are_there_once() {
+        const ROWS: u32 = 10_000;
+        let mut state = BucketState::new(1);
+        let mut writer = RowsWriter::new();
+        for row in 0..ROWS {
+            writer.begin(0);
+            writer.number(0, f64::from(row), 0);
+            writer.commit(i64::from(row));
+        }
+        let mut encoded = Vec::new();
+        writer.encode(&mut encoded);
+        let record = IngestView {
+            bucket: 1,
+            first_sequence: 1,
+            created_at_ns: 0,
+            rows: ROWS,
+            idempotency: None,
+            encoded_rows: &encoded,
+        };
+        assert!(state.apply(1, &record).unwrap());
+        let mut seals = state.take_seals();
+        assert_eq!(seals.len(), 1, "a block is full");
+        let checkpoint = state.begin_checkpoint().unwrap();
+        let mut segment = Vec::new();
+        checkpoint.write(&mut segment).unwrap();
+        let (seal, ticket) = seals.remove(0);
+        state.finish_seal(seal.run(), &ticket);
+        assert_eq!(rows(&state), ROWS as usize, "before the checkpoint ends");
+        state
+            .store
+            .finish_checkpoint(checkpoint, 1, Arc::new(segment), i64::MIN)
+            .unwrap();
+        assert_eq!(rows(&state), ROWS as usize, "behind it");
+        assert!(state.begin_checkpoint().is_none(), "nothing is left to write");
+    }
+}

@@ -10,6 +10,7 @@ mod faults;
 mod live;
 mod model;
 mod order;
+mod record;
 mod rot;
 mod tap;
 mod world;

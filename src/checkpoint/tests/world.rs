@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use engine::rows::RowsWriter;
 use fastrand::Rng;
 use parking_lot::Mutex;
 
-use super::model::{self, Existence, ID_AT, Model, Request, Row, answer, body_digest};
+use super::model::{self, Existence, Model, Request, Row, answer};
 use crate::bucket::{Digest, Ingest, Ingested};
 use crate::catalog::{
     Bytes, Command, Field, FieldType, NewBucket, NewSource, Organization, PasswordHash, Plan,
@@ -15,12 +14,12 @@ use crate::catalog::{SchemaMode, SourceSettings, SourceStatus, User};
 use crate::checkpoint::Rooms;
 use crate::clock::{Clock, DAY_NS, ManualClock, SECOND_NS};
 use crate::ids::ObjectId;
-use crate::journal::{AnswerView, IdempotencyView, IngestRecord};
 
 pub(super) const START_NS: i64 = 1_700_000_000 * SECOND_NS;
 const ORGANIZATION: u64 = 1;
 
 pub(super) use super::live::{Failure, Live, id, in_system, layout, options};
+pub(super) use super::record::ingest;
 
 pub(super) struct World {
     pub(super) rng: Rng,
@@ -468,45 +467,5 @@ impl World {
                 std::panic::resume_unwind(panic);
             }
         }
-    }
-}
-
-/// The ingest of some rows.
-pub(super) fn ingest(bucket: u32, rows: &[Row], key: Option<Digest>, at_ns: i64) -> Ingest {
-    let mut writer = RowsWriter::new();
-    for row in rows {
-        writer.begin(row.source);
-        writer.number(0, f64::from(row.value), 0);
-        if row.value % 3 == 0 {
-            writer.string(1, "on");
-        }
-        writer.commit(row.timestamp_ns);
-    }
-    let body = answer(0, 0);
-    let entry = key.map(|key| {
-        let answer = AnswerView {
-            status: 201,
-            body: &body,
-        };
-        (
-            IdempotencyView {
-                key,
-                body: body_digest(key),
-                answer,
-            },
-            Some(ID_AT),
-        )
-    });
-    let count = rows.len() as u32;
-    let record = IngestRecord::new(bucket, at_ns, count, entry, |out| writer.encode(out));
-    let mut sources: Vec<u32> = rows.iter().map(|row| row.source).collect();
-    sources.sort_unstable();
-    sources.dedup();
-    Ingest {
-        record,
-        rows: count,
-        sources,
-        idempotency: key.map(|key| (key, body_digest(key))),
-        now_ns: at_ns,
     }
 }

@@ -1,0 +1,256 @@
+//! Cuts what is damaged, so that a server starts on the rest. Every cut part is kept aside, and what is lost is said.
+//! May be called again when it was interrupted: each step leaves a directory that the next call understands.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use engine::verify::salvage_segment;
+use wal::Sequence;
+use wal::disk::Disk;
+
+use super::buckets::{Fault, described, ordinals, read_answers, read_segment};
+use crate::bucket::{BucketDir, Manifest, shared};
+use crate::checkpoint::Layout;
+
+/// Ending of the name under which a damaged file is kept.
+const ASIDE_SUFFIX: &str = ".damaged";
+const COPY_BYTES: usize = 1 << 20;
+
+/// Repairs what can be.
+pub(super) fn repair(disk: &dyn Disk, layout: &Layout, out: &mut dyn Write) -> Result<(), String> {
+    let mut say = |what: String| {
+        let _ = writeln!(out, "repaired {what}");
+    };
+    repair_mark(disk, layout, &mut say)?;
+    let Some(last) = repair_log(disk, layout, &mut say)? else {
+        return Ok(());
+    };
+    repair_catalog(disk, layout, last, &mut say)?;
+    for ordinal in ordinals(disk, layout)? {
+        let dir = BucketDir::of(&layout.data_dir, ordinal);
+        if let Ok(Some(manifest)) = dir.read_manifest(disk) {
+            repair_bucket(disk, &dir, ordinal, &manifest, last, &mut say)?;
+        }
+    }
+    Ok(())
+}
+
+/// The mark only saves reading: a whole log is replayed from its beginning with the same outcome.
+fn repair_mark(disk: &dyn Disk, layout: &Layout, say: &mut dyn FnMut(String)) -> Result<(), String> {
+    if layout.read_mark(disk).is_ok() {
+        return Ok(());
+    }
+    let log = wal::check(disk, &layout.log_dir()).map_err(|error| error.to_string())?;
+    if let Some(first) = log.first_sequence {
+        let path = layout.mark_path();
+        if disk.exists(&path).map_err(|error| said(&path, &error))? {
+            keep_aside(disk, &path)?;
+        }
+        layout
+            .write_mark(disk, first - 1)
+            .map_err(|error| error.to_string())?;
+        say(format!(
+            "{}: the log is replayed from record {first} on; nothing is lost by it",
+            path.display()
+        ));
+    }
+    Ok(())
+}
+
+/// Cuts the log at its first damage. Answers its last sequence, `None` where it cannot be repaired.
+fn repair_log(
+    disk: &dyn Disk,
+    layout: &Layout,
+    say: &mut dyn FnMut(String),
+) -> Result<Option<Sequence>, String> {
+    let dir = layout.log_dir();
+    let Ok(mark) = layout.read_mark(disk) else {
+        return Ok(None);
+    };
+    let found = wal::check(disk, &dir).map_err(|error| error.to_string())?;
+    if found.first_sequence.is_some_and(|first| first > mark + 1) {
+        // What is missing stands before all the rest: cut there, nothing would be left.
+        return Ok(None);
+    }
+    if found.is_sound() && found.last_sequence >= mark {
+        return Ok(Some(found.last_sequence));
+    }
+    disk.create_dir_all(&dir).map_err(|error| said(&dir, &error))?;
+    let done = wal::repair(disk, &dir, mark).map_err(|error| error.to_string())?;
+    let lost = match (done.lost_from, done.lost_to) {
+        (Some(from), Some(to)) if to >= from => {
+            format!("records from {from} on are lost, at least up to {to}")
+        }
+        (Some(from), _) => format!("records from {from} on are lost"),
+        (None, _) => "nothing is lost".to_owned(),
+    };
+    let aside: Vec<String> = done
+        .kept_aside
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    say(format!(
+        "{}: it ends at record {} now; {lost}; cut parts are kept as {}",
+        dir.display(),
+        done.last_sequence,
+        if aside.is_empty() {
+            "nothing".to_owned()
+        } else {
+            aside.join(", ")
+        }
+    ));
+    Ok(Some(done.last_sequence))
+}
+
+/// New records get the sequences of those that are lost: nothing may say to cover them already.
+fn repair_catalog(
+    disk: &dyn Disk,
+    layout: &Layout,
+    last: Sequence,
+    say: &mut dyn FnMut(String),
+) -> Result<(), String> {
+    let Ok((catalog, covered)) = layout.read_catalog(disk) else {
+        return Ok(());
+    };
+    if covered > last {
+        let written = layout.write_catalog(disk, &catalog.freeze(), last);
+        written.map_err(|error| error.to_string())?;
+        say(format!(
+            "{}: it says to cover records up to {last} now, not {covered}",
+            layout.catalog_path().display()
+        ));
+    }
+    Ok(())
+}
+
+fn repair_bucket(
+    disk: &dyn Disk,
+    dir: &BucketDir,
+    ordinal: u32,
+    manifest: &Manifest,
+    last: Sequence,
+    say: &mut dyn FnMut(String),
+) -> Result<(), String> {
+    let mut repaired = manifest.clone();
+    let mut damaged = Vec::new();
+    let mut told = Vec::new();
+    repaired.segments.clear();
+    for id in &manifest.segments {
+        let path = dir.segment_path(*id);
+        match read_segment(disk, dir, *id) {
+            Ok(_) => repaired.segments.push(*id),
+            Err(Fault::Unread(message)) => {
+                if disk.exists(&path).map_err(|error| said(&path, &error))? {
+                    // The disk may be better tomorrow.
+                    return Err(message);
+                }
+                told.push(format!(
+                    "bucket {ordinal}: {} is missing, all its points are lost",
+                    path.display()
+                ));
+            }
+            Err(Fault::Whole(message)) => {
+                told.push(format!(
+                    "bucket {ordinal}: all points of a segment are lost: {message}"
+                ));
+                damaged.push(path);
+            }
+            Err(Fault::Blocks(blocks)) => {
+                let lost = blocks.iter().filter(|block| block.fault.is_some());
+                told.extend(
+                    lost.map(|block| format!("bucket {ordinal}: lost {}", described(dir, *id, block))),
+                );
+                repaired
+                    .segments
+                    .push(salvage(disk, dir, &path, &mut repaired.next_file)?);
+                damaged.push(path);
+            }
+        }
+    }
+    repaired.answers.clear();
+    for id in &manifest.answers {
+        let path = dir.answers_path(*id);
+        match read_answers(disk, dir, *id) {
+            Ok(()) => repaired.answers.push(*id),
+            Err(message) => {
+                told.push(format!(
+                    "bucket {ordinal}: idempotency keys are forgotten, requests that use them again are stored again: {message}"
+                ));
+                if disk.exists(&path).map_err(|error| said(&path, &error))? {
+                    damaged.push(path);
+                }
+            }
+        }
+    }
+    if repaired.covered > last {
+        told.push(format!(
+            "bucket {ordinal}: it says to cover records up to {last} now, not {}",
+            repaired.covered
+        ));
+        repaired.covered = last;
+    }
+    if repaired == *manifest {
+        return Ok(());
+    }
+    // Kept under another name first: what the manifest does not name is removed at the next start.
+    damaged
+        .iter()
+        .try_for_each(|path| keep_aside(disk, path).map(drop))?;
+    dir.write_manifest(disk, &repaired)
+        .map_err(|error| error.to_string())?;
+    for path in &damaged {
+        disk.remove(path).map_err(|error| said(path, &error))?;
+    }
+    told.into_iter().for_each(say);
+    Ok(())
+}
+
+/// Writes the blocks that read to a segment of their own; answers its id.
+fn salvage(disk: &dyn Disk, dir: &BucketDir, damaged: &Path, next_file: &mut u64) -> Result<u64, String> {
+    // An interrupted repair may have left one of that name.
+    while disk
+        .exists(&dir.segment_path(*next_file))
+        .map_err(|error| said(damaged, &error))?
+    {
+        *next_file += 1;
+    }
+    let id = *next_file;
+    *next_file += 1;
+    let path = dir.segment_path(id);
+    let home = shared(disk.map(damaged).map_err(|error| said(damaged, &error))?);
+    let mut bytes = Vec::new();
+    salvage_segment(&home, &mut bytes).map_err(|error| format!("{}: {error}", path.display()))?;
+    write(disk, &path, &bytes)?;
+    Ok(id)
+}
+
+/// Copies a file to a name that nobody removes; answers that name.
+fn keep_aside(disk: &dyn Disk, path: &Path) -> Result<PathBuf, String> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ASIDE_SUFFIX);
+    let aside = PathBuf::from(name);
+    match disk.remove(&aside) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(said(&aside, &error)),
+        // None, or that of an interrupted repair.
+        _ => {}
+    }
+    let bytes = disk.map(path).map_err(|error| said(path, &error))?;
+    write(disk, &aside, (*bytes).as_ref())?;
+    Ok(aside)
+}
+
+fn write(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> Result<(), String> {
+    let written = || -> io::Result<()> {
+        let mut file = disk.create(path)?;
+        for (index, part) in bytes.chunks(COPY_BYTES).enumerate() {
+            file.write_all_at((index * COPY_BYTES) as u64, part)?;
+        }
+        file.sync_data()?;
+        path.parent().map_or(Ok(()), |dir| disk.sync_dir(dir))
+    };
+    written().map_err(|error| said(path, &error))
+}
+
+fn said(path: &Path, error: &io::Error) -> String {
+    format!("{}: {error}", path.display())
+}
