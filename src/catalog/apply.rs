@@ -55,7 +55,9 @@ impl Catalog {
                 description,
                 retention_days,
                 at_ns,
+                deliveries,
             } => {
+                self.owe(deliveries);
                 self.change_bucket(*bucket_id, *at_ns, |bucket| {
                     bucket.name.clone_from(name);
                     bucket.description.clone_from(description);
@@ -83,6 +85,25 @@ impl Catalog {
                 self.extend_schema(*source_id, fields, *at_ns);
             }
             Command::SourceDeleted { source_id } => self.delete_source(*source_id),
+            Command::RuleCreated { rule } => self.create_rule(rule),
+            Command::RuleUpdated {
+                rule_id,
+                settings,
+                runtime,
+                at_ns,
+            } => self.update_rule(*rule_id, settings, *runtime, *at_ns),
+            Command::RuleDeleted { rule_id } => self.rules.remove(*rule_id),
+            Command::VerdictRecorded { verdict } => self.record_verdict(verdict),
+            Command::WebhookCreated { webhook } => self.outbox.insert_webhook(webhook.clone()),
+            Command::WebhookUpdated {
+                webhook_id,
+                settings,
+                at_ns,
+            } => self.update_webhook(*webhook_id, settings, *at_ns),
+            Command::WebhookDeleted { webhook_id } => self.outbox.remove_webhook(*webhook_id),
+            Command::DeliveriesQueued { deliveries } => self.owe(deliveries),
+            Command::AttemptMade { made } => self.record_attempt(made),
+            Command::DeliveriesCounted { counts } => self.count_deliveries(counts),
         }
     }
 
@@ -202,6 +223,7 @@ impl Catalog {
             self.key_by_hash.remove(&key.hash);
             self.keys.remove(&key.id);
         }
+        self.rules.remove_bucket(id);
         self.bucket_by_ordinal.remove(&entry.bucket.ordinal);
         if let Some(owner) = self.organizations.get_mut(&entry.bucket.organization_id) {
             owner.buckets.remove(entry.bucket.ordinal);
@@ -272,6 +294,7 @@ impl Catalog {
             return;
         };
         self.sources.remove(id);
+        self.rules.remove_source(source.bucket_id, id);
         if let Some(entry) = self.buckets.get_mut(&source.bucket_id) {
             entry.sources.remove(source.ordinal);
         }

@@ -9,11 +9,14 @@ use serde::{Deserialize, Serialize};
 
 use super::Bytes;
 use super::bucket::Bucket;
+use super::delivery::{AfterAttempt, Attempt, Delivery};
 use super::key::Key;
 use super::organization::{Organization, Plan};
+use super::rule::{Outcome, RuleRuntime, RuleSettings, RuleState};
 use super::schema::{Field, SchemaMode};
 use super::source::SourceStatus;
 use super::user::{PasswordHash, User};
+use super::webhook::{DeliveryTotals, Webhook, WebhookSettings};
 use crate::ids::ObjectId;
 
 /// One change of the catalog.
@@ -56,6 +59,9 @@ pub enum Command {
         description: Option<Box<str>>,
         retention_days: u32,
         at_ns: i64,
+        /// What webhooks are owed for it.
+        #[serde(default)]
+        deliveries: Vec<Delivery>,
     },
     /// The bucket, its sources and its keys are gone.
     BucketDeleted { bucket_id: ObjectId },
@@ -73,8 +79,88 @@ pub enum Command {
         fields: Vec<Field>,
         at_ns: i64,
     },
-    /// The source is gone.
+    /// The source and its rules are gone.
     SourceDeleted { source_id: ObjectId },
+    /// A rule; its ordinal is the next one.
+    RuleCreated { rule: NewRule },
+    /// The rule's settings as they are from now on, and where it stands.
+    RuleUpdated {
+        rule_id: ObjectId,
+        settings: RuleSettings,
+        runtime: RuleRuntime,
+        at_ns: i64,
+    },
+    /// The rule is gone; what its triggers owe is not.
+    RuleDeleted { rule_id: ObjectId },
+    /// A verdict was accepted.
+    VerdictRecorded { verdict: Verdict },
+    /// A webhook.
+    WebhookCreated { webhook: Webhook },
+    /// The webhook's settings as they are from now on.
+    WebhookUpdated {
+        webhook_id: ObjectId,
+        settings: WebhookSettings,
+        at_ns: i64,
+    },
+    /// The webhook is gone, and with it what it was owed.
+    WebhookDeleted { webhook_id: ObjectId },
+    /// Deliveries that are owed from now on, whether for the first time or again.
+    DeliveriesQueued { deliveries: Vec<Delivery> },
+    /// An attempt ended.
+    AttemptMade { made: AttemptMade },
+    /// What became of deliveries that are not logged one by one.
+    DeliveriesCounted { counts: Vec<(ObjectId, DeliveryTotals)> },
+}
+
+/// A rule before it has its ordinal.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct NewRule {
+    /// Identifies it.
+    pub id: ObjectId,
+    /// The bucket of its source.
+    pub bucket_id: ObjectId,
+    /// What it watches.
+    pub source_id: ObjectId,
+    /// All that can be set.
+    pub settings: RuleSettings,
+    /// UTC nanoseconds.
+    pub created_at_ns: i64,
+}
+
+/// An accepted verdict, and all that follows from it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Of its entry in the history.
+    pub id: ObjectId,
+    /// The rule it is about.
+    pub rule_id: ObjectId,
+    /// UTC nanoseconds.
+    pub at_ns: i64,
+    /// What the evaluator found.
+    pub outcome: Outcome,
+    /// JSON, as sent.
+    pub evidence: Option<Box<str>>,
+    /// The key, or the user, that sent it.
+    pub key_id: ObjectId,
+    /// Where the rule stood.
+    pub previous_state: RuleState,
+    /// Where it stands now.
+    pub runtime: RuleRuntime,
+    /// Of the trigger's entry in the history, when the rule fired.
+    pub trigger_id: Option<ObjectId>,
+    /// What the trigger owes.
+    pub deliveries: Vec<Delivery>,
+}
+
+/// An attempt at a delivery, and what follows from it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AttemptMade {
+    /// Which delivery.
+    pub delivery_id: ObjectId,
+    /// How it went.
+    pub attempt: Attempt,
+    /// What is next.
+    pub then: AfterAttempt,
 }
 
 /// A bucket before it has its ordinal.

@@ -1,4 +1,4 @@
-//! What exists: organizations, users, keys, buckets and data sources.
+//! What exists: organizations, users, keys, buckets, data sources, alert rules, webhooks, deliveries that are owed.
 //!
 //! A pure state machine in memory. A [`Command`] holds decided facts (ids, hashes and times are in
 //! it); [`Catalog::apply`] makes the same state of the same commands on every machine, live and at
@@ -6,18 +6,27 @@
 //! journal orders and keeps. Read by every room through [`CatalogHandle`]; written by the journal alone.
 
 mod apply;
+mod apply_alerts;
 mod bucket;
 mod bytes;
 mod collection;
 mod command;
+mod condition;
+mod delivery;
+mod history;
 mod interner;
 mod key;
+mod ledger;
 mod organization;
+mod outbox;
+mod rule;
+mod rules;
 mod schema;
 mod snapshot;
 mod source;
 mod state;
 mod user;
+mod webhook;
 
 use std::sync::Arc;
 
@@ -25,14 +34,22 @@ use parking_lot::RwLock;
 
 pub use bucket::Bucket;
 pub use bytes::Bytes;
-pub use command::{Command, NewBucket, NewSource, SourceSettings};
+pub use command::{AttemptMade, Command, NewBucket, NewRule, NewSource, SourceSettings, Verdict};
+pub use condition::{ConditionValue, Operator, ParsedCondition};
+pub use delivery::{AfterAttempt, Attempt, Body, Delivery, DeliveryStatus, Receiver};
+pub use history::{HistoryEntry, HistoryKind};
 pub use key::{Key, KeyHash, KeyType};
+pub use ledger::{EntryKey, LedgerTail, Stream};
 pub use organization::{Organization, Plan, PlanLimits};
+pub use rule::{
+    Evaluation, Input, Outcome, Parameter, Rule, RuleForm, RuleRuntime, RuleSettings, RuleState, RuleStatus,
+};
 pub use schema::{Field, FieldType, Schema, SchemaMode};
 pub use snapshot::{Frozen, SnapshotError};
 pub use source::{Source, SourceStatus};
 pub use state::{BucketContents, Catalog};
 pub use user::{PasswordHash, User};
+pub use webhook::{DeliveryTotals, Event, RetryConfig, Secret, Webhook, WebhookSettings, WebhookStatus};
 
 /// The catalog, shared between the rooms.
 #[derive(Clone, Default)]

@@ -8,12 +8,15 @@ use serde::{Deserialize, Serialize};
 
 use super::Bytes;
 use super::bucket::Bucket;
+use super::delivery::Delivery;
 use super::key::Key;
 use super::organization::Organization;
+use super::rule::Rule;
 use super::schema::{Schema, SchemaMode};
 use super::source::{Source, SourceStatus};
 use super::state::Catalog;
 use super::user::User;
+use super::webhook::Webhook;
 use crate::ids::ObjectId;
 
 /// Rises when an older program could misread the snapshot; added members do not raise it.
@@ -30,6 +33,10 @@ pub struct Frozen {
     buckets: Vec<(Arc<Bucket>, u32)>,
     keys: Vec<Arc<Key>>,
     sources: Vec<Arc<Source>>,
+    last_rule_ordinal: u64,
+    rules: Vec<Arc<Rule>>,
+    webhooks: Vec<Arc<Webhook>>,
+    deliveries: Vec<Arc<Delivery>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -51,6 +58,14 @@ struct Image {
     schemas: Vec<Arc<Schema>>,
     #[serde(default)]
     sources: Vec<SourceImage>,
+    #[serde(default)]
+    last_rule_ordinal: u64,
+    #[serde(default)]
+    rules: Vec<Arc<Rule>>,
+    #[serde(default)]
+    webhooks: Vec<Arc<Webhook>>,
+    #[serde(default)]
+    deliveries: Vec<Arc<Delivery>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -132,7 +147,19 @@ impl Catalog {
             .iter()
             .flat_map(|id| self.organization_keys(*id));
         let bucket_keys = buckets.iter().flat_map(|(bucket, _)| self.bucket_keys(bucket.id));
+        let mut rules: Vec<_> = self.rules().cloned().collect();
+        rules.sort_unstable_by_key(|rule| rule.ordinal);
+        let webhooks = self
+            .organization_order
+            .iter()
+            .flat_map(|id| self.webhooks_of(*id));
+        let mut deliveries: Vec<_> = self.pending_deliveries().cloned().collect();
+        deliveries.sort_unstable_by_key(|delivery| delivery.id);
         Frozen {
+            last_rule_ordinal: self.rules.last_ordinal,
+            rules,
+            webhooks: webhooks.cloned().collect(),
+            deliveries,
             server_secret: self.server_secret,
             last_bucket_ordinal: self.last_bucket_ordinal,
             organizations: self.organizations().cloned().collect(),
@@ -188,6 +215,19 @@ impl Catalog {
             let kind = catalog.kinds.intern(Arc::clone(&source.kind));
             catalog.insert_source(source.with(kind, Arc::clone(schema)));
         }
+        catalog.rules.last_ordinal = image.last_rule_ordinal;
+        image
+            .rules
+            .into_iter()
+            .for_each(|rule| catalog.rules.insert(rule));
+        image
+            .webhooks
+            .into_iter()
+            .for_each(|webhook| catalog.outbox.insert_webhook(Arc::unwrap_or_clone(webhook)));
+        image
+            .deliveries
+            .into_iter()
+            .for_each(|delivery| catalog.outbox.owe(delivery));
         Ok(catalog)
     }
 }
@@ -225,6 +265,10 @@ impl Frozen {
             keys: self.keys.clone(),
             schemas,
             sources,
+            last_rule_ordinal: self.last_rule_ordinal,
+            rules: self.rules.clone(),
+            webhooks: self.webhooks.clone(),
+            deliveries: self.deliveries.clone(),
         })
     }
 }

@@ -9,12 +9,18 @@ use hashbrown::HashTable;
 use super::Bytes;
 use super::bucket::Bucket;
 use super::collection::{Collection, Named};
+use super::delivery::Delivery;
 use super::interner::Interner;
 use super::key::{Key, KeyHash};
+use super::ledger::LedgerTail;
 use super::organization::Organization;
+use super::outbox::Outbox;
+use super::rule::Rule;
+use super::rules::Rules;
 use super::schema::Schema;
 use super::source::Source;
 use super::user::User;
+use super::webhook::Webhook;
 use crate::ids::ObjectId;
 
 /// Everything that exists, indexed. Changed by [`Catalog::apply`] alone.
@@ -34,6 +40,9 @@ pub struct Catalog {
     pub(super) sources: SourceIndex,
     pub(super) schemas: Interner<Schema>,
     pub(super) kinds: Interner<str>,
+    pub(super) rules: Rules,
+    pub(super) outbox: Outbox,
+    pub(super) ledger: LedgerTail,
 }
 
 pub(super) struct OrganizationEntry {
@@ -191,20 +200,62 @@ impl Catalog {
 
     /// What a bucket holds, points excepted: those the engine counts.
     pub fn contents_of(&self, bucket_id: ObjectId) -> BucketContents {
-        let alert_rules = self
-            .sources_of(bucket_id)
-            .map(|source| self.alert_rule_count(source.id))
-            .sum();
         BucketContents {
             sources: self.source_count(bucket_id) as u64,
             keys: self.bucket_keys(bucket_id).len() as u64,
-            alert_rules,
+            alert_rules: self.rule_count(bucket_id) as u64,
         }
     }
 
-    /// How many alert rules watch a source: none, as the catalog keeps no rules.
-    pub fn alert_rule_count(&self, _source_id: ObjectId) -> u64 {
-        0
+    /// A rule.
+    pub fn rule(&self, id: ObjectId) -> Option<&Arc<Rule>> {
+        self.rules.get(id)
+    }
+
+    /// All rules, in no order.
+    pub fn rules(&self) -> impl ExactSizeIterator<Item = &Arc<Rule>> {
+        self.rules.iter()
+    }
+
+    /// The rules of a bucket, oldest first.
+    pub fn rules_of(&self, bucket_id: ObjectId) -> impl Iterator<Item = &Arc<Rule>> {
+        self.rules.of_bucket(bucket_id)
+    }
+
+    /// How many rules a bucket has.
+    pub fn rule_count(&self, bucket_id: ObjectId) -> usize {
+        self.rules.count_of_bucket(bucket_id)
+    }
+
+    /// How many rules watch a source of the bucket.
+    pub fn rule_count_of_source(&self, bucket_id: ObjectId, source_id: ObjectId) -> u64 {
+        let of_source = |rule: &&Arc<Rule>| rule.source_id == source_id;
+        self.rules_of(bucket_id).filter(of_source).count() as u64
+    }
+
+    /// A webhook.
+    pub fn webhook(&self, id: ObjectId) -> Option<&Arc<Webhook>> {
+        self.outbox.webhook(id)
+    }
+
+    /// The webhooks of an organization, oldest first.
+    pub fn webhooks_of(&self, organization_id: ObjectId) -> impl Iterator<Item = &Arc<Webhook>> {
+        self.outbox.webhooks_of(organization_id)
+    }
+
+    /// All deliveries that are owed, in no order.
+    pub fn pending_deliveries(&self) -> impl ExactSizeIterator<Item = &Arc<Delivery>> {
+        self.outbox.pending()
+    }
+
+    /// A delivery that is owed.
+    pub fn pending_delivery(&self, id: ObjectId) -> Option<&Arc<Delivery>> {
+        self.outbox.pending_delivery(id)
+    }
+
+    /// The deliveries owed to a webhook or for a rule, oldest first.
+    pub fn pending_deliveries_of(&self, owner: ObjectId) -> impl DoubleEndedIterator<Item = &Arc<Delivery>> {
+        self.outbox.pending_of(owner)
     }
 }
 

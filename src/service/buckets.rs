@@ -154,6 +154,7 @@ impl Service {
             description,
             retention_days,
             at_ns: self.now_ns(),
+            deliveries: Vec::new(),
         };
         self.journal.commit(command).await?;
         self.bucket(caller, id)

@@ -190,7 +190,7 @@ impl Service {
         let _deciding = self.locks.lock(caller.organization_id).await;
         let (bucket, source, alert_rules) = self.catalog.read(|catalog| {
             let (bucket, source) = source_for(catalog, caller, bucket_id, source_id)?;
-            Ok::<_, ServiceError>((bucket, source, catalog.alert_rule_count(source_id)))
+            Ok::<_, ServiceError>((bucket, source, catalog.rule_count_of_source(bucket_id, source_id)))
         })?;
         let command = Command::SourceDeleted { source_id };
         let points = self

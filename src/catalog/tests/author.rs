@@ -155,6 +155,7 @@ impl Author {
                 description: Some("changed".into()),
                 retention_days: 1 + self.dice.below(60) as u32,
                 at_ns,
+                deliveries: Vec::new(),
             },
             10 if self.dice.below(4) == 0 => Command::BucketDeleted {
                 bucket_id: self.dice.pick(&self.buckets)?,

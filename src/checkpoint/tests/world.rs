@@ -447,6 +447,7 @@ impl World {
             description: None,
             retention_days: days,
             at_ns: self.clock.now_ns(),
+            deliveries: Vec::new(),
         };
         rooms.journal.commit(command).await?;
         may_be(&|retention_days| *retention_days = vec![days]);

@@ -1,0 +1,155 @@
+//! Deliveries that are owed: they live in the catalog until they end, then in the ledger.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::webhook::Event;
+use crate::ids::ObjectId;
+
+/// One event for one receiver.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Delivery {
+    /// Identifies it to the API.
+    pub id: ObjectId,
+    /// Identifies it to the receiver: the `webhookId` of the body, the same on every attempt.
+    pub webhook_id: ObjectId,
+    /// Who is told.
+    pub receiver: Receiver,
+    /// Of what.
+    pub event: Event,
+    /// The body, byte for byte, as every attempt sends it.
+    pub body: Body,
+    /// UTC nanoseconds.
+    pub created_at_ns: i64,
+    /// Where it stands.
+    pub status: DeliveryStatus,
+    /// All attempts so far, oldest first.
+    pub attempts: Vec<Attempt>,
+    /// Attempts of the present schedule: a redelivery begins a new one.
+    pub tries: u8,
+    /// When the next one is due, in UTC nanoseconds; `None` when finished.
+    pub next_attempt_at_ns: Option<i64>,
+    /// Whether it had finished before and is in the ledger already.
+    #[serde(default)]
+    pub again: bool,
+}
+
+/// Who is told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Receiver {
+    /// A webhook of the organization; its URL and secret are those at the time of the attempt.
+    Webhook(ObjectId),
+    /// The `webhookUrl` of a rule, which is owed the trigger even when the rule is gone.
+    Rule {
+        /// Which.
+        rule_id: ObjectId,
+        /// Its URL when it fired.
+        url: Box<str>,
+    },
+}
+
+impl Receiver {
+    /// Whose list of deliveries it stands in: the webhook's or the rule's.
+    pub fn owner(&self) -> ObjectId {
+        match self {
+            Self::Webhook(id) => *id,
+            Self::Rule { rule_id, .. } => *rule_id,
+        }
+    }
+}
+
+/// Where a delivery stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeliveryStatus {
+    /// Attempts are still to be made.
+    Pending,
+    /// Answered with a 2xx.
+    Delivered,
+    /// Given up; it can be redelivered.
+    Failed,
+}
+
+impl DeliveryStatus {
+    /// The status' name in the API.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Delivered => "delivered",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// One try.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// When it began, in UTC nanoseconds.
+    pub at_ns: i64,
+    /// What the receiver answered.
+    pub status_code: Option<u16>,
+    /// Why there was no 2xx.
+    pub error: Option<Box<str>>,
+    /// How long it took.
+    pub duration_ms: u32,
+}
+
+/// What follows an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AfterAttempt {
+    /// A 2xx: done.
+    Delivered,
+    /// Another attempt at this moment, in UTC nanoseconds.
+    Retry(i64),
+    /// No attempt is left.
+    Failed,
+}
+
+/// Bytes of a body, shared between the catalog and the sender; `bin` in the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Body(pub Arc<[u8]>);
+
+impl Serialize for Body {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Body {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct BodyVisitor;
+        impl serde::de::Visitor<'_> for BodyVisitor {
+            type Value = Body;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("bytes")
+            }
+
+            fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<Body, E> {
+                Ok(Body(bytes.into()))
+            }
+        }
+        deserializer.deserialize_bytes(BodyVisitor)
+    }
+}
+
+impl Delivery {
+    /// The record as the ledger keeps it: MessagePack with named members.
+    ///
+    /// # Errors
+    /// Never for owned data; the encoder's type says so all the same.
+    pub fn encode(&self) -> Result<Vec<u8>, rmp_serde::encode::Error> {
+        rmp_serde::to_vec_named(self)
+    }
+
+    /// Reads a record of the ledger.
+    ///
+    /// # Errors
+    /// Bytes that are no delivery, or one of a newer version.
+    pub fn decode(bytes: &[u8]) -> Result<Self, rmp_serde::decode::Error> {
+        rmp_serde::from_slice(bytes)
+    }
+}

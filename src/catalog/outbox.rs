@@ -1,0 +1,98 @@
+//! Webhooks, and the deliveries that are owed.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::delivery::Delivery;
+use super::webhook::Webhook;
+use crate::ids::ObjectId;
+
+/// Webhooks by id and organization; owed deliveries by id and receiver.
+#[derive(Default)]
+pub(super) struct Outbox {
+    webhooks: HashMap<ObjectId, Arc<Webhook>>,
+    /// Oldest first.
+    by_organization: HashMap<ObjectId, Vec<ObjectId>>,
+    pending: HashMap<ObjectId, Arc<Delivery>>,
+    /// Receiver's owner, moment of creation, id.
+    by_owner: BTreeSet<(ObjectId, i64, ObjectId)>,
+}
+
+impl Outbox {
+    pub fn webhook(&self, id: ObjectId) -> Option<&Arc<Webhook>> {
+        self.webhooks.get(&id)
+    }
+
+    /// Oldest first.
+    pub fn webhooks_of(&self, organization_id: ObjectId) -> impl Iterator<Item = &Arc<Webhook>> {
+        self.by_organization
+            .get(&organization_id)
+            .into_iter()
+            .flatten()
+            .filter_map(|id| self.webhooks.get(id))
+    }
+
+    pub fn insert_webhook(&mut self, webhook: Webhook) {
+        let of_organization = self.by_organization.entry(webhook.organization_id).or_default();
+        if !self.webhooks.contains_key(&webhook.id) {
+            of_organization.push(webhook.id);
+        }
+        self.webhooks.insert(webhook.id, Arc::new(webhook));
+    }
+
+    pub fn change_webhook(&mut self, id: ObjectId, change: impl FnOnce(&mut Webhook)) {
+        if let Some(webhook) = self.webhooks.get_mut(&id) {
+            change(Arc::make_mut(webhook));
+        }
+    }
+
+    /// The webhook is gone, and nothing is owed to it.
+    pub fn remove_webhook(&mut self, id: ObjectId) {
+        let Some(webhook) = self.webhooks.remove(&id) else {
+            return;
+        };
+        if let Some(ids) = self.by_organization.get_mut(&webhook.organization_id) {
+            ids.retain(|other| *other != id);
+        }
+        let owed: Vec<_> = self.pending_of(id).map(|delivery| delivery.id).collect();
+        owed.into_iter().for_each(|id| drop(self.take(id)));
+    }
+
+    pub fn pending(&self) -> impl ExactSizeIterator<Item = &Arc<Delivery>> {
+        self.pending.values()
+    }
+
+    pub fn pending_delivery(&self, id: ObjectId) -> Option<&Arc<Delivery>> {
+        self.pending.get(&id)
+    }
+
+    /// Oldest first.
+    pub fn pending_of(&self, owner: ObjectId) -> impl DoubleEndedIterator<Item = &Arc<Delivery>> {
+        let first = (owner, i64::MIN, ObjectId::from_bytes([0; 12]));
+        let last = (owner, i64::MAX, ObjectId::from_bytes([u8::MAX; 12]));
+        self.by_owner
+            .range(first..=last)
+            .filter_map(|(_, _, id)| self.pending.get(id))
+    }
+
+    /// Owes a delivery, or puts a new version in the place of the old.
+    pub fn owe(&mut self, delivery: Arc<Delivery>) {
+        self.by_owner
+            .insert((delivery.receiver.owner(), delivery.created_at_ns, delivery.id));
+        self.pending.insert(delivery.id, delivery);
+    }
+
+    pub fn change(&mut self, id: ObjectId, change: impl FnOnce(&mut Delivery)) {
+        if let Some(delivery) = self.pending.get_mut(&id) {
+            change(Arc::make_mut(delivery));
+        }
+    }
+
+    /// Nothing is owed any more.
+    pub fn take(&mut self, id: ObjectId) -> Option<Arc<Delivery>> {
+        let delivery = self.pending.remove(&id)?;
+        self.by_owner
+            .remove(&(delivery.receiver.owner(), delivery.created_at_ns, id));
+        Some(delivery)
+    }
+}
