@@ -13,25 +13,26 @@ pub(super) fn directed(timestamp_ns: i64, descending: bool) -> i64 {
     if descending { !timestamp_ns } else { timestamp_ns }
 }
 
-#[derive(Clone)]
-pub(super) enum Origin {
-    Block(Arc<Block>),
-    Chunk(Arc<Columns>),
+#[derive(Clone, Copy)]
+pub(super) enum Origin<'a> {
+    Block(&'a Block),
+    Chunk(&'a Arc<Columns>),
 }
 
 /// A sorted run that may hold rows of the page; times are directed.
-#[derive(Clone)]
-pub(super) struct Candidate {
+#[derive(Clone, Copy)]
+pub(super) struct Candidate<'a> {
     pub(super) first: i64,
     pub(super) last: i64,
     pub(super) rows: u64,
     pub(super) selection: usize,
-    pub(super) origin: Origin,
+    pub(super) origin: Origin<'a>,
 }
 
 /// An opened run.
-pub(super) struct Open {
-    pub(super) candidate: Candidate,
+pub(super) struct Open<'a> {
+    pub(super) selection: usize,
+    content: Content<'a>,
     pub(super) timestamps_ns: Vec<i64>,
     pub(super) sequences: Vec<u64>,
     /// Rows that count; `None` for all.
@@ -42,10 +43,16 @@ pub(super) struct Open {
     pub(super) taken: bool,
 }
 
-impl Open {
+/// A block keeps its reader: its directory is read once, whether its fields are wanted in the end or not.
+enum Content<'a> {
+    Block(&'a Block, BlockReader<'a>),
+    Chunk(&'a Arc<Columns>),
+}
+
+impl<'a> Open<'a> {
     /// Opens a run: its order is decoded, its fields only where they decide which rows count.
     pub(super) fn new(
-        candidate: Candidate,
+        candidate: Candidate<'a>,
         all_visible: bool,
         fields: Option<&[u16]>,
         filter: Option<MetadataFilter<'_>>,
@@ -55,7 +62,7 @@ impl Open {
             Some(filter) => metadata_passes(filter, metadata, total),
             None => vec![true; total],
         };
-        let (timestamps_ns, sequences, visible) = match &candidate.origin {
+        let (timestamps_ns, sequences, visible, content) = match candidate.origin {
             Origin::Chunk(chunk) => {
                 let visible = (!all_visible).then(|| {
                     let visible = passes(chunk.metadata.as_deref());
@@ -65,6 +72,7 @@ impl Open {
                     chunk.timestamps_ns.clone(),
                     chunk.sequences.clone(),
                     visible.transpose()?,
+                    Content::Chunk(chunk),
                 )
             }
             Origin::Block(block) => {
@@ -73,11 +81,17 @@ impl Open {
                     let visible = passes(reader.metadata()?.as_deref());
                     and_present(visible, fields, |field| Ok(reader.field(field)?.map(Cow::Owned)))
                 });
-                (reader.timestamps_ns()?, reader.sequences()?, visible.transpose()?)
+                (
+                    reader.timestamps_ns()?,
+                    reader.sequences()?,
+                    visible.transpose()?,
+                    Content::Block(block, reader),
+                )
             }
         };
         Ok(Open {
-            candidate,
+            selection: candidate.selection,
+            content,
             timestamps_ns,
             sequences,
             visible,
@@ -88,11 +102,10 @@ impl Open {
 
     /// The run's rows with the fields wanted, `None` for all.
     pub(super) fn into_columns(self, fields: Option<&[u16]>) -> Result<Arc<Columns>, EngineError> {
-        let block = match self.candidate.origin {
-            Origin::Chunk(chunk) => return Ok(chunk),
-            Origin::Block(block) => block,
+        let (block, reader) = match self.content {
+            Content::Chunk(chunk) => return Ok(Arc::clone(chunk)),
+            Content::Block(block, reader) => (block, reader),
         };
-        let reader = BlockReader::new(&block)?;
         let all = || block.summary.fields.iter().map(|summary| summary.field).collect();
         let wanted: Vec<u16> = fields.map_or_else(all, <[u16]>::to_vec);
         let mut fields = Vec::with_capacity(wanted.len());

@@ -86,8 +86,8 @@ struct Scan<'a> {
     range: (i64, i64),
     after: Option<Position>,
     /// Descending by `first`, so that the next one is popped from the end.
-    candidates: Vec<Candidate>,
-    open: Vec<Open>,
+    candidates: Vec<Candidate<'a>>,
+    open: Vec<Open<'a>>,
     heap: BinaryHeap<Reverse<(Position, usize)>>,
     skip: u64,
     rows: Vec<(u32, u32)>,
@@ -109,7 +109,7 @@ impl<'a> Scan<'a> {
         );
         let mut candidates = Vec::new();
         for (selection, Selection { series, .. }) in selections.iter().enumerate() {
-            let mut push = |first_ns: i64, last_ns: i64, rows: u64, origin: Origin| {
+            let mut push = |first_ns: i64, last_ns: i64, rows: u64, origin: Origin<'a>| {
                 let (first, last) = (directed(first_ns, descending), directed(last_ns, descending));
                 let (first, last) = (first.min(last), first.max(last));
                 if first <= range.1 && last >= range.0 {
@@ -124,21 +124,11 @@ impl<'a> Scan<'a> {
             };
             for entry in series.blocks.iter() {
                 let rows = u64::from(entry.block.summary.rows);
-                push(
-                    entry.first_ns,
-                    entry.last_ns,
-                    rows,
-                    Origin::Block(Arc::clone(&entry.block)),
-                );
+                push(entry.first_ns, entry.last_ns, rows, Origin::Block(&entry.block));
             }
             for chunk in series.chunks() {
                 if let (Some(first), Some(last)) = (chunk.timestamps_ns.first(), chunk.timestamps_ns.last()) {
-                    push(
-                        *first,
-                        *last,
-                        chunk.rows() as u64,
-                        Origin::Chunk(Arc::clone(chunk)),
-                    );
+                    push(*first, *last, chunk.rows() as u64, Origin::Chunk(chunk));
                 }
             }
         }
@@ -158,7 +148,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Whether every row of the run within the range counts, by what is known without reading it.
-    fn all_visible(&self, candidate: &Candidate) -> bool {
+    fn all_visible(&self, candidate: &Candidate<'_>) -> bool {
         if self.query.metadata.is_some() {
             return false;
         }
@@ -236,7 +226,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn timestamps(&self, candidate: &Candidate) -> Result<Vec<i64>, EngineError> {
+    fn timestamps(&self, candidate: &Candidate<'_>) -> Result<Vec<i64>, EngineError> {
         match &candidate.origin {
             Origin::Block(block) => BlockReader::new(block)?.timestamps_ns(),
             Origin::Chunk(chunk) => Ok(chunk.timestamps_ns.clone()),
@@ -274,7 +264,7 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    fn open_run(&mut self, candidate: Candidate) -> Result<(), EngineError> {
+    fn open_run(&mut self, candidate: Candidate<'a>) -> Result<(), EngineError> {
         self.check_stop()?;
         let total = candidate.rows as usize;
         let all_visible = self.all_visible(&candidate);
@@ -291,7 +281,7 @@ impl<'a> Scan<'a> {
     }
 
     /// The first row, in the direction of the scan, that lies in the range and behind the cursor.
-    fn first_row(&self, open: &Open, total: usize) -> usize {
+    fn first_row(&self, open: &Open<'_>, total: usize) -> usize {
         let (mut low, mut high) = (0, total);
         while low < high {
             let middle = (low + high) / 2;
@@ -303,7 +293,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Directed key of the `index`-th row in the direction of the scan.
-    fn key(&self, open: &Open, index: usize) -> Position {
+    fn key(&self, open: &Open<'_>, index: usize) -> Position {
         if self.query.descending {
             let row = open.sequences.len() - 1 - index;
             (!open.timestamps_ns[row], !open.sequences[row])
@@ -377,7 +367,7 @@ impl<'a> Scan<'a> {
             if (self.query.stop)() {
                 return Err(EngineError::Stopped);
             }
-            let selection = &self.selections[open.candidate.selection];
+            let selection = &self.selections[open.selection];
             let columns = open.into_columns(selection.fields.as_deref())?;
             renumbered[index] = page.runs.len() as u32;
             page.runs.push(PageRun {
