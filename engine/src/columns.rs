@@ -55,6 +55,9 @@ pub enum Values {
     Texts(Box<Texts>),
 }
 
+/// What a different text takes besides its bytes: its pointers in dictionary and index, its counts, its code.
+const TEXT_BYTES: usize = 64;
+
 /// Texts as codes into a dictionary.
 #[derive(Debug, Clone, Default)]
 pub struct Texts {
@@ -97,6 +100,18 @@ impl Column {
     #[inline]
     pub fn has(&self, row: usize) -> bool {
         self.present.as_ref().is_none_or(|present| present.get(row))
+    }
+
+    /// About the memory it takes, in bytes.
+    fn memory_bytes(&self) -> usize {
+        match &self.values {
+            Values::Numbers { values, .. } => size_of_val(&values[..]),
+            Values::Booleans(values) => values.len(),
+            Values::Texts(texts) => {
+                let of_texts = texts.dictionary.iter().map(|text| text.len() + TEXT_BYTES);
+                size_of_val(&texts.codes[..]) + of_texts.sum::<usize>()
+            }
+        }
     }
 
     pub(crate) fn count(&self, rows: usize) -> usize {
@@ -260,6 +275,13 @@ impl Columns {
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.timestamps_ns.len()
+    }
+
+    /// About the memory they take, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let columns = self.fields.iter().map(|field| &field.column);
+        let columns = columns.chain(self.metadata.as_deref());
+        16 * self.rows() + columns.map(Column::memory_bytes).sum::<usize>()
     }
 
     /// (timestamp, sequence) of a row: the order of rows.

@@ -96,6 +96,11 @@ pub struct Sealed {
 }
 
 impl Seal {
+    /// About the memory that its rows take, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        self.runs.iter().map(|run| run.memory_bytes()).sum()
+    }
+
     /// Compresses the rows: some hundred microseconds.
     pub fn run(self) -> Sealed {
         let runs: Vec<&Columns> = self.runs.iter().map(|run| &**run).collect();

@@ -92,6 +92,11 @@ impl Store {
         std::mem::take(&mut self.seals)
     }
 
+    /// Takes back rows that were taken and not sealed, for the next [`Store::take_seals`].
+    pub fn give_back(&mut self, seal: Seal) {
+        self.seals.push(seal);
+    }
+
     /// Puts sealed blocks in the place of their rows. What was deleted or written by a checkpoint since is left out.
     pub fn finish_seal(&mut self, sealed: Sealed) {
         if let Some(series) = self.series.get_mut(&sealed.source) {
@@ -209,6 +214,8 @@ impl Store {
     /// none. The caller writes the checkpoint's segment, then calls [`Store::finish_checkpoint`]; where writing
     /// fails it just begins again later.
     pub fn begin_checkpoint(&mut self) -> Option<Checkpoint> {
+        // The checkpoint writes these rows: blocks of them would have them twice.
+        self.seals.clear();
         let mut parts = Vec::with_capacity(self.unsaved.len());
         for source in &self.unsaved {
             if let Some(series) = self.series.get_mut(source) {

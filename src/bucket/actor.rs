@@ -165,6 +165,8 @@ impl Actor for BucketActor {
     fn started(&mut self, context: &mut Self::Context) {
         // The bound is in bytes and kept by the handle; the count must not refuse what the bytes allow.
         context.set_mailbox_capacity(usize::MAX >> 4);
+        // What the replay of the log left.
+        self.seal_full(context);
     }
 
     fn stopped(&mut self, _: &mut Self::Context) {

@@ -76,6 +76,11 @@ impl BucketState {
             .collect()
     }
 
+    /// Takes back rows whose sealing has not begun: they are the next to be taken.
+    pub fn give_back(&mut self, seal: Seal) {
+        self.store.give_back(seal);
+    }
+
     /// Puts sealed blocks in the place of their rows, unless a checkpoint has begun to write these.
     pub fn finish_seal(&mut self, sealed: Sealed, ticket: &SealTicket) {
         if ticket.checkpoints_begun == self.checkpoints_begun {

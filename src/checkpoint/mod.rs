@@ -8,6 +8,7 @@
 mod checkpointer;
 mod layout;
 mod open;
+mod sealing;
 mod start;
 mod task;
 

@@ -6,15 +6,14 @@ use std::collections::btree_map::Entry;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use engine::Sealed;
 use wal::disk::Disk;
 use wal::{Log, LogOptions, Recovery, Sequence};
 
 use super::layout::{CatalogError, Layout};
-use crate::bucket::{BucketDir, BucketFileError, BucketFiles, BucketState, SealTicket, Sealer};
+use super::sealing::Sealing;
+use crate::bucket::{BucketDir, BucketFileError, BucketFiles, BucketState};
 use crate::catalog::Catalog;
 use crate::checked_file::CheckedFileError;
 use crate::journal::{Record, RecordError};
@@ -99,6 +98,10 @@ enum ReplayError {
     Rows(engine::EngineError),
 }
 
+/// Rows that may wait to be sealed while the log is replayed, in bytes of memory: what a replay holds beyond what the
+/// running server would.
+const SEALING_BYTES_MAX: usize = 32 << 20;
+
 /// Opens a data directory, whose lock the caller holds.
 ///
 /// # Errors
@@ -121,7 +124,8 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
     let load = |ordinal: u32| {
         BucketFiles::open(Arc::clone(disk), &layout.data_dir, ordinal).map(|(files, state)| (state, files))
     };
-    let mut sealing = Sealing::start().map_err(|error| OpenError::Io(layout.data_dir.clone(), error))?;
+    let mut sealing =
+        Sealing::start(SEALING_BYTES_MAX).map_err(|error| OpenError::Io(layout.data_dir.clone(), error))?;
     let mut points = 0u64;
     // The mark is at or before all that snapshot and manifests cover, so the log must reach back to it. Each record
     // is for one of them, and is passed over where that one covers it already.
@@ -150,8 +154,8 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
                         .or_insert(ingest.first_sequence);
                     points += u64::from(ingest.rows);
                 }
-                sealing.give(ingest.bucket, &mut bucket.0);
-                sealing.take_back(&mut buckets, SEALS_WAITING_MAX);
+                sealing.take(&mut bucket.0);
+                sealing.advance(&mut buckets);
             }
         }
         Ok(())
@@ -170,7 +174,7 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
             ReplayError::Rows(error) => OpenError::Rows(sequence, error),
         },
     })?;
-    sealing.take_back(&mut buckets, 0);
+    sealing.finish(&mut buckets);
     for bucket in catalog.buckets() {
         if let Some(error) = failed.remove(&bucket.ordinal) {
             return Err(OpenError::Bucket(bucket.ordinal, error));
@@ -216,58 +220,6 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
         buckets: buckets.into_values().collect(),
         recovered,
     })
-}
-
-/// Rows that may wait to be sealed while the log is replayed, in blocks.
-const SEALS_WAITING_MAX: usize = 64;
-
-/// Seals on a thread of its own what the replay fills, so that both cores work.
-struct Sealing {
-    sealer: Sealer,
-    done: Sender<(u32, Option<Sealed>, SealTicket)>,
-    sealed: Receiver<(u32, Option<Sealed>, SealTicket)>,
-    waiting: usize,
-}
-
-impl Sealing {
-    fn start() -> std::io::Result<Self> {
-        let (done, sealed) = channel();
-        Ok(Sealing {
-            sealer: Sealer::start()?,
-            done,
-            sealed,
-            waiting: 0,
-        })
-    }
-
-    fn give(&mut self, ordinal: u32, state: &mut BucketState) {
-        for (seal, ticket) in state.take_seals() {
-            let done = self.done.clone();
-            self.waiting += 1;
-            self.sealer.seal(seal, move |sealed| {
-                // Taken back before the replay ends.
-                let _ = done.send((ordinal, sealed, ticket));
-            });
-        }
-    }
-
-    /// Takes back what is done, and waits while more than `waiting_max` are not.
-    fn take_back(&mut self, buckets: &mut BTreeMap<u32, (BucketState, BucketFiles)>, waiting_max: usize) {
-        loop {
-            let (ordinal, sealed, ticket) = match self.sealed.try_recv() {
-                Ok(next) => next,
-                Err(_) if self.waiting <= waiting_max => return,
-                Err(_) => match self.sealed.recv() {
-                    Ok(next) => next,
-                    Err(_) => return,
-                },
-            };
-            self.waiting -= 1;
-            if let (Some((state, _)), Some(sealed)) = (buckets.get_mut(&ordinal), sealed) {
-                state.finish_seal(sealed, &ticket);
-            }
-        }
-    }
 }
 
 /// Directories of buckets that the catalog does not know: their deletion was cut short.

@@ -117,7 +117,7 @@ pub(super) fn assemble(
     let (states, files): (Vec<_>, Vec<_>) = opened.buckets.into_iter().unzip();
     let files = states.iter().map(|state| state.ordinal).zip(files).collect();
     let (on_full, on_deleted) = (checkpointer.clone(), checkpointer.clone());
-    let sealer = Sealer::start().map_err(|error| OpenError::Io(layout.data_dir.clone(), error))?;
+    let sealer = Sealer::start(1, || ()).map_err(|error| OpenError::Io(layout.data_dir.clone(), error))?;
     let neighbours = Neighbours {
         journal: journal.clone(),
         catalog: catalog.clone(),

@@ -1,0 +1,178 @@
+//! Sealing while the log is replayed. It costs several times what applying does, so it has all cores, behind the
+//! replay; the replay waits for it only where its rows would take too much memory. What has not been begun when the
+//! log ends is left to the buckets' actors: a restart does not wait for it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::available_parallelism;
+
+use engine::{Seal, Sealed};
+
+use crate::bucket::{BucketFiles, BucketState, SealTicket, Sealer};
+
+type Buckets = BTreeMap<u32, (BucketState, BucketFiles)>;
+type Done = (u32, Option<Sealed>, SealTicket);
+
+/// Rows on their way into blocks.
+pub(super) struct Sealing {
+    sealer: Sealer,
+    /// Seals that keep all of its threads busy.
+    begun_max: usize,
+    begun: usize,
+    /// Not begun, oldest first, with the bucket and the memory of each.
+    waiting: VecDeque<(u32, usize, Seal, SealTicket)>,
+    waiting_bytes: usize,
+    waiting_bytes_max: usize,
+    done: Sender<Done>,
+    sealed: Receiver<Done>,
+}
+
+impl Sealing {
+    /// Starts the threads.
+    ///
+    /// # Errors
+    /// The operating system has no thread left.
+    pub(super) fn start(waiting_bytes_max: usize) -> std::io::Result<Self> {
+        let threads = available_parallelism().map_or(1, usize::from);
+        let (done, sealed) = channel();
+        Ok(Sealing {
+            sealer: Sealer::start(threads, crate::priority::lower)?,
+            // One more than threads: the next is at hand when one is done.
+            begun_max: threads + 1,
+            begun: 0,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            waiting_bytes_max,
+            done,
+            sealed,
+        })
+    }
+
+    /// Takes the rows of a bucket that fill blocks by now.
+    pub(super) fn take(&mut self, state: &mut BucketState) {
+        for (seal, ticket) in state.take_seals() {
+            let bytes = seal.memory_bytes();
+            self.waiting_bytes += bytes;
+            self.waiting.push_back((state.ordinal, bytes, seal, ticket));
+        }
+    }
+
+    /// Puts blocks that are done in their place and begins others; waits while too much waits.
+    pub(super) fn advance(&mut self, buckets: &mut Buckets) {
+        loop {
+            self.begin();
+            let next = if self.waiting_bytes > self.waiting_bytes_max {
+                self.sealed.recv().ok()
+            } else {
+                self.sealed.try_recv().ok()
+            };
+            let Some(done) = next else { return };
+            self.put(done, buckets);
+        }
+    }
+
+    /// Waits for what has been begun and gives back the rest.
+    pub(super) fn finish(mut self, buckets: &mut Buckets) {
+        for (ordinal, _, seal, _) in self.waiting.drain(..) {
+            if let Some((state, _)) = buckets.get_mut(&ordinal) {
+                state.give_back(seal);
+            }
+        }
+        while self.begun > 0
+            && let Ok(done) = self.sealed.recv()
+        {
+            self.put(done, buckets);
+        }
+    }
+
+    fn begin(&mut self) {
+        while self.begun < self.begun_max
+            && let Some((ordinal, bytes, seal, ticket)) = self.waiting.pop_front()
+        {
+            self.waiting_bytes -= bytes;
+            self.begun += 1;
+            let done = self.done.clone();
+            self.sealer.seal(seal, move |sealed| {
+                // Received before the replay ends.
+                let _ = done.send((ordinal, sealed, ticket));
+            });
+        }
+    }
+
+    fn put(&mut self, (ordinal, sealed, ticket): Done, buckets: &mut Buckets) {
+        self.begun -= 1;
+        if let (Some((state, _)), Some(sealed)) = (buckets.get_mut(&ordinal), sealed) {
+            state.finish_seal(sealed, &ticket);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use engine::BLOCK_ROWS_MAX;
+    use engine::rows::RowsWriter;
+    use wal::disk::Disk;
+    use wal::disk::sim::SimDisk;
+
+    use super::*;
+    use crate::journal::IngestView;
+
+    const BUCKET: u32 = 1;
+    const BLOCKS: usize = 5;
+
+    /// A bucket with a source whose rows fill this many blocks, and some rows more.
+    fn buckets() -> Buckets {
+        let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
+        let (files, mut state) = BucketFiles::open(disk, Path::new("/data"), BUCKET).unwrap();
+        let rows = (BLOCKS * BLOCK_ROWS_MAX) as u32 + 1_025;
+        let mut writer = RowsWriter::new();
+        for row in 0..rows {
+            writer.begin(0);
+            writer.number(0, f64::from(row), 0);
+            writer.commit(i64::from(row));
+        }
+        let mut encoded = Vec::new();
+        writer.encode(&mut encoded);
+        let record = IngestView {
+            bucket: BUCKET,
+            first_sequence: 1,
+            created_at_ns: 0,
+            rows,
+            idempotency: None,
+            encoded_rows: &encoded,
+        };
+        assert!(state.apply(1, &record).unwrap());
+        Buckets::from([(BUCKET, (state, files))])
+    }
+
+    fn left(buckets: &mut Buckets) -> Vec<Seal> {
+        let (state, _) = buckets.get_mut(&BUCKET).unwrap();
+        state.take_seals().into_iter().map(|(seal, _)| seal).collect()
+    }
+
+    #[test]
+    fn what_may_not_wait_is_begun_before_the_replay_goes_on() {
+        let mut buckets = buckets();
+        let mut sealing = Sealing::start(0).unwrap();
+        sealing.take(&mut buckets.get_mut(&BUCKET).unwrap().0);
+        assert_eq!(sealing.waiting.len(), BLOCKS);
+        // A timestamp, a sequence and a double for each row.
+        assert!(sealing.waiting_bytes >= BLOCKS * BLOCK_ROWS_MAX * 24);
+        sealing.advance(&mut buckets);
+        assert_eq!((sealing.waiting.len(), sealing.waiting_bytes), (0, 0));
+        sealing.finish(&mut buckets);
+        assert!(left(&mut buckets).is_empty());
+    }
+
+    #[test]
+    fn what_was_not_begun_is_left_to_be_sealed_later() {
+        let mut buckets = buckets();
+        let mut sealing = Sealing::start(usize::MAX).unwrap();
+        sealing.take(&mut buckets.get_mut(&BUCKET).unwrap().0);
+        sealing.finish(&mut buckets);
+        assert_eq!(left(&mut buckets).len(), BLOCKS);
+    }
+}
