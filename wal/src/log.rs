@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::Sequence;
 use crate::create::{self, OpenFile};
-use crate::disk::{Disk, DiskFile};
+use crate::disk::{Disk, DiskFile, is_full};
 use crate::error::{LogError, OpenError};
 
 use crate::frame::{self, FRAME_BYTES_LIMIT, FrameKind, Position};
@@ -29,6 +29,10 @@ pub struct LogOptions {
     pub file_bytes_max: u64,
     /// Bytes of one frame, header included; at most [`FRAME_BYTES_LIMIT`].
     pub frame_bytes_max: u32,
+    /// Zeros written behind a small frame, in bytes, for the next frames to be written over; 0 for none. A sync that
+    /// lengthens a file has its length and place to write too, which takes twice the time; where the bytes are there
+    /// already it has only these. Large frames lengthen the file themselves: there it does not show.
+    pub room_bytes: u64,
 }
 
 impl Default for LogOptions {
@@ -36,9 +40,13 @@ impl Default for LogOptions {
         LogOptions {
             file_bytes_max: 64 << 20,
             frame_bytes_max: FRAME_BYTES_LIMIT,
+            room_bytes: 256 << 10,
         }
     }
 }
+
+/// A frame is small when so many fit into the room: fewer would not be worth the zeros.
+const ROOM_FRAMES_MIN: u64 = 8;
 
 /// What a log has written since it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -69,6 +77,8 @@ pub struct Log {
     sealed: VecDeque<FileState>,
     active: FileState,
     file: Box<dyn DiskFile>,
+    /// The active file may be this long, with zeros behind its frames.
+    room_end: u64,
     durable_sequence: Sequence,
     /// Whether the active file has bytes that no sync has covered.
     unsynced: bool,
@@ -104,6 +114,7 @@ impl Log {
             options,
             sealed: sealed.into(),
             durable_sequence: active.last_sequence,
+            room_end: active.bytes,
             active,
             file,
             unsynced: false,
@@ -135,6 +146,7 @@ impl Log {
             self.begin_file()?;
         }
         self.write_frame(FrameKind::Records, records)?;
+        self.make_room(bytes)?;
         self.counters.records += records.len() as u64;
         Ok(first_sequence)
     }
@@ -214,6 +226,7 @@ impl Log {
     /// told from a torn tail. A log that is only dropped loses nothing but that.
     pub fn close(mut self) -> Result<(), LogError> {
         self.sync()?;
+        self.cut_room()?;
         self.write_frame(FrameKind::Closed, &[[0_u8; 0]; 0])?;
         self.sync()
     }
@@ -243,9 +256,52 @@ impl Log {
         Ok(())
     }
 
+    /// Writes zeros behind a small frame that has used up the room. They become durable with the frame; what a crash
+    /// leaves of them is zeros, or a shorter file.
+    fn make_room(&mut self, frame_bytes: u64) -> Result<(), LogError> {
+        let end = self.active.bytes;
+        if end <= self.room_end {
+            return Ok(());
+        }
+        self.room_end = end;
+        let LogOptions {
+            room_bytes,
+            file_bytes_max,
+            ..
+        } = self.options;
+        if frame_bytes > room_bytes / ROOM_FRAMES_MIN || end >= file_bytes_max {
+            return Ok(());
+        }
+        let room_bytes = room_bytes.min(file_bytes_max - end);
+        self.room_end = end + room_bytes;
+        match self.file.write_all_at(end, &vec![0; room_bytes as usize]) {
+            // Then the next frames lengthen the file as long as there is any space.
+            Err(error) if !is_full(&error) => {
+                Err(self.poison(LogError::io("write", &self.active.path)(error)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Cuts off the room, so that nothing stands behind the last frame once the file is synced.
+    fn cut_room(&mut self) -> Result<(), LogError> {
+        if self.room_end > self.active.bytes {
+            let path = &self.active.path;
+            let cut = self
+                .file
+                .truncate(self.active.bytes)
+                .map_err(LogError::io("truncate", path));
+            cut.map_err(|error| self.poison(error))?;
+            self.room_end = self.active.bytes;
+            self.unsynced = true;
+        }
+        Ok(())
+    }
+
     /// Cuts off what a full disk took of a frame, durably, before anything else is written there.
     fn cut_back(&mut self, full: LogError) -> LogError {
         let path = &self.active.path;
+        self.room_end = self.active.bytes;
         let cut = self
             .file
             .truncate(self.active.bytes)
@@ -256,8 +312,11 @@ impl Log {
         }
     }
 
-    /// Begins the file for the next record. The active one is whole and synced.
+    /// Begins the file for the next record. The active one is whole and synced; it ends with its last frame before the
+    /// next one is there.
     fn begin_file(&mut self) -> Result<(), LogError> {
+        self.cut_room()?;
+        self.sync()?;
         let begun = create::create_file(
             self.disk.as_ref(),
             &self.dir,
@@ -270,6 +329,7 @@ impl Log {
             Err(error) => return Err(self.poison(error)),
         };
         self.file = file;
+        self.room_end = state.bytes;
         self.sealed.push_back(std::mem::replace(&mut self.active, state));
         self.counters.files_begun += 1;
         Ok(())

@@ -173,7 +173,7 @@ impl<'a> FileReader<'a> {
         let window_end = self.window_offset + self.window.len() as u64;
         if offset < self.window_offset || end > window_end {
             let read = bytes.max(WINDOW_BYTES).min(self.file_bytes - offset);
-            self.window.clear();
+            // Bytes of an earlier window are overwritten: zeros for them would cost as much as reading.
             self.window.resize(read as usize, 0);
             self.window_offset = offset;
             let filled = self.file.read_exact_at(offset, &mut self.window);

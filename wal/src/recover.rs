@@ -21,8 +21,8 @@ pub struct Recovery {
     pub bytes: u64,
     /// Last sequence of the log; 0 when it has none.
     pub last_sequence: Sequence,
-    /// What a crash had left behind the last whole frame; it has been cut off. Never acknowledged, unless
-    /// the disk itself damaged the last frame.
+    /// What a crash had left of a frame behind the last whole one; it has been cut off. Never acknowledged,
+    /// unless the disk itself damaged the last frame.
     pub torn_tail: Option<TornTail>,
 }
 
@@ -33,7 +33,7 @@ pub struct TornTail {
     pub path: PathBuf,
     /// Where it stops being whole, in bytes.
     pub offset: u64,
-    /// Bytes from there to the file's end.
+    /// Bytes from there to the file's end, zeros of room for later frames included.
     pub bytes: u64,
 }
 
@@ -105,8 +105,9 @@ fn make_ready(
     };
     let path = &active.path;
     let mut file = disk.open(path).map_err(LogError::io("open", path))?;
-    if let Some(Torn { tail, newborn: false }) = torn {
-        file.truncate(tail.offset)
+    // A torn tail, or room for frames: it may never have reached the disk, so the next ones make it anew.
+    if file.len().map_err(LogError::io("read", path))? > active.bytes {
+        file.truncate(active.bytes)
             .map_err(LogError::io("truncate", path))?;
     }
     rewrite_last(file.as_mut(), &active)?;

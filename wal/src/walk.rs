@@ -214,6 +214,10 @@ fn walk_file<V: Visitor>(
                 offset += frame_bytes;
             }
             Found::Bad { fault, end } => {
+                if place.last && state.clean && reader.is_zero_from(offset)? {
+                    // Room for frames that never came.
+                    break;
+                }
                 let next = reader.next_valid(offset + 1, due)?;
                 // Behind a frame that is being written stands nothing, or zeros of a file system that has
                 // lengthened the file. Anything else was written later, when this frame was whole.

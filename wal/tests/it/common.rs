@@ -13,6 +13,8 @@ pub type Records = Vec<(Sequence, Vec<u8>)>;
 pub const OPTIONS: LogOptions = LogOptions {
     file_bytes_max: 4 << 10,
     frame_bytes_max: 64 << 10,
+    // A few frames, and no multiple of a sector.
+    room_bytes: 700,
 };
 
 pub fn dir() -> &'static Path {

@@ -157,7 +157,7 @@ fn truncation_of_an_earlier_file_is_refused() {
 }
 
 #[test]
-fn garbage_and_zeros_behind_the_last_frame_are_a_torn_tail() {
+fn garbage_behind_the_last_frame_is_a_torn_tail_and_zeros_are_room() {
     let disk = SimDisk::new(1);
     let ends = small_log(&disk);
     let frame = disk.files()[&file(1)][ends[1] as usize..ends[2] as usize].to_vec();
@@ -171,9 +171,16 @@ fn garbage_and_zeros_behind_the_last_frame_are_a_torn_tail() {
     ];
     for tail in garbage {
         let torn = copy(&disk);
-        torn.edit(&file(1), |bytes| bytes.extend_from_slice(&tail));
+        torn.edit(&file(1), |bytes| {
+            bytes.truncate(ends[3] as usize);
+            bytes.extend_from_slice(&tail);
+        });
         let (_, recovery, records) = open(&torn);
-        assert_eq!(recovery.torn_tail.map(|torn| torn.bytes), Some(tail.len() as u64));
+        let garbage = tail.iter().any(|byte| *byte != 0);
+        assert_eq!(
+            recovery.torn_tail.map(|torn| torn.bytes),
+            garbage.then_some(tail.len() as u64)
+        );
         assert_eq!(records.len(), 6);
         assert_eq!(torn.files()[&file(1)].len() as u64, ends[3]);
     }

@@ -91,6 +91,7 @@ fn a_log_lives_on_the_real_disk() {
     let options = LogOptions {
         file_bytes_max: 1_000,
         frame_bytes_max: 1_000,
+        room_bytes: 0,
     };
     for round in 0..4_u64 {
         let mut replayed = 0;

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::sync::Arc;
 
 use wal::disk::sim::{Crash, Fault, Keep, Operation, SimDisk};
-use wal::{Log, LogError};
+use wal::{Log, LogError, LogOptions};
 
 use crate::common::{OPTIONS, commit, file, open, try_open};
 
@@ -42,9 +42,13 @@ fn assert_poisoned(log: &mut Log) {
 fn a_full_disk_at_every_byte_of_a_frame_loses_and_invents_nothing() {
     let group: [&[u8]; 2] = [&[3; 700], b"end"];
     let frame_bytes = 32 + 4 + 700 + 4 + 3;
+    let options = LogOptions {
+        room_bytes: 0,
+        ..OPTIONS
+    };
     for room in 0..frame_bytes {
         let disk = SimDisk::new(room);
-        let (mut log, _, _) = open(&disk);
+        let (mut log, _, _) = try_open(Arc::new(disk.clone()), options, 0).expect("open");
         commit(&mut log, &[b"before"]);
         let bytes = log.tail_bytes();
         disk.set_budget_bytes(Some(disk.used_bytes() + room));

@@ -11,3 +11,4 @@ mod faults;
 mod format;
 mod life;
 mod repair;
+mod room;
