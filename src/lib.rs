@@ -6,12 +6,14 @@
 //! - [`http`]: route table, credentials, bodies in, answers out; translates and decides nothing
 //! - [`service`]: one function per endpoint, free of HTTP
 //! - [`ingest`]: request bodies → columns; [`query_pool`]: the threads that scan and aggregate
+//! - [`alerts`]: what the condition of a rule says
 //! - [`catalog`]: what exists, as a pure state machine
 //! - [`journal`]: the one log; [`bucket`]: the actors that own the points
 //! - [`checkpoint`]: recovery, checkpoints; [`checked_file`]: small files replaced as a whole
 //! - [`check`]: what a data directory holds, for people
 //! - [`error`], [`ids`], [`clock`], [`timestamp`], [`random`]: words that every room shares
 
+pub mod alerts;
 pub mod bucket;
 pub mod catalog;
 pub mod check;

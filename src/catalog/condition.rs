@@ -1,6 +1,7 @@
 //! What a condition's text says, once it is understood.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// A parsed condition: `{field, operator, value}`, and `percent: true` where a change is in percent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -14,6 +15,21 @@ pub struct ParsedCondition {
     /// Whether a change is in percent of the value before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub percent: bool,
+}
+
+impl ParsedCondition {
+    /// The condition as the API shows it.
+    pub fn to_json(&self) -> Value {
+        let mut members = Map::from_iter([
+            (String::from("field"), Value::from(&*self.field)),
+            (String::from("operator"), Value::from(self.operator.name())),
+            (String::from("value"), self.value.to_json()),
+        ]);
+        if self.percent {
+            members.insert(String::from("percent"), Value::Bool(true));
+        }
+        Value::Object(members)
+    }
 }
 
 /// How a field is compared.
@@ -33,6 +49,24 @@ pub enum Operator {
     DecreasesBy,
 }
 
+impl Operator {
+    /// The operator's name in the API.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Gt => "gt",
+            Self::Gte => "gte",
+            Self::Lt => "lt",
+            Self::Lte => "lte",
+            Self::Eq => "eq",
+            Self::Neq => "neq",
+            Self::Between => "between",
+            Self::Outside => "outside",
+            Self::IncreasesBy => "increases_by",
+            Self::DecreasesBy => "decreases_by",
+        }
+    }
+}
+
 /// What a field is compared with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
@@ -45,4 +79,115 @@ pub enum ConditionValue {
     Text(Box<str>),
     /// `[low, high]`.
     Range([f64; 2]),
+}
+
+impl ConditionValue {
+    /// The value as the API shows it.
+    pub fn to_json(&self) -> Value {
+        match self {
+            Self::Number(number) => json_number(*number),
+            Self::Boolean(value) => Value::from(*value),
+            Self::Text(text) => Value::from(&**text),
+            Self::Range(limits) => Value::from(limits.map(json_number).to_vec()),
+        }
+    }
+}
+
+/// Integral numbers without `.0`, as points are shown.
+fn json_number(number: f64) -> Value {
+    /// From here on doubles are written with an exponent, hence without `.0`.
+    const EXPONENT_FROM: f64 = 1e16;
+    if number.fract() == 0.0 && number.abs() < EXPONENT_FROM {
+        Value::from(number as i64)
+    } else {
+        Value::from(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPERATORS: [Operator; 10] = [
+        Operator::Gt,
+        Operator::Gte,
+        Operator::Lt,
+        Operator::Lte,
+        Operator::Eq,
+        Operator::Neq,
+        Operator::Between,
+        Operator::Outside,
+        Operator::IncreasesBy,
+        Operator::DecreasesBy,
+    ];
+
+    fn values() -> [ConditionValue; 8] {
+        [
+            ConditionValue::Number(30.0),
+            ConditionValue::Number(-0.25),
+            ConditionValue::Number(1e300),
+            ConditionValue::Boolean(true),
+            ConditionValue::Text("Out Of Order".into()),
+            ConditionValue::Text("42".into()),
+            ConditionValue::Range([-10.0, -5.0]),
+            ConditionValue::Range([0.0, 1.5]),
+        ]
+    }
+
+    fn conditions() -> impl Iterator<Item = ParsedCondition> {
+        OPERATORS.into_iter().flat_map(|operator| {
+            values().into_iter().map(move |value| ParsedCondition {
+                field: "Füllstand 2".into(),
+                operator,
+                percent: operator == Operator::DecreasesBy,
+                value,
+            })
+        })
+    }
+
+    #[test]
+    fn what_is_stored_reads_back_as_it_was() {
+        for condition in conditions() {
+            let bytes = rmp_serde::to_vec_named(&condition).unwrap();
+            assert_eq!(
+                rmp_serde::from_slice::<ParsedCondition>(&bytes).unwrap(),
+                condition
+            );
+            let json = serde_json::to_string(&condition).unwrap();
+            assert_eq!(serde_json::from_str::<ParsedCondition>(&json).unwrap(), condition);
+        }
+    }
+
+    #[test]
+    fn what_is_shown_means_what_is_stored() {
+        for condition in conditions() {
+            let shown = condition.to_json();
+            assert_eq!(
+                serde_json::from_value::<ParsedCondition>(shown.clone()).unwrap(),
+                condition
+            );
+            let stored = serde_json::to_value(&condition).unwrap();
+            assert_eq!(shown["operator"], stored["operator"]);
+            assert_eq!(shown.get("percent"), stored.get("percent"));
+        }
+    }
+
+    #[test]
+    fn integral_numbers_are_shown_without_a_fraction() {
+        let shown = |number: f64| ConditionValue::Number(number).to_json().to_string();
+        for (number, text) in [
+            (30.0, "30"),
+            (-7.0, "-7"),
+            (-0.0, "0"),
+            (0.5, "0.5"),
+            (9_007_199_254_740_994.0, "9007199254740994"),
+            (9_999_999_999_999_998.0, "9999999999999998"),
+            (1e16, "1e+16"),
+            (-1e300, "-1e+300"),
+        ] {
+            assert_eq!(shown(number), text);
+        }
+        let range = ConditionValue::Range([-10.0, 2.5]).to_json().to_string();
+        assert_eq!(range, "[-10,2.5]");
+    }
 }

@@ -20,6 +20,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     // Pure rooms.
     ("catalog", &["ids", "clock", "limits"]),
     ("config", &["catalog", "limits"]),
+    ("alerts", &["catalog"]),
     (
         "ingest",
         &["catalog", "clock", "error", "ids", "limits", "timestamp"],
@@ -100,6 +101,7 @@ const ALL: &[&str] = &["*"];
 const PURE: &[&str] = &[
     "src/catalog",
     "src/ingest",
+    "src/alerts/condition",
     "engine/src",
     "src/limits.rs",
     "src/timestamp.rs",

@@ -1,0 +1,84 @@
+//! A field's name as people write it: exactly, in quotes, or with case, spaces, underscores and hyphens differing.
+
+use std::cmp::Reverse;
+
+use super::token::{Kind, Token};
+use crate::catalog::{Field, Schema};
+
+/// The fields of a schema, and what of their names matters.
+pub(super) struct Names<'s>(Vec<(&'s Field, String)>);
+
+/// A field whose name stands at some place.
+#[derive(Clone, Copy)]
+pub(super) struct Spelled<'s> {
+    pub field: &'s Field,
+    /// How many tokens the name takes.
+    pub tokens: usize,
+    /// Whether it is written as in the schema.
+    pub exact: bool,
+}
+
+impl<'s> Names<'s> {
+    pub fn of(schema: &'s Schema) -> Self {
+        let key = |field: &'s Field| (field, folded(&field.name).collect());
+        Self(schema.fields.iter().map(key).collect())
+    }
+
+    /// The fields that may be named where `tokens` begin: longest first, of one length the exact one first.
+    pub fn at(&self, tokens: &[Token<'_>]) -> Vec<Spelled<'s>> {
+        let mut spelled: Vec<Spelled<'s>> = self
+            .0
+            .iter()
+            .filter_map(|(field, key)| {
+                let exact = ends_with_a_token(tokens, &field.name).map(|tokens| (tokens, true));
+                let (tokens, exact) = exact
+                    .or_else(|| in_quotes(tokens, &field.name, key))
+                    .or_else(|| in_other_letters(tokens, key).map(|tokens| (tokens, false)))?;
+                Some(Spelled { field, tokens, exact })
+            })
+            .collect();
+        spelled.sort_by_key(|name| Reverse((name.tokens, name.exact)));
+        spelled
+    }
+}
+
+/// How many tokens `text` takes, if it stands at the beginning and ends where a token does.
+pub(super) fn ends_with_a_token(tokens: &[Token<'_>], text: &str) -> Option<usize> {
+    let first = tokens.first().filter(|first| first.onward.starts_with(text))?;
+    let end = first.start + text.len();
+    let last = tokens.binary_search_by_key(&end, |token| token.end).ok()?;
+    Some(last + 1)
+}
+
+fn in_quotes(tokens: &[Token<'_>], name: &str, key: &str) -> Option<(usize, bool)> {
+    match tokens.first()?.kind {
+        Kind::Quoted(inside) if inside == name => Some((1, true)),
+        Kind::Quoted(inside) => folded(inside).eq(key.chars()).then_some((1, false)),
+        _ => None,
+    }
+}
+
+/// How many tokens spell `key`.
+fn in_other_letters(tokens: &[Token<'_>], key: &str) -> Option<usize> {
+    // Separators before the name are no part of it.
+    folded(tokens.first()?.text()).next()?;
+    let mut missing = key.chars();
+    for (place, token) in tokens.iter().enumerate() {
+        for c in folded(token.text()) {
+            if missing.next() != Some(c) {
+                return None;
+            }
+        }
+        if missing.as_str().is_empty() {
+            return Some(place + 1);
+        }
+    }
+    None
+}
+
+/// The characters that tell names apart.
+fn folded(name: &str) -> impl Iterator<Item = char> {
+    name.chars()
+        .filter(|c| !c.is_whitespace() && !matches!(c, '_' | '-'))
+        .flat_map(char::to_lowercase)
+}

@@ -1,0 +1,73 @@
+//! The words around a condition: "alert me when the value of …", "…, then notify us.".
+
+use winnow::Parser;
+use winnow::combinator::{alt, eof, opt};
+use winnow::stream::Stream;
+
+use super::refusal::Parsed;
+use super::token::{Token, Tokens, phrase};
+
+/// What is left behind each opening that the tokens can have: first all of them, last what stands behind the longest
+/// opening. A field's name may begin with such words, hence all of them are to be tried in this order.
+pub(super) fn openings<'t>(tokens: &'t [Token<'t>]) -> Vec<&'t [Token<'t>]> {
+    let parts: [fn(&mut Tokens<'_>) -> Parsed<()>; 5] = [occasion, article, value_of, article, field];
+    let mut input = Tokens::new(tokens);
+    let mut openings = vec![tokens];
+    for part in parts {
+        if let Ok(Some(())) = opt(part).parse_next(&mut input) {
+            openings.push(input.peek_slice(input.eof_offset()));
+        }
+    }
+    openings
+}
+
+/// Whatever may stand behind a condition, and then nothing.
+pub(super) fn ending(input: &mut Tokens<'_>) -> Parsed<()> {
+    let consequence = (opt(phrase(",")), opt(phrase("then")), call);
+    (opt(consequence), opt(phrase(".|!")), eof)
+        .void()
+        .parse_next(input)
+}
+
+fn occasion(input: &mut Tokens<'_>) -> Parsed<()> {
+    let conjunction = alt((
+        phrase("when|whenever|if|once"),
+        phrase("as soon as"),
+        phrase("in case"),
+    ));
+    alt(((opt(call), conjunction).void(), (call, phrase(":")).void())).parse_next(input)
+}
+
+/// What shall be done.
+fn call(input: &mut Tokens<'_>) -> Parsed<()> {
+    let notification = (
+        opt(phrase("an|a|the")),
+        phrase("alert|alarm|warning|notification|message|email"),
+    );
+    let to_tell = phrase("alert|alarm|notify|warn|tell|inform|message|email|page|ping");
+    let to_send = phrase("trigger|fire|send|raise|create|give");
+    let call = alt((
+        (
+            to_tell,
+            opt(alt((phrase("me|us|everyone"), phrase("the|my|our team")))),
+        )
+            .void(),
+        (to_send, opt(phrase("me|us")), opt(notification)).void(),
+        phrase("let me|us know"),
+        phrase("i|we want to know"),
+        phrase("i|we want to be alerted|notified|told|informed|warned"),
+    ));
+    (opt(phrase("please")), call).void().parse_next(input)
+}
+
+fn article(input: &mut Tokens<'_>) -> Parsed<()> {
+    phrase("the").parse_next(input)
+}
+
+fn value_of(input: &mut Tokens<'_>) -> Parsed<()> {
+    phrase("value|reading of").parse_next(input)
+}
+
+fn field(input: &mut Tokens<'_>) -> Parsed<()> {
+    phrase("field").parse_next(input)
+}

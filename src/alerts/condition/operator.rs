@@ -1,0 +1,230 @@
+//! Phrases that say how a field is compared: "is not greater than", "exceeds", "in the range of".
+
+use winnow::Parser;
+use winnow::combinator::{alt, opt, peek, preceded};
+
+use super::amount::number;
+use super::movement::movement;
+use super::refusal::{Parsed, Refusal};
+use super::token::{Tokens, longest, phrase};
+use crate::catalog::{FieldType, Operator};
+
+type Phrases = &'static [(&'static str, Operator)];
+
+/// What can be said of a state, and be denied.
+const POSITIVE: Phrases = &[
+    (">|gt", Operator::Gt),
+    (">=|≥|≧|⩾|gte|ge", Operator::Gte),
+    ("<|lt", Operator::Lt),
+    ("<=|≤|≦|⩽|lte|le", Operator::Lte),
+    ("=|==|eq", Operator::Eq),
+    ("greater|more|higher|larger|bigger than", Operator::Gt),
+    ("hotter|warmer than", Operator::Gt),
+    ("above|over|beyond|past", Operator::Gt),
+    ("in excess of", Operator::Gt),
+    (
+        "greater|more|higher|larger|bigger than or equal|equals",
+        Operator::Gte,
+    ),
+    (
+        "greater|more|higher|larger|bigger than or equal|equals to",
+        Operator::Gte,
+    ),
+    (
+        "greater|more|higher|larger|bigger or equal to|than",
+        Operator::Gte,
+    ),
+    (
+        "equal to or greater|more|higher|larger|bigger than",
+        Operator::Gte,
+    ),
+    ("equal to or above|over", Operator::Gte),
+    ("above|over or equal to", Operator::Gte),
+    ("at or above|over", Operator::Gte),
+    ("at least", Operator::Gte),
+    ("less|lower|smaller|fewer than", Operator::Lt),
+    ("colder|cooler than", Operator::Lt),
+    ("below|under|beneath", Operator::Lt),
+    ("less|lower|smaller|fewer than or equal|equals", Operator::Lte),
+    ("less|lower|smaller|fewer than or equal|equals to", Operator::Lte),
+    ("less|lower|smaller|fewer or equal to|than", Operator::Lte),
+    ("equal to or less|lower|smaller|fewer than", Operator::Lte),
+    ("equal to or below|under", Operator::Lte),
+    ("below|under or equal to", Operator::Lte),
+    ("at or below|under", Operator::Lte),
+    ("at most", Operator::Lte),
+    ("equal|equals", Operator::Eq),
+    ("equal|equals to", Operator::Eq),
+    ("exactly", Operator::Eq),
+    ("exactly equal to", Operator::Eq),
+    ("the same as", Operator::Eq),
+];
+
+/// What denies already: "is not different from" is not understood.
+const NEGATIVE: Phrases = &[
+    ("!=|<>|≠|ne|neq", Operator::Neq),
+    ("unequal to", Operator::Neq),
+    ("different from|than|to", Operator::Neq),
+    ("other than", Operator::Neq),
+    ("no greater|more|higher|larger|bigger than", Operator::Lte),
+    ("no less|lower|smaller|fewer than", Operator::Gte),
+];
+
+/// What is said without "is".
+const VERBS: Phrases = &[
+    (
+        "exceeds|exceed|exceeded|surpasses|surpass|surpassed",
+        Operator::Gt,
+    ),
+    ("has|have exceeded|surpassed", Operator::Gt),
+    ("is|are exceeding|surpassing", Operator::Gt),
+    ("exceeds|exceed or equals|equal", Operator::Gte),
+    (
+        "equals|equal|reaches|reach|meets|meet or exceeds|exceed",
+        Operator::Gte,
+    ),
+    ("does|do not exceed|surpass", Operator::Lte),
+    ("doesn't|don't|doesnt|dont exceed|surpass", Operator::Lte),
+    ("differs|differ from", Operator::Neq),
+    ("does|do not equal", Operator::Neq),
+    ("doesn't|don't|doesnt|dont equal", Operator::Neq),
+];
+
+/// What leaves open from where to where.
+const UNDIRECTED: &[(&str, &str)] = &[
+    (
+        "changes|change|varies|vary|fluctuates|fluctuate|moves|move|deviates|deviate by",
+        CHANGE_DIRECTION,
+    ),
+    (
+        "reaches|reach|hits|hit|crosses|cross|passes|pass|touches|touch",
+        LEVEL_SIDE,
+    ),
+];
+const CHANGE_DIRECTION: &str = "a change needs its direction: \"increases by\" or \"decreases by\"";
+const LEVEL_SIDE: &str = "from which side is left open: \"is at least\" or \"is at most\"";
+
+/// How a field of this type is compared. That the type can be compared so is not looked at here.
+pub(super) fn operator<'t>(kind: FieldType) -> impl Parser<Tokens<'t>, Operator, Refusal> {
+    move |input: &mut Tokens<'t>| {
+        let mut directed = alt((
+            movement,
+            longest(VERBS),
+            from.value(Operator::Between),
+            preceded(range_verb, range),
+            state,
+        ));
+        match kind {
+            FieldType::Number => alt((directed, undirected)).parse_next(input),
+            FieldType::String | FieldType::Boolean => directed.parse_next(input),
+        }
+    }
+}
+
+/// "is above", "not above", "is", "isn't".
+fn state(input: &mut Tokens<'_>) -> Parsed<Operator> {
+    let linked = opt(link).parse_next(input)?;
+    let denied = match linked {
+        Some(Link { denied: true, .. }) => true,
+        _ => opt(phrase("not")).parse_next(input)?.is_some(),
+    };
+    let operator = if denied {
+        opt(alt((longest(POSITIVE), range)).map(opposite)).parse_next(input)?
+    } else {
+        opt(alt((longest(POSITIVE), longest(NEGATIVE), range))).parse_next(input)?
+    };
+    match (operator, linked) {
+        (Some(operator), _) => Ok(operator),
+        (None, Some(Link { states: true, .. })) if denied => Ok(Operator::Neq),
+        (None, Some(Link { states: true, .. })) => Ok(Operator::Eq),
+        (None, _) => Err(Refusal::unexpected(input)),
+    }
+}
+
+/// What stands between a field and what it is.
+#[derive(Clone, Copy)]
+struct Link {
+    denied: bool,
+    /// Whether a value may follow at once: it "is 5", but does not "go 5".
+    states: bool,
+}
+
+fn link(input: &mut Tokens<'_>) -> Parsed<Link> {
+    const fn of(denied: bool, states: bool) -> Link {
+        Link { denied, states }
+    }
+    const LINKS: &[(&str, Link)] = &[
+        (
+            "is|are|becomes|become|stays|stay|remains|remain|reads|read|turns|turn",
+            of(false, true),
+        ),
+        ("has|have become|stayed|remained|turned", of(false, true)),
+        ("goes|go|went|gets|get|got", of(false, false)),
+        ("has|have gone|got", of(false, false)),
+        ("is|are going|getting|staying", of(false, false)),
+        ("isn't|isnt|aren't|arent", of(true, true)),
+    ];
+    let link = longest(LINKS).parse_next(input)?;
+    opt(phrase("now|currently")).parse_next(input)?;
+    Ok(link)
+}
+
+/// "between", "in the range of", "outside", up to the first number: also "outside the 5 to 10 range".
+fn range(input: &mut Tokens<'_>) -> Parsed<Operator> {
+    let named = || (opt(phrase("the|a")), range_noun, opt(phrase("of|from|between"))).void();
+    let then = || opt(alt((named(), phrase("the|a"))));
+    let number_next = (opt(phrase("the")), peek(number));
+    let inside = alt((
+        (
+            phrase("in"),
+            alt((phrase("between"), named(), number_next.void())),
+        )
+            .void(),
+        (phrase("within|inside"), opt(phrase("of")), then()).void(),
+        phrase("between"),
+    ));
+    let outside = alt((
+        (phrase("outside"), opt(phrase("of")), then()).void(),
+        (phrase("out of"), named()).void(),
+    ));
+    alt((inside.value(Operator::Between), outside.value(Operator::Outside))).parse_next(input)
+}
+
+/// What ends may be called together.
+pub(super) fn range_noun(input: &mut Tokens<'_>) -> Parsed<()> {
+    phrase("range|interval|band|limits|bounds").parse_next(input)
+}
+
+/// "is from 5 to 10"; what "goes from 5 to 10" changes.
+fn from(input: &mut Tokens<'_>) -> Parsed<()> {
+    (opt(phrase("is|are|ranges|range|lies|lie")), phrase("from"))
+        .void()
+        .parse_next(input)
+}
+
+/// What a value does to a range.
+fn range_verb(input: &mut Tokens<'_>) -> Parsed<()> {
+    phrase("falls|fall|lies|lie|moves|move|drifts|drift|ranges|range").parse_next(input)
+}
+
+/// Never an operator: says why there is none.
+fn undirected(input: &mut Tokens<'_>) -> Parsed<Operator> {
+    let start = *input;
+    let reason = longest(UNDIRECTED).parse_next(input)?;
+    Err(Refusal::because(&start, reason))
+}
+
+fn opposite(operator: Operator) -> Operator {
+    match operator {
+        Operator::Gt => Operator::Lte,
+        Operator::Gte => Operator::Lt,
+        Operator::Lt => Operator::Gte,
+        Operator::Lte => Operator::Gt,
+        Operator::Eq => Operator::Neq,
+        Operator::Neq => Operator::Eq,
+        Operator::Between => Operator::Outside,
+        Operator::Outside => Operator::Between,
+        // Never denied: "does not drop by 5" is not understood.
+        Operator::IncreasesBy | Operator::DecreasesBy => operator,
+    }
+}

@@ -1,0 +1,194 @@
+//! How far a reading got and why it ended there, and the error that is made of the reading that got furthest.
+
+use std::error::Error;
+use std::fmt;
+
+use winnow::error::ParserError;
+use winnow::stream::Stream;
+
+use super::field::Spelled;
+use super::token::{TOKENS_MAX, Token, Tokens, is_one_of};
+use crate::catalog::Schema;
+
+/// What a parser of tokens gives.
+pub(super) type Parsed<T> = Result<T, Refusal>;
+
+/// Why a condition is no rule. Shown to whoever wrote it: it says what would be understood, and names the fields.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConditionError {
+    /// The text is not understood, or says what a field of this type cannot be asked.
+    NotUnderstood(String),
+    /// The text names no field of the schema, or several at once.
+    Field(String),
+}
+
+impl ConditionError {
+    pub(super) fn too_long(schema: &Schema) -> Self {
+        let fault = format!(
+            "the condition has more than {TOKENS_MAX} words and signs; a long text to compare with goes in quotes"
+        );
+        Self::NotUnderstood(with_help(&fault, schema))
+    }
+
+    /// `rest` is where a field's name was looked for.
+    pub(super) fn no_field(rest: &[Token<'_>], schema: &Schema) -> Self {
+        let fault = match rest.first() {
+            Some(token) => format!("no field of the data source is named at {}", excerpt(token)),
+            None => String::from("the condition names no field"),
+        };
+        Self::Field(with_help(&fault, schema))
+    }
+
+    pub(super) fn ambiguous(meant: &[Spelled<'_>], schema: &Schema) -> Self {
+        let names: Vec<String> = meant
+            .iter()
+            .map(|name| format!("{:?}", name.field.name))
+            .collect();
+        let fault = format!(
+            "the condition may mean any of the fields {}; write the name exactly as in the schema",
+            names.join(", ")
+        );
+        Self::Field(with_help(&fault, schema))
+    }
+
+    pub(super) fn refused(refusal: &Refusal, tokens: &[Token<'_>], schema: &Schema) -> Self {
+        let rest = &tokens[tokens.len().saturating_sub(refusal.left)..];
+        let place = match rest.first() {
+            Some(token) => format!("at {}", excerpt(token)),
+            None => String::from("at its end"),
+        };
+        let fault = match refusal.why {
+            Why::Unexpected => format!("the condition is not understood {place}{}", hint(rest)),
+            Why::Expected(what) => format!("the condition needs {what} {place}"),
+            Why::Because(reason) => format!("the condition is refused {place}: {reason}"),
+        };
+        Self::NotUnderstood(with_help(&fault, schema))
+    }
+}
+
+impl fmt::Display for ConditionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::NotUnderstood(message) | Self::Field(message)) = self;
+        f.write_str(message)
+    }
+}
+
+impl Error for ConditionError {}
+
+/// Where and why a reading ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    /// Tokens that were left.
+    left: usize,
+    why: Why,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    /// What stands there continues no phrase.
+    Unexpected,
+    /// Something else has to stand there.
+    Expected(&'static str),
+    /// It is understood, and cannot be meant; no other reading is tried.
+    Because(&'static str),
+}
+
+impl Refusal {
+    /// What stands here continues no phrase.
+    pub fn unexpected(input: &Tokens<'_>) -> Self {
+        Self::new(input, Why::Unexpected)
+    }
+
+    /// `what` has to stand here.
+    pub fn expected(input: &Tokens<'_>, what: &'static str) -> Self {
+        Self::new(input, Why::Expected(what))
+    }
+
+    /// It is understood up to here, and cannot be meant.
+    pub fn because(input: &Tokens<'_>, reason: &'static str) -> Self {
+        Self::new(input, Why::Because(reason))
+    }
+
+    /// The one of the reading that got further; of two, the one that says more.
+    pub fn or_further(self, other: Option<Self>) -> Self {
+        let other = other.unwrap_or(self);
+        if (other.left, other.why == Why::Unexpected) < (self.left, self.why == Why::Unexpected) {
+            other
+        } else {
+            self
+        }
+    }
+
+    fn new(input: &Tokens<'_>, why: Why) -> Self {
+        Self {
+            left: input.eof_offset(),
+            why,
+        }
+    }
+}
+
+impl<'t> ParserError<Tokens<'t>> for Refusal {
+    type Inner = Self;
+
+    fn from_input(input: &Tokens<'t>) -> Self {
+        Self::unexpected(input)
+    }
+
+    fn or(self, other: Self) -> Self {
+        self.or_further(Some(other))
+    }
+
+    fn is_backtrack(&self) -> bool {
+        !matches!(self.why, Why::Because(_))
+    }
+
+    fn into_inner(self) -> Result<Self::Inner, Self> {
+        Ok(self)
+    }
+}
+
+/// The condition from this token on, shortened.
+fn excerpt(token: &Token<'_>) -> String {
+    const CHARS_MAX: usize = 40;
+    match token.onward.char_indices().nth(CHARS_MAX) {
+        Some((end, _)) => format!("{:?}", format!("{}…", &token.onward[..end])),
+        None => format!("{:?}", token.onward.trim_end()),
+    }
+}
+
+/// What people mean who write on like this.
+fn hint(rest: &[Token<'_>]) -> &'static str {
+    const HINTS: &[(&str, &str)] = &[
+        (
+            "and|or|but|nor|,|;|&",
+            " (one comparison at a time: make a rule of each; a text with more than plain words goes in quotes)",
+        ),
+        (
+            "for|in|within|during|over|every|since|last|per",
+            " (durations and times of day are not part of a condition)",
+        ),
+        (
+            "k|m|b|bn|mn|mio|mil|hundred|thousand|million|billion|trillion|x|times",
+            " (write the number itself in digits, such as 10000; a unit K or M is taken when it is the field's own)",
+        ),
+    ];
+    let Some(first) = rest.first() else { return "" };
+    HINTS
+        .iter()
+        .find(|(words, _)| is_one_of(first, words))
+        .map_or("", |(_, hint)| hint)
+}
+
+fn with_help(fault: &str, schema: &Schema) -> String {
+    let fields: Vec<String> = schema
+        .fields
+        .iter()
+        .map(|field| format!("{:?} ({})", field.name, field.kind.name()))
+        .collect();
+    format!(
+        "{fault}; understood are comparisons of one field (FIELD > 30, FIELD drops below 5, FIELD is not equal to 3, \
+         FIELD is open), ranges (FIELD between 10 and 20, FIELD outside 10 to 20) and changes (FIELD increases by more \
+         than 5, FIELD drops by 20%); the fields are {}",
+        fields.join(", ")
+    )
+}

@@ -1,0 +1,393 @@
+//! Conditions put together from the grammar's parts, with what they mean.
+
+use super::*;
+
+const FIELDS: &[(&str, &[&str])] = &[
+    (
+        "temperature",
+        &["temperature", "Temperature", "TEMPERATURE", "\"temperature\""],
+    ),
+    (
+        "cpu_usage",
+        &["cpu_usage", "CPU usage", "cpu-usage", "cpuUsage", "`cpu usage`"],
+    ),
+    (
+        "engine_temp",
+        &["engine_temp", "Engine Temp", "engine   temp", "'Engine-Temp'"],
+    ),
+    ("temp 2", &["temp 2", "temp2", "Temp_2"]),
+    ("Füllstand", &["Füllstand", "füllstand", "FÜLLSTAND"]),
+    (
+        "time over limit",
+        &["time over limit", "Time Over Limit", "time_over_limit"],
+    ),
+    (
+        "above_ground_level",
+        &["above_ground_level", "above ground level"],
+    ),
+    ("value", &["value", "Value"]),
+];
+
+const COMPARISONS: &[(Operator, &[&str])] = &[
+    (
+        Operator::Gt,
+        &[
+            ">",
+            "is above",
+            "exceeds",
+            "is greater than",
+            "goes over",
+            "rises above",
+            "is not at most",
+        ],
+    ),
+    (
+        Operator::Gte,
+        &[
+            ">=",
+            "≥",
+            "is at least",
+            "is not below",
+            "no less than",
+            "greater than or equal to",
+        ],
+    ),
+    (
+        Operator::Lt,
+        &[
+            "<",
+            "is below",
+            "drops below",
+            "has fallen under",
+            "is smaller than",
+            "isn't at least",
+        ],
+    ),
+    (
+        Operator::Lte,
+        &[
+            "<=",
+            "≤",
+            "is at most",
+            "does not exceed",
+            "isn’t over",
+            "no more than",
+        ],
+    ),
+    (
+        Operator::Eq,
+        &["=", "==", "is", "equals", "is equal to", "is exactly", "becomes"],
+    ),
+    (
+        Operator::Neq,
+        &[
+            "!=",
+            "<>",
+            "≠",
+            "is not",
+            "isn't",
+            "does not equal",
+            "is not equal to",
+            "differs from",
+        ],
+    ),
+];
+
+const RANGES: &[(Operator, &[&str])] = &[
+    (
+        Operator::Between,
+        &[
+            "between",
+            "is between",
+            "is in the range",
+            "within",
+            "stays inside",
+            "is from",
+            "is not outside",
+        ],
+    ),
+    (
+        Operator::Outside,
+        &[
+            "outside",
+            "is outside of",
+            "outside the range",
+            "is out of range",
+            "isn't between",
+            "not within",
+        ],
+    ),
+];
+
+const CHANGES: &[(Operator, &[&str])] = &[
+    (
+        Operator::IncreasesBy,
+        &[
+            "increases by",
+            "rises by more than",
+            "has grown by over",
+            "jumps",
+            "goes up by at least",
+        ],
+    ),
+    (
+        Operator::DecreasesBy,
+        &[
+            "decreases by",
+            "drops by more than",
+            "falls more than",
+            "has sunk by",
+            "is going down by",
+        ],
+    ),
+];
+
+const OPENINGS: &[&str] = &[
+    "",
+    "the ",
+    "when ",
+    "if the ",
+    "Alert me when ",
+    "Notify us if the value of ",
+    "TRIGGER WHEN THE ",
+    "please send me an alert as soon as the ",
+    "alarm in case the reading of the ",
+];
+const UNITS: &[&str] = &[
+    "",
+    "°C",
+    " °C",
+    " degrees",
+    " degrees Fahrenheit",
+    " %",
+    "%",
+    " percent",
+    " km/h",
+    " kWh",
+    " m³/h",
+    " bar",
+    " requests per second",
+    " square meters",
+    "µg/m³",
+    " €",
+    " kilowatt hours",
+    " m/s^2",
+];
+const UNITS_OF_CHANGES: &[&str] = &[
+    "",
+    " °C",
+    " degrees",
+    " bar",
+    "kWh",
+    " m³",
+    " percentage points",
+    " units",
+    " $",
+];
+const PERCENT: &[&str] = &["%", " %", " percent", " per cent", " pct"];
+const BETWEEN: &[&str] = &[" and ", " to ", " - ", " – ", "..", " ... "];
+const CLOSINGS: &[&str] = &["", ".", "!", " ", ", alert me", " then notify us."];
+
+struct Random(fastrand::Rng);
+
+impl Random {
+    fn of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.0.usize(..choices.len())]
+    }
+
+    /// A phrase of the table, in any case and with any white space.
+    fn phrase(&mut self, table: &[(Operator, &'static [&'static str])]) -> (Operator, String) {
+        let (operator, phrases) = self.of(table);
+        let phrase = self.of(phrases);
+        let phrase = match self.of(&[0, 0, 1, 2]) {
+            0 => phrase.to_owned(),
+            1 => phrase.to_uppercase(),
+            _ => phrase.replace(' ', " \t "),
+        };
+        (operator, phrase)
+    }
+
+    /// A number and one of its spellings.
+    fn number(&mut self, lowest: i64) -> (f64, String) {
+        let thousandths = self.0.i64(lowest..=9_999_999);
+        let value = thousandths as f64 / 1_000.0;
+        let (whole, fraction) = (thousandths.abs() / 1_000, thousandths.abs() % 1_000);
+        let digits = match self.of(&[0, 1, 2, 3]) {
+            0 => format!("{}", value.abs()),
+            1 => format!("{:e}", value.abs()),
+            2 if whole >= 1_000 => format!("{},{:03}.{fraction:03}", whole / 1_000, whole % 1_000),
+            _ => format!("{whole}.{fraction:03}"),
+        };
+        let sign = if value < 0.0 {
+            self.of(&["-", "−"])
+        } else {
+            self.of(&["", "", "+"])
+        };
+        (value, format!("{sign}{digits}"))
+    }
+
+    /// A condition without its opening and closing, and what it means.
+    fn condition(&mut self) -> (String, ParsedCondition) {
+        let (field, spellings) = self.of(FIELDS);
+        let spelled = self.of(spellings);
+        let (operator, said, value, percent) = match self.of(&[0, 0, 1, 2]) {
+            0 => {
+                let (operator, phrase) = self.phrase(COMPARISONS);
+                let ((value, number), unit) = (self.number(-9_999_999), self.of(UNITS));
+                (
+                    operator,
+                    format!("{phrase} {number}{unit}"),
+                    ConditionValue::Number(value),
+                    false,
+                )
+            }
+            1 => {
+                let (operator, phrase) = self.phrase(RANGES);
+                let (one, other) = (self.number(-9_999_999), self.number(-9_999_999));
+                let (low, high) = if one.0 <= other.0 {
+                    (one, other)
+                } else {
+                    (other, one)
+                };
+                let (first, unit, between) = (self.of(UNITS), self.of(UNITS), self.of(BETWEEN));
+                let said = format!("{phrase} {}{first}{between}{}{unit}", low.1, high.1);
+                (operator, said, ConditionValue::Range([low.0, high.0]), false)
+            }
+            _ => {
+                let (operator, phrase) = self.phrase(CHANGES);
+                let ((value, number), percent) = (self.number(1), self.0.bool());
+                let unit = self.of(if percent { PERCENT } else { UNITS_OF_CHANGES });
+                (
+                    operator,
+                    format!("{phrase} {number}{unit}"),
+                    ConditionValue::Number(value),
+                    percent,
+                )
+            }
+        };
+        let meaning = ParsedCondition {
+            field: field.into(),
+            operator,
+            value,
+            percent,
+        };
+        (format!("{spelled} {said}"), meaning)
+    }
+}
+
+fn random(seed: u64) -> Random {
+    println!("seed {seed:#x}");
+    Random(fastrand::Rng::with_seed(seed))
+}
+
+#[test]
+fn a_condition_means_what_its_parts_mean() {
+    let (mut random, schema) = (random(0x0c0d_0001), machine());
+    for _ in 0..20_000 {
+        let (condition, meaning) = random.condition();
+        let (opening, closing) = (random.of(OPENINGS), random.of(CLOSINGS));
+        let text = format!("{opening}{condition}{closing}");
+        assert_eq!(parse(&text, &schema).as_ref(), Ok(&meaning), "{text:?}");
+    }
+}
+
+#[test]
+fn nothing_behind_a_condition_is_dropped() {
+    const TAILS: &[&str] = &[
+        " and pressure > 5",
+        " or more or less",
+        " for 5 minutes",
+        " in the last hour",
+        " over 10 minutes",
+        " twice",
+        " 5",
+        " every day",
+        " continuously",
+        " on average",
+        ", and alert me",
+        " if the pump is on",
+        " within an hour",
+        " x",
+        " below 7",
+        " > 7",
+        " today",
+        " at night",
+        " of capacity",
+        " more often than not",
+        " (or so)",
+        " -",
+        "?",
+        " 'a'",
+    ];
+    let (mut random, schema) = (random(0x0c0d_0002), machine());
+    for _ in 0..20_000 {
+        let (condition, _) = random.condition();
+        let text = format!("{}{condition}{}", random.of(OPENINGS), random.of(TAILS));
+        let refusal = parse(&text, &schema);
+        assert!(
+            matches!(refusal, Err(ConditionError::NotUnderstood(_))),
+            "{text:?}: {refusal:?}"
+        );
+    }
+}
+
+#[test]
+fn texts_and_booleans_are_read_as_they_are_written() {
+    const WORDS: &[&str] = &[
+        "open", "Out", "Order", "gestört", "42", "v1.2", "a-b", "of", "E#7", "99%", "OK",
+    ];
+    const LINKS: &[(Operator, &[&str])] = &[
+        (
+            Operator::Eq,
+            &[
+                "is",
+                "=",
+                "==",
+                "equals",
+                "is equal to",
+                "becomes",
+                "turns",
+                "is exactly",
+            ],
+        ),
+        (
+            Operator::Neq,
+            &[
+                "is not",
+                "!=",
+                "isn't",
+                "does not equal",
+                "is not equal to",
+                "differs from",
+                "is other than",
+            ],
+        ),
+    ];
+    const STATES: &[(bool, &[&str])] = &[
+        (true, &["true", "on", "Yes", "OPEN", "active", "enabled", "1"]),
+        (
+            false,
+            &["false", "off", "No", "CLOSED", "inactive", "disabled", "0"],
+        ),
+    ];
+    let (mut random, schema) = (random(0x0c0d_0003), machine());
+    for _ in 0..5_000 {
+        let (operator, link) = random.phrase(LINKS);
+        let opening = random.of(OPENINGS);
+        let words: Vec<&str> = (0..random.0.usize(1..4)).map(|_| random.of(WORDS)).collect();
+        let words = words.join(random.of(&[" ", "  "]));
+        let (open, close) = random.of(&[("", ""), ("'", "'"), ("\"", "\""), ("“", "”")]);
+        let closing = random.of(CLOSINGS);
+        let text = format!("{opening}status {link} {open}{words}{close}{closing}");
+        let meaning = format!("status {} {:?}", operator.name(), words);
+        assert_eq!(read(&text, &schema), Ok(meaning), "{text:?}");
+
+        let (state, spellings) = random.of(STATES);
+        let text = format!("{opening}Is Open {link} {}{closing}", random.of(spellings));
+        assert_eq!(
+            read(&text, &schema),
+            Ok(format!("is_open {} {state}", operator.name())),
+            "{text:?}"
+        );
+    }
+}
