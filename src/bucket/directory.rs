@@ -129,6 +129,17 @@ impl BucketDir {
         Ok(listing)
     }
 
+    /// Whether it holds a manifest or any file that a manifest could name.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn is_in_use(&self, disk: &dyn Disk) -> io::Result<bool> {
+        let Listing {
+            segments, answers, ..
+        } = self.list(disk)?;
+        Ok(!segments.is_empty() || !answers.is_empty() || disk.exists(&self.manifest_path())?)
+    }
+
     /// Paths of our files that the manifest does not name: a crash came between writing them and naming them, or
     /// between naming others and removing these.
     ///

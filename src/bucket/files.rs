@@ -30,6 +30,8 @@ pub enum BucketFileError {
     Segment(PathBuf, EngineError),
     /// An answers file.
     Answers(PathBuf),
+    /// The manifest, or the whole directory, is gone though a checkpoint wrote it.
+    ManifestMissing(PathBuf),
     /// The manifest is gone though a segment needs it.
     ManifestLost(PathBuf, PathBuf),
 }
@@ -48,6 +50,11 @@ impl fmt::Display for BucketFileError {
             BucketFileError::Answers(path) => {
                 write!(f, "{} is damaged; restore the file from a backup", path.display())
             }
+            BucketFileError::ManifestMissing(path) => write!(
+                f,
+                "{} is missing though a checkpoint wrote it; restore the bucket's directory from a backup",
+                path.display()
+            ),
             BucketFileError::ManifestLost(path, segment) => write!(
                 f,
                 "{} is missing though {} holds points that no log has; restore it from a backup",
@@ -117,6 +124,11 @@ impl BucketFiles {
     /// The manifest in force.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    /// Whether there is a manifest on the disk, which the first checkpoint writes.
+    pub fn has_manifest(&self) -> bool {
+        self.has_manifest
     }
 
     /// The path of the manifest.

@@ -66,6 +66,9 @@ struct Image {
     webhooks: Vec<Arc<Webhook>>,
     #[serde(default)]
     deliveries: Vec<Arc<Delivery>>,
+    /// Not the catalog's: which buckets had a manifest on the disk before this was written.
+    #[serde(default)]
+    manifests: Vec<u32>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -170,11 +173,11 @@ impl Catalog {
         }
     }
 
-    /// Reads a snapshot.
+    /// Reads a snapshot: the catalog, and the ordinals given to [`Frozen::encode`].
     ///
     /// # Errors
     /// Bytes that are no snapshot, or one of a newer version.
-    pub fn decode(bytes: &[u8]) -> Result<Self, SnapshotError> {
+    pub fn decode(bytes: &[u8]) -> Result<(Self, Vec<u32>), SnapshotError> {
         let image: Image = rmp_serde::from_slice(bytes).map_err(SnapshotError::Malformed)?;
         if image.version > VERSION {
             return Err(SnapshotError::UnknownVersion { found: image.version });
@@ -228,16 +231,17 @@ impl Catalog {
             .deliveries
             .into_iter()
             .for_each(|delivery| catalog.outbox.owe(delivery));
-        Ok(catalog)
+        Ok((catalog, image.manifests))
     }
 }
 
 impl Frozen {
-    /// The snapshot's bytes. Equal catalogs give equal bytes.
+    /// The snapshot's bytes, which name the buckets that have a manifest by their ordinals. Equal catalogs give equal
+    /// bytes.
     ///
     /// # Errors
     /// Never for what a catalog holds; the encoder's type says so all the same.
-    pub fn encode(&self) -> Result<Vec<u8>, rmp_serde::encode::Error> {
+    pub fn encode(&self, manifests: &[u32]) -> Result<Vec<u8>, rmp_serde::encode::Error> {
         let mut numbers: HashMap<*const Schema, u32> = HashMap::new();
         let mut schemas = Vec::new();
         let mut sources = Vec::with_capacity(self.sources.len());
@@ -269,6 +273,7 @@ impl Frozen {
             rules: self.rules.clone(),
             webhooks: self.webhooks.clone(),
             deliveries: self.deliveries.clone(),
+            manifests: manifests.to_vec(),
         })
     }
 }

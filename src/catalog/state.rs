@@ -133,6 +133,11 @@ impl Catalog {
         self.buckets.get(&id).map(|entry| &entry.bucket)
     }
 
+    /// The greatest ordinal a bucket has had; ordinals are never given again.
+    pub fn last_bucket_ordinal(&self) -> u32 {
+        self.last_bucket_ordinal
+    }
+
     /// The bucket of an ordinal.
     pub fn bucket_by_ordinal(&self, ordinal: u32) -> Option<&Arc<Bucket>> {
         self.bucket(*self.bucket_by_ordinal.get(&ordinal)?)

@@ -99,17 +99,17 @@ fn a_snapshot_and_the_commands_behind_it_make_what_all_commands_make() {
         let mut whole = Catalog::default();
         commands.iter().for_each(|command| whole.apply(command));
         check_indexes(&whole);
-        let expected = whole.freeze().encode().unwrap();
+        let expected = whole.freeze().encode(&[]).unwrap();
         for cut in [0, 1, 57, 200, 399, 400] {
             let mut early = Catalog::default();
             commands[..cut].iter().for_each(|command| early.apply(command));
-            let mut restored = Catalog::decode(&early.freeze().encode().unwrap()).unwrap();
+            let mut restored = Catalog::decode(&early.freeze().encode(&[]).unwrap()).unwrap().0;
             for command in &commands[cut..] {
                 restored.apply(&Command::decode(&command.encode().unwrap()).unwrap());
             }
             check_indexes(&restored);
             assert!(
-                restored.freeze().encode().unwrap() == expected,
+                restored.freeze().encode(&[]).unwrap() == expected,
                 "seed {seed}, cut {cut}"
             );
         }
@@ -171,7 +171,7 @@ fn ordinals_are_never_reused_also_after_a_restart() {
     catalog.apply(&Command::SourceDeleted { source_id: id(10) });
     catalog.apply(&create_bucket(4, "gone"));
     catalog.apply(&Command::BucketDeleted { bucket_id: id(4) });
-    let mut catalog = Catalog::decode(&catalog.freeze().encode().unwrap()).unwrap();
+    let mut catalog = Catalog::decode(&catalog.freeze().encode(&[]).unwrap()).unwrap().0;
     catalog.apply(&create_source(11, "s", vec![field("a", FieldType::Number)]));
     catalog.apply(&create_bucket(5, "next"));
     assert_eq!(catalog.source(id(11)).unwrap().ordinal, 1);
@@ -285,7 +285,7 @@ fn unknown_members_are_ignored_and_new_ones_defaulted() {
         surprises: vec![1],
     })
     .unwrap();
-    assert_eq!(Catalog::decode(&newer).unwrap().organizations().len(), 0);
+    assert_eq!(Catalog::decode(&newer).unwrap().0.organizations().len(), 0);
     let newest = rmp_serde::to_vec_named(&Image2 {
         version: 2,
         surprises: vec![],

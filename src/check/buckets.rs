@@ -63,7 +63,7 @@ pub(super) fn read_answers(disk: &dyn Disk, dir: &BucketDir, id: u64) -> Result<
         .ok_or_else(|| format!("{} is damaged", path.display()))
 }
 
-/// Reports on all directories. One whose bucket the catalog does not know goes at the next start.
+/// Reports on all directories. One whose bucket was deleted goes at the next start.
 pub(super) fn survey(
     disk: &dyn Disk,
     layout: &Layout,

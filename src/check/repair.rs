@@ -10,7 +10,7 @@ use wal::disk::Disk;
 
 use super::buckets::{Fault, described, ordinals, read_answers, read_segment};
 use crate::bucket::{BucketDir, Manifest, shared};
-use crate::checkpoint::Layout;
+use crate::checkpoint::{Layout, Snapshot};
 
 /// Ending of the name under which a damaged file is kept.
 const ASIDE_SUFFIX: &str = ".damaged";
@@ -109,11 +109,16 @@ fn repair_catalog(
     last: Sequence,
     say: &mut dyn FnMut(String),
 ) -> Result<(), String> {
-    let Ok((catalog, covered)) = layout.read_catalog(disk) else {
+    let Ok(Snapshot {
+        catalog,
+        covered,
+        manifests,
+    }) = layout.read_catalog(disk)
+    else {
         return Ok(());
     };
     if covered > last {
-        let written = layout.write_catalog(disk, &catalog.freeze(), last);
+        let written = layout.write_catalog(disk, &catalog.freeze(), last, &manifests);
         written.map_err(|error| error.to_string())?;
         say(format!(
             "{}: it says to cover records up to {last} now, not {covered}",

@@ -8,7 +8,7 @@ use wal::disk::Disk;
 use super::overlay::Overlay;
 use super::{Report, buckets};
 use crate::catalog::Catalog;
-use crate::checkpoint::{Layout, open};
+use crate::checkpoint::{Layout, Snapshot, open};
 
 /// Reports on all of it; answers how many damages there are.
 pub(super) fn survey(disk: &Arc<dyn Disk>, layout: &Layout, report: &mut Report<'_>) -> Result<u64, String> {
@@ -25,7 +25,7 @@ pub(super) fn survey(disk: &Arc<dyn Disk>, layout: &Layout, report: &mut Report<
         }
     };
     let catalog = match layout.read_catalog(&**disk) {
-        Ok((catalog, covered)) => {
+        Ok(Snapshot { catalog, covered, .. }) => {
             let (organizations, buckets) = (catalog.organizations().len(), catalog.buckets().count());
             report.say(format_args!(
                 "catalog: {organizations} organizations, {buckets} buckets, as of record {covered}"

@@ -346,6 +346,25 @@ fn what_is_written_behind_a_cut_log_is_there_at_the_next_start() {
     points(&disk).unwrap();
 }
 
+/// What is left of a partial restore was called sound, and its buckets were removed by the next start.
+#[test]
+fn buckets_without_a_catalog_are_told_and_kept() {
+    let disk = directory();
+    disk.remove_dir_all(&layout().log_dir()).unwrap();
+    for path in [layout().catalog_path(), layout().mark_path()] {
+        disk.remove(&path).unwrap();
+    }
+    let before = disk.files();
+    for repair in [false, true] {
+        let (whole, said) = run(&disk, repair);
+        assert!(
+            !whole && said.contains("data/buckets/00000001 holds a bucket"),
+            "{said}"
+        );
+        assert_eq!(disk.files(), before, "there is nothing to repair it from");
+    }
+}
+
 #[test]
 fn missing_files_are_told_and_what_can_go_on_goes_on() {
     let disk = directory();

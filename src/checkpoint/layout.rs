@@ -39,7 +39,8 @@ impl Layout {
         self.data_dir.join("checkpoint")
     }
 
-    /// Replaces the catalog's snapshot.
+    /// Replaces the catalog's snapshot. The buckets of `manifests` must have theirs on the disk by now: a directory
+    /// that lacks it is taken for lost from then on.
     ///
     /// # Errors
     /// The disk's.
@@ -48,9 +49,10 @@ impl Layout {
         disk: &dyn Disk,
         catalog: &Frozen,
         covered: Sequence,
+        manifests: &[u32],
     ) -> Result<(), CheckedFileError> {
         let path = self.catalog_path();
-        let encoded = catalog.encode();
+        let encoded = catalog.encode(manifests);
         let encoded =
             encoded.map_err(|error| CheckedFileError::Io(path.clone(), std::io::Error::other(error)))?;
         let mut content = covered.to_le_bytes().to_vec();
@@ -58,20 +60,24 @@ impl Layout {
         checked_file::write(disk, &path, CATALOG_MAGIC, &content)
     }
 
-    /// The catalog's snapshot and the log sequence it covers; an empty catalog when there is none yet.
+    /// The catalog's snapshot; an empty catalog when there is none yet.
     ///
     /// # Errors
     /// The disk's, or damage.
-    pub fn read_catalog(&self, disk: &dyn Disk) -> Result<(Catalog, Sequence), CatalogError> {
+    pub fn read_catalog(&self, disk: &dyn Disk) -> Result<Snapshot, CatalogError> {
         let path = self.catalog_path();
         let Some(content) = checked_file::read(disk, &path, CATALOG_MAGIC).map_err(CatalogError::File)?
         else {
-            return Ok((Catalog::default(), 0));
+            return Ok(Snapshot::default());
         };
         let short = || CatalogError::File(CheckedFileError::Damaged(path.clone(), "a sequence"));
         let (covered, encoded) = content.split_first_chunk().ok_or_else(short)?;
-        let catalog = Catalog::decode(encoded).map_err(|error| CatalogError::Content(path.clone(), error))?;
-        Ok((catalog, u64::from_le_bytes(*covered)))
+        let decoded = Catalog::decode(encoded).map_err(|error| CatalogError::Content(path.clone(), error));
+        decoded.map(|(catalog, manifests)| Snapshot {
+            catalog,
+            covered: u64::from_le_bytes(*covered),
+            manifests,
+        })
     }
 
     /// Writes the mark: all records up to here are in segments and snapshot.
@@ -102,6 +108,17 @@ impl AsRef<Path> for Layout {
     fn as_ref(&self) -> &Path {
         &self.data_dir
     }
+}
+
+/// The catalog's snapshot.
+#[derive(Default)]
+pub struct Snapshot {
+    /// What existed.
+    pub catalog: Catalog,
+    /// Log sequence it covers.
+    pub covered: Sequence,
+    /// Ordinals of the buckets that had a manifest by then.
+    pub manifests: Vec<u32>,
 }
 
 /// Why the catalog's snapshot does not read.

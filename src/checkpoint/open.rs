@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 use wal::disk::Disk;
 use wal::{Log, LogOptions, Recovery, Sequence};
 
-use super::layout::{CatalogError, Layout};
+use super::layout::{CatalogError, Layout, Snapshot};
 use super::sealing::Sealing;
 use crate::bucket::{BucketDir, BucketFileError, BucketFiles, BucketState};
 use crate::catalog::Catalog;
@@ -26,6 +27,8 @@ pub struct Opened {
     pub catalog: Catalog,
     /// Log sequence that the catalog's snapshot on disk covers.
     pub catalog_covered: Sequence,
+    /// Ordinals of the buckets that must have a manifest, as that snapshot says.
+    pub manifests: Vec<u32>,
     /// Each bucket's points and directory.
     pub buckets: Vec<(BucketState, BucketFiles)>,
     /// Figures of the recovery.
@@ -52,6 +55,8 @@ pub enum OpenError {
     Catalog(CatalogError),
     /// A bucket.
     Bucket(u32, BucketFileError),
+    /// The directory of a bucket that the catalog has never known.
+    UnknownBucket(u32, PathBuf),
     /// The snapshot at this path covers less than the log has dropped: records up to here are in neither.
     CatalogBehind(PathBuf, Sequence),
     /// The log.
@@ -73,6 +78,12 @@ impl fmt::Display for OpenError {
             OpenError::Mark(error) => error.fmt(f),
             OpenError::Catalog(error) => error.fmt(f),
             OpenError::Bucket(ordinal, error) => write!(f, "bucket {ordinal}: {error}"),
+            OpenError::UnknownBucket(_, path) => write!(
+                f,
+                "{} holds a bucket that neither the catalog's snapshot nor the log knows, so these are missing or too old; \
+                 restore the whole data directory, or move that directory away to start without it",
+                path.display()
+            ),
             OpenError::Log(error) => write!(f, "{error}; `tidewatch check` reports what is whole"),
             OpenError::CatalogBehind(path, mark) => write!(
                 f,
@@ -112,9 +123,17 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
     disk.create_dir_all(&buckets_dir)
         .map_err(|error| OpenError::Io(buckets_dir, error))?;
     let mark = layout.read_mark(&**disk).map_err(OpenError::Mark)?;
-    let (mut catalog, catalog_covered) = layout.read_catalog(&**disk).map_err(OpenError::Catalog)?;
+    let Snapshot {
+        mut catalog,
+        covered: catalog_covered,
+        manifests,
+    } = layout.read_catalog(&**disk).map_err(OpenError::Catalog)?;
     if catalog_covered < mark {
         return Err(OpenError::CatalogBehind(layout.catalog_path(), mark));
+    }
+    if is_empty(&**disk, layout.log_dir())? {
+        // Nothing will be replayed: refused before a log is begun anew.
+        refuse_unknown(&**disk, layout, &catalog)?;
     }
     let mut buckets: BTreeMap<u32, (BucketState, BucketFiles)> = BTreeMap::new();
     // Sequence of the first row replayed to each.
@@ -175,12 +194,20 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
         },
     })?;
     sealing.finish(&mut buckets);
+    refuse_unknown(&**disk, layout, &catalog)?;
     for bucket in catalog.buckets() {
         if let Some(error) = failed.remove(&bucket.ordinal) {
             return Err(OpenError::Bucket(bucket.ordinal, error));
         }
-        if let Entry::Vacant(entry) = buckets.entry(bucket.ordinal) {
-            entry.insert(load(bucket.ordinal).map_err(|error| OpenError::Bucket(bucket.ordinal, error))?);
+        let (_, files) = match buckets.entry(bucket.ordinal) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                entry.insert(load(bucket.ordinal).map_err(|error| OpenError::Bucket(bucket.ordinal, error))?)
+            }
+        };
+        if manifests.contains(&bucket.ordinal) && !files.has_manifest() {
+            let missing = BucketFileError::ManifestMissing(files.manifest_path());
+            return Err(OpenError::Bucket(bucket.ordinal, missing));
         }
     }
     // What was deleted may still be in segments and records: the catalog is the truth of what exists.
@@ -207,7 +234,7 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
                 .retain_sources(|source| catalog.source_by_ordinal(bucket.id, source).is_some());
         }
     }
-    remove_deleted(&**disk, layout, &catalog);
+    remove_deleted(&**disk, layout, &catalog)?;
     let recovered = Recovered {
         log: recovery,
         points,
@@ -217,21 +244,58 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
         log,
         catalog,
         catalog_covered,
+        manifests,
         buckets: buckets.into_values().collect(),
         recovered,
     })
 }
 
-/// Directories of buckets that the catalog does not know: their deletion was cut short.
-fn remove_deleted(disk: &dyn Disk, layout: &Layout, catalog: &Catalog) {
-    let Ok(names) = disk.list(&layout.buckets_dir()) else {
-        return;
-    };
-    for ordinal in names.iter().filter_map(BucketDir::ordinal) {
-        if catalog.bucket_by_ordinal(ordinal).is_none()
+/// Whether a directory has nothing in it, or does not exist.
+fn is_empty(disk: &dyn Disk, dir: PathBuf) -> Result<bool, OpenError> {
+    match disk.list(&dir) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
+        listed => listed
+            .map(|names| names.is_empty())
+            .map_err(|error| OpenError::Io(dir, error)),
+    }
+}
+
+/// Ordinals of the directories there are.
+fn ordinals(disk: &dyn Disk, layout: &Layout) -> Result<Vec<u32>, OpenError> {
+    let dir = layout.buckets_dir();
+    match disk.list(&dir) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        listed => listed
+            .map(|names| names.iter().filter_map(BucketDir::ordinal).collect())
+            .map_err(|error| OpenError::Io(dir, error)),
+    }
+}
+
+/// The log has a bucket's creation before the bucket gets its directory. One that the catalog has not come to yet is
+/// no deleted one: it is the catalog that is missing or too old, and the points are not ours to remove.
+fn refuse_unknown(disk: &dyn Disk, layout: &Layout, catalog: &Catalog) -> Result<(), OpenError> {
+    for ordinal in ordinals(disk, layout)? {
+        let dir = BucketDir::of(&layout.data_dir, ordinal);
+        let in_use = || {
+            dir.is_in_use(disk)
+                .map_err(|error| OpenError::Io(dir.path().to_owned(), error))
+        };
+        if ordinal > catalog.last_bucket_ordinal() && in_use()? {
+            return Err(OpenError::UnknownBucket(ordinal, dir.path().to_owned()));
+        }
+    }
+    Ok(())
+}
+
+/// Directories of buckets that the catalog knew and knows no more: their deletion was cut short.
+fn remove_deleted(disk: &dyn Disk, layout: &Layout, catalog: &Catalog) -> Result<(), OpenError> {
+    for ordinal in ordinals(disk, layout)? {
+        if ordinal <= catalog.last_bucket_ordinal()
+            && catalog.bucket_by_ordinal(ordinal).is_none()
             && let Err(error) = BucketFiles::remove(disk, &layout.data_dir, ordinal)
         {
             tracing::warn!(ordinal, %error, "the directory of a deleted bucket cannot be removed");
         }
     }
+    Ok(())
 }

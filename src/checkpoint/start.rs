@@ -136,6 +136,7 @@ pub(super) fn assemble(
         journal: writer,
         files,
         catalog_covered: opened.catalog_covered,
+        manifests: opened.manifests,
         merges: 0,
         unmergeable: HashSet::new(),
         relaxed,

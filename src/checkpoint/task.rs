@@ -29,6 +29,8 @@ pub(super) struct Task {
     pub(super) files: HashMap<u32, BucketFiles>,
     /// Sequence that the catalog's snapshot covers.
     pub(super) catalog_covered: u64,
+    /// Ordinals of the buckets of which the snapshot says that they have a manifest.
+    pub(super) manifests: Vec<u32>,
     pub(super) merges: u64,
     /// Buckets with a damaged block among the segments to merge.
     pub(super) unmergeable: HashSet<u32>,
@@ -199,17 +201,23 @@ impl Task {
         let (frozen, sequence) = self.journal.freeze_catalog()?;
         self.make_log_durable()?;
         debug_assert!(sequence >= covered, "the journal never goes back");
-        if sequence > self.catalog_covered {
-            self.layout.write_catalog(&*self.disk, &frozen, sequence)?;
-            self.catalog_covered = sequence;
+        let written = self.files.iter().filter(|(_, files)| files.has_manifest());
+        let mut manifests: Vec<u32> = written.map(|(ordinal, _)| *ordinal).collect();
+        manifests.sort_unstable();
+        if sequence > self.catalog_covered || manifests != self.manifests {
+            self.layout
+                .write_catalog(&*self.disk, &frozen, sequence, &manifests)?;
+            (self.catalog_covered, self.manifests) = (sequence, manifests);
         }
         Ok(())
     }
 
     /// Removes the directory of a deleted bucket.
-    pub(super) fn remove_bucket(&mut self, ordinal: u32) -> io::Result<()> {
+    pub(super) fn remove_bucket(&mut self, ordinal: u32) -> Result<(), CheckpointError> {
+        // Were the deletion lost with the log's end, the bucket would be there again, and its points missing.
+        self.make_log_durable()?;
         self.files.remove(&ordinal);
-        BucketFiles::remove(&*self.disk, &self.layout.data_dir, ordinal)
+        Ok(BucketFiles::remove(&*self.disk, &self.layout.data_dir, ordinal)?)
     }
 }
 

@@ -169,6 +169,39 @@ fn a_log_that_is_gone_is_refused_when_the_mark_says_that_there_was_one() {
     assert!(message.contains("log"), "{message}");
 }
 
+/// Buckets that no catalog knows were taken for deleted ones and removed: a volume half mounted cost every point.
+#[test]
+fn a_catalog_that_is_gone_with_its_log_is_refused_and_no_bucket_is_removed() {
+    let (disk, ..) = directory(seed());
+    disk.remove_dir_all(&layout().log_dir()).unwrap();
+    for path in [layout().catalog_path(), layout().mark_path()] {
+        disk.remove(&path).unwrap();
+    }
+    let before = disk.files();
+    for emptied in [false, true] {
+        if emptied {
+            disk.create_dir_all(&layout().log_dir()).unwrap();
+        }
+        let message = try_open(&disk).err().expect("it is refused");
+        assert!(message.contains("data/buckets/00000001"), "{message}");
+        assert_eq!(disk.files(), before);
+    }
+}
+
+/// A bucket without its directory was taken for a new one, and what it held was gone without a word.
+#[test]
+fn a_bucket_s_directory_that_is_gone_is_refused_by_name() {
+    let (disk, ..) = directory(seed());
+    for dir in ["data/buckets/00000001", "data/buckets/00000002", "data/buckets"] {
+        let rotten = copy(&disk);
+        rotten.remove_dir_all(Path::new(dir)).unwrap();
+        let before = rotten.files();
+        let message = try_open(&rotten).err().unwrap_or_else(|| panic!("without {dir}"));
+        assert!(message.contains(dir), "{message}");
+        assert_eq!(rotten.files(), before);
+    }
+}
+
 #[test]
 fn files_of_strangers_stay() {
     let (disk, model, now_ns) = directory(seed());
