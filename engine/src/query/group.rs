@@ -26,7 +26,7 @@ pub struct GroupQuery<'a> {
     pub fields: &'a [u16],
     /// Which rows count, by their metadata.
     pub metadata: Option<MetadataFilter<'a>>,
-    /// Asked before each block; `true` ends the query with [`EngineError::Stopped`].
+    /// Asked before each block and chunk, and between metadata texts; `true` ends the query with [`EngineError::Stopped`].
     pub stop: &'a dyn Fn() -> bool,
 }
 
@@ -120,9 +120,12 @@ pub fn group(series: &SeriesSnapshot, query: &GroupQuery<'_>) -> Result<Groups, 
         group_block(&entry.block, query, &mut groups)?;
     }
     for chunk in series.chunks() {
+        if (query.stop)() {
+            return Err(EngineError::Stopped);
+        }
         let columns: Vec<Option<&Column>> = query.fields.iter().map(|field| chunk.field(*field)).collect();
         let rows = rows_within(&chunk.timestamps_ns, query.range_ns);
-        let passes = passes(query, chunk);
+        let passes = passes(query, chunk)?;
         group_rows(
             &chunk.timestamps_ns,
             &columns,
@@ -136,10 +139,11 @@ pub fn group(series: &SeriesSnapshot, query: &GroupQuery<'_>) -> Result<Groups, 
     Ok(groups)
 }
 
-fn passes(query: &GroupQuery<'_>, columns: &Columns) -> Option<Vec<bool>> {
+fn passes(query: &GroupQuery<'_>, columns: &Columns) -> Result<Option<Vec<bool>>, EngineError> {
     query
         .metadata
-        .map(|filter| metadata_passes(filter, columns.metadata.as_deref(), columns.rows()))
+        .map(|filter| metadata_passes(filter, columns.metadata.as_deref(), columns.rows(), query.stop))
+        .transpose()
 }
 
 fn rows_within(timestamps_ns: &[i64], (start, end): (i64, i64)) -> Range<usize> {
@@ -281,7 +285,10 @@ impl Lazy<'_> {
             let total = self.block.summary.rows as usize;
             let reader = self.reader()?;
             let passes = match query.metadata {
-                Some(filter) => Some(metadata_passes(filter, reader.metadata()?.as_deref(), total)),
+                Some(filter) => {
+                    let metadata = reader.metadata()?;
+                    Some(metadata_passes(filter, metadata.as_deref(), total, query.stop)?)
+                }
                 None => None,
             };
             let columns = query

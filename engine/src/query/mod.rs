@@ -1,5 +1,5 @@
 //! Questions to a snapshot: grouped aggregates, pages of raw rows, and the choice of a unit for downsampling. All of
-//! it runs on the caller's thread and asks `stop` before each block whether to go on.
+//! it runs on the caller's thread and asks `stop` before each block, and between metadata texts, whether to go on.
 
 mod downsample;
 mod group;
@@ -22,18 +22,33 @@ pub struct Touched {
     pub cells: u64,
 }
 
+use crate::EngineError;
 use crate::columns::Column;
 
+/// Metadata texts filtered before `stop` is asked again: a text may have kilobytes, and a block thousands of them.
+const TEXTS_PER_STOP: usize = 16;
+
 /// Which rows of a metadata column the filter lets pass: it is asked once for each different text.
-fn metadata_passes(filter: MetadataFilter<'_>, metadata: Option<&Column>, rows: usize) -> Vec<bool> {
+fn metadata_passes(
+    filter: MetadataFilter<'_>,
+    metadata: Option<&Column>,
+    rows: usize,
+    stop: &dyn Fn() -> bool,
+) -> Result<Vec<bool>, EngineError> {
     let without = filter(None);
     let Some((column, crate::columns::Values::Texts(texts))) =
         metadata.map(|column| (column, &column.values))
     else {
-        return vec![without; rows];
+        return Ok(vec![without; rows]);
     };
-    let passes: Vec<bool> = texts.dictionary.iter().map(|text| filter(Some(text))).collect();
-    (0..rows)
+    let mut passes = Vec::with_capacity(texts.dictionary.len());
+    for (index, text) in texts.dictionary.iter().enumerate() {
+        if index % TEXTS_PER_STOP == 0 && stop() {
+            return Err(EngineError::Stopped);
+        }
+        passes.push(filter(Some(text)));
+    }
+    let rows = (0..rows)
         .map(|row| {
             if column.has(row) {
                 passes[texts.codes[row] as usize]
@@ -41,7 +56,8 @@ fn metadata_passes(filter: MetadataFilter<'_>, metadata: Option<&Column>, rows: 
                 without
             }
         })
-        .collect()
+        .collect();
+    Ok(rows)
 }
 
 #[cfg(test)]

@@ -56,16 +56,17 @@ impl<'a> Open<'a> {
         all_visible: bool,
         fields: Option<&[u16]>,
         filter: Option<MetadataFilter<'_>>,
+        stop: &dyn Fn() -> bool,
     ) -> Result<Self, EngineError> {
         let total = candidate.rows as usize;
         let passes = |metadata: Option<&Column>| match filter {
-            Some(filter) => metadata_passes(filter, metadata, total),
-            None => vec![true; total],
+            Some(filter) => metadata_passes(filter, metadata, total, stop),
+            None => Ok(vec![true; total]),
         };
         let (timestamps_ns, sequences, visible, content) = match candidate.origin {
             Origin::Chunk(chunk) => {
                 let visible = (!all_visible).then(|| {
-                    let visible = passes(chunk.metadata.as_deref());
+                    let visible = passes(chunk.metadata.as_deref())?;
                     and_present(visible, fields, |field| Ok(chunk.field(field).map(Cow::Borrowed)))
                 });
                 (
@@ -78,7 +79,7 @@ impl<'a> Open<'a> {
             Origin::Block(block) => {
                 let reader = BlockReader::new(block)?;
                 let visible = (!all_visible).then(|| {
-                    let visible = passes(reader.metadata()?.as_deref());
+                    let visible = passes(reader.metadata()?.as_deref())?;
                     and_present(visible, fields, |field| Ok(reader.field(field)?.map(Cow::Owned)))
                 });
                 (

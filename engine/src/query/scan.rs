@@ -40,7 +40,7 @@ pub struct ScanQuery<'a> {
     pub limit: usize,
     /// Which rows count, by their metadata.
     pub metadata: Option<MetadataFilter<'a>>,
-    /// Asked before each run; `true` ends the scan with [`EngineError::Stopped`].
+    /// Asked before each run, and between metadata texts; `true` ends the scan with [`EngineError::Stopped`].
     pub stop: &'a dyn Fn() -> bool,
 }
 
@@ -269,7 +269,13 @@ impl<'a> Scan<'a> {
         let total = candidate.rows as usize;
         let all_visible = self.all_visible(&candidate);
         let fields = self.selections[candidate.selection].fields.as_deref();
-        let mut open = Open::new(candidate, all_visible, fields, self.query.metadata)?;
+        let mut open = Open::new(
+            candidate,
+            all_visible,
+            fields,
+            self.query.metadata,
+            self.query.stop,
+        )?;
         self.touched.rows += total as u64;
         open.next = self.first_row(&open, total);
         self.open.push(open);

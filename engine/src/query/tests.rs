@@ -1,5 +1,7 @@
 //! What queries read, which the model test does not see: a grouped query's cost grows with its answer.
 
+use std::cell::Cell;
+
 use crate::calendar::Unit;
 use crate::query::{GroupQuery, ScanQuery, Selection, group, scan};
 use crate::rows::RowsWriter;
@@ -104,4 +106,73 @@ fn a_query_that_is_stopped_ends_with_stopped() {
         group(&snapshot.series[0], &query).unwrap_err(),
         crate::EngineError::Stopped
     );
+}
+
+/// A filter read every text of a block, and of a head, before anybody was asked whether the answer is still wanted.
+#[test]
+fn a_query_stops_between_metadata_texts() {
+    const POINTS: u64 = 2 * BLOCK + 500;
+    let mut store = Store::new();
+    let mut writer = RowsWriter::new();
+    for second in 1..=POINTS as i64 {
+        writer.begin(1);
+        writer.number(0, 1.0, 0);
+        writer.metadata(&format!(r#"{{"n":{second}}}"#));
+        writer.commit(second * SECOND);
+    }
+    let mut bytes = Vec::new();
+    writer.encode(&mut bytes);
+    store.apply(&bytes, 1).unwrap();
+    for sealed in [false, true] {
+        if sealed {
+            store
+                .take_seals()
+                .into_iter()
+                .for_each(|seal| store.finish_seal(seal.run()));
+        }
+        let snapshot = store.snapshot([1]);
+        let series = &snapshot.series[0];
+        let (asked, read) = (Cell::new(0), Cell::new(0));
+        // The first question comes before the block or chunk, the second before its first text.
+        let stop = || asked.replace(asked.get() + 1) >= 3;
+        let filter = |_: Option<&str>| read.replace(read.get() + 1) > 0;
+        let group_query = GroupQuery {
+            range_ns: (i64::MIN, i64::MAX),
+            unit: Unit::Hour,
+            fields: &[0],
+            metadata: Some(&filter),
+            stop: &stop,
+        };
+        let groups = group(series, &group_query);
+        assert!(
+            matches!(groups, Err(crate::EngineError::Stopped)),
+            "sealed: {sealed}"
+        );
+        assert!(
+            read.get() < 100,
+            "{} texts were read, sealed: {sealed}",
+            read.get()
+        );
+        asked.set(0);
+        read.set(0);
+        let scan_query = ScanQuery {
+            range_ns: (i64::MIN, i64::MAX),
+            descending: false,
+            after: None,
+            skip: 0,
+            limit: 10,
+            metadata: Some(&filter),
+            stop: &stop,
+        };
+        let selections = [Selection { series, fields: None }];
+        assert!(
+            matches!(scan(&selections, &scan_query), Err(crate::EngineError::Stopped)),
+            "sealed: {sealed}"
+        );
+        assert!(
+            read.get() < 100,
+            "{} texts were read, sealed: {sealed}",
+            read.get()
+        );
+    }
 }
