@@ -6,6 +6,8 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::limits::{FAULTS_SHOWN_MAX, NAMES_SHOWN_MAX};
+
 /// The API's list of error types; each has exactly one status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
@@ -49,7 +51,7 @@ pub struct ServiceError {
     pub kind: ErrorKind,
     /// What happened and what to change: shown to the client.
     pub message: String,
-    /// All faults of the request together; empty when there is no single place.
+    /// The faults of the request together, [`FAULTS_SHOWN_MAX`] at most; empty when there is no single place.
     pub details: Vec<Detail>,
     /// Further members of the error body (`insertedCount`, `errors`, `evaluation` …).
     pub members: Vec<(&'static str, Value)>,
@@ -76,17 +78,21 @@ impl ServiceError {
         Self::new(ErrorKind::Validation, message)
     }
 
-    /// 400 with all faults found. One fault is the message itself; more are counted.
+    /// 400 with the faults found. One fault is the message itself; more are counted, and of very many only the
+    /// first are listed: a small request must not cause a large answer.
     pub fn faults(details: Vec<Detail>) -> Self {
         let message = match details.as_slice() {
             [Detail { path, message }] if path.is_empty() => message.clone(),
             [Detail { path, message }] => format!("{}: {message}", path.join(".")),
-            more => format!("the request has {} faults, listed in details", more.len()),
+            more if more.len() <= FAULTS_SHOWN_MAX => {
+                format!("the request has {} faults, listed in details", more.len())
+            }
+            more => format!(
+                "the request has {} faults; the first {FAULTS_SHOWN_MAX} are listed in details",
+                more.len()
+            ),
         };
-        Self {
-            details,
-            ..Self::new(ErrorKind::Validation, message)
-        }
+        Self::new(ErrorKind::Validation, message).with_details(details)
     }
 
     /// 401.
@@ -151,9 +157,10 @@ impl ServiceError {
         self
     }
 
-    /// The same with the places that it is about.
+    /// The same with the places that it is about, of very many the first.
     #[must_use]
-    pub fn with_details(mut self, details: Vec<Detail>) -> Self {
+    pub fn with_details(mut self, mut details: Vec<Detail>) -> Self {
+        details.truncate(FAULTS_SHOWN_MAX);
         self.details = details;
         self
     }
@@ -168,6 +175,17 @@ impl ServiceError {
     /// The private cause.
     pub fn cause(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
         self.source.as_deref()
+    }
+}
+
+/// Names that a client could have meant, in a message: the first few, and how many more there are.
+pub fn shown_names<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    let more = names.len().saturating_sub(NAMES_SHOWN_MAX);
+    let shown: Vec<&str> = names.take(NAMES_SHOWN_MAX).collect();
+    match (shown.is_empty(), more) {
+        (true, _) => "none".to_owned(),
+        (false, 0) => shown.join(", "),
+        (false, more) => format!("{} and {more} more", shown.join(", ")),
     }
 }
 
@@ -188,5 +206,39 @@ impl Error for ServiceError {
 impl From<crate::random::NoRandomness> for ServiceError {
     fn from(none: crate::random::NoRandomness) -> Self {
         Self::internal(none)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_very_many_faults_the_first_are_listed_and_all_are_counted() {
+        let faults = |count: usize| {
+            let detail = |index: usize| Detail {
+                path: vec![index.to_string()],
+                message: "is wrong".to_owned(),
+            };
+            ServiceError::faults((0..count).map(detail).collect())
+        };
+        assert_eq!(faults(1).message, "0: is wrong");
+        let (all, more) = (faults(FAULTS_SHOWN_MAX), faults(20_000));
+        assert_eq!(all.details.len(), FAULTS_SHOWN_MAX);
+        assert_eq!(all.message, "the request has 100 faults, listed in details");
+        assert_eq!(more.details, all.details);
+        assert_eq!(
+            more.message,
+            "the request has 20000 faults; the first 100 are listed in details"
+        );
+    }
+
+    #[test]
+    fn of_many_names_the_first_are_shown() {
+        let names: Vec<String> = (0..NAMES_SHOWN_MAX + 3).map(|n| n.to_string()).collect();
+        let shown = |count: usize| shown_names(names[..count].iter().map(String::as_str));
+        assert_eq!(shown(0), "none");
+        assert_eq!(shown(2), "0, 1");
+        assert_eq!(shown(NAMES_SHOWN_MAX + 3), "0, 1, 2, 3, 4, 5, 6, 7 and 3 more");
     }
 }

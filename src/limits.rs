@@ -15,6 +15,18 @@ pub const BATCH_AGE_DAYS_MAX: i64 = 30;
 /// Characters of an `Idempotency-Key`.
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
 
+/// Faults listed in one error answer; its message counts them all.
+pub const FAULTS_SHOWN_MAX: usize = 100;
+/// Names shown in a message of those that a client could have meant.
+pub const NAMES_SHOWN_MAX: usize = 8;
+
+/// Different names in a query's `fields`: as many as a schema has.
+pub const QUERY_FIELDS_MAX: usize = SCHEMA_FIELDS_MAX;
+/// Entries of each array of a query.
+pub const QUERY_ENTRIES_MAX: usize = 10_000;
+/// Members of a query's metadata filter.
+pub const METADATA_FILTER_MEMBERS_MAX: usize = 64;
+
 /// `limit` of a list when absent.
 pub const LIST_LIMIT_DEFAULT: u64 = 100;
 /// `limit` of a list.

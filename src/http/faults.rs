@@ -109,6 +109,16 @@ impl<'a> Members<'a> {
             .and_then(|value| self.read(name, value, faults, read))
     }
 
+    /// A member that may be left out, for which null says the same.
+    pub fn optional_or_null<T>(
+        &self,
+        name: &str,
+        faults: &mut Faults,
+        read: impl FnOnce(&'a Value) -> Result<T, String>,
+    ) -> Option<T> {
+        self.nullable(name, faults, read).flatten()
+    }
+
     /// A member that may be left out (`None`) or taken back with null (`Some(None)`).
     pub fn nullable<T>(
         &self,

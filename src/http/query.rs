@@ -1,5 +1,7 @@
 //! `POST /api/data/query`.
 
+use std::collections::HashSet;
+
 use actix_web::http::StatusCode;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
@@ -11,8 +13,8 @@ use super::faults::{Faults, Members};
 use super::{auth, body, respond, values};
 use crate::error::ServiceError;
 use crate::ingest::timestamp;
-use crate::limits::QUERY_LIMIT_MAX;
-use crate::service::query::{Aggregation, Cursor, QueryInput, UNIT_NAMES};
+use crate::limits::{METADATA_FILTER_MEMBERS_MAX, QUERY_ENTRIES_MAX, QUERY_FIELDS_MAX, QUERY_LIMIT_MAX};
+use crate::service::query::{Aggregation, AskedField, Cursor, QueryInput, UNIT_NAMES};
 use crate::service::{Access, Service};
 
 const ACCESS: Access = Access::ADMIN
@@ -105,47 +107,48 @@ fn read_query(body: &Value) -> Result<QueryInput, ServiceError> {
         .unwrap_or(&none);
     let filters = Members::at(filters, members.path_of("filters"), &mut faults);
     let source_ids = strings(&filters, "dataSourceIds", &mut faults, values::id);
-    let start_ns = filters.optional("startTime", &mut faults, moment);
-    let end_ns = filters.optional("endTime", &mut faults, moment);
+    let start_ns = filters.optional_or_null("startTime", &mut faults, moment);
+    let end_ns = filters.optional_or_null("endTime", &mut faults, moment);
     if let (Some(start), Some(end)) = (start_ns, end_ns)
         && start >= end
     {
         faults.add(&filters.path_of("startTime"), "must be before endTime");
     }
-    let metadata = filters.optional("metadata", &mut faults, |value| {
-        value
-            .as_object()
-            .cloned()
-            .ok_or_else(|| "must be an object of members to match".to_owned())
+    let metadata = filters.optional_or_null("metadata", &mut faults, |value| match value.as_object() {
+        Some(members) if members.len() <= METADATA_FILTER_MEMBERS_MAX => Ok(members.clone()),
+        Some(members) => Err(format!(
+            "must have at most {METADATA_FILTER_MEMBERS_MAX} members, not {}",
+            members.len()
+        )),
+        None => Err("must be an object of members to match".to_owned()),
     });
-    let fields = strings(&filters, "fields", &mut faults, |value| {
-        values::string(value).map(str::to_owned)
-    });
-    let aggregation = members.optional("aggregation", &mut faults, |value| {
+    let fields = fields(&filters, &mut faults);
+    let aggregation = members.optional_or_null("aggregation", &mut faults, |value| {
         values::one_of(value, &Aggregation::NAMES)
     });
-    let group_by = members.optional("groupBy", &mut faults, |value| values::one_of(value, &UNIT_NAMES));
+    let group_by =
+        members.optional_or_null("groupBy", &mut faults, |value| values::one_of(value, &UNIT_NAMES));
     for (given, missing) in [("aggregation", "groupBy"), ("groupBy", "aggregation")] {
         let has = |name: &str| members.get(name).is_some_and(|value| !value.is_null());
         if has(given) && !has(missing) {
             faults.add(&members.path_of(missing), format!("is required with {given}"));
         }
     }
-    let limit = members.optional("limit", &mut faults, |value| {
+    let limit = members.optional_or_null("limit", &mut faults, |value| {
         values::integer(value, 1, QUERY_LIMIT_MAX)
     });
-    let offset = members.optional("offset", &mut faults, |value| {
+    let offset = members.optional_or_null("offset", &mut faults, |value| {
         values::integer(value, 0, u64::from(u32::MAX))
     });
-    let descending = members.optional("sort", &mut faults, |value| {
+    let descending = members.optional_or_null("sort", &mut faults, |value| {
         values::one_of(value, &[("asc", false), ("desc", true)])
     });
-    let cursor = members.optional("cursor", &mut faults, |value| {
+    let cursor = members.optional_or_null("cursor", &mut faults, |value| {
         Cursor::decode(values::string(value)?)
             .ok_or_else(|| "must be a nextCursor of an answer, unchanged".to_owned())
     });
-    let merge_sources = members.optional("mergeSources", &mut faults, values::boolean);
-    let downsampling = members.optional("downsampling", &mut faults, values::boolean);
+    let merge_sources = members.optional_or_null("mergeSources", &mut faults, values::boolean);
+    let downsampling = members.optional_or_null("downsampling", &mut faults, values::boolean);
     if cursor.is_some() && members.get("offset").is_some_and(|offset| !offset.is_null()) {
         faults.add(
             &members.path_of("cursor"),
@@ -194,6 +197,30 @@ fn moment(value: &Value) -> Result<i64, String> {
     timestamp::parse(values::string(value)?).map_err(|fault| fault.to_string())
 }
 
+/// `fields`, each name once.
+fn fields(filters: &Members<'_>, faults: &mut Faults) -> Vec<AskedField> {
+    let names = strings(filters, "fields", faults, |value| {
+        values::string(value).map(str::to_owned)
+    });
+    let mut seen = HashSet::new();
+    let fields: Vec<AskedField> = names
+        .into_iter()
+        .enumerate()
+        .filter(|(_, name)| seen.insert(name.clone()))
+        .map(|(index, name)| AskedField { index, name })
+        .collect();
+    if fields.len() > QUERY_FIELDS_MAX {
+        faults.add(
+            &filters.path_of("fields"),
+            format!(
+                "must name at most {QUERY_FIELDS_MAX} fields, not {}",
+                fields.len()
+            ),
+        );
+    }
+    fields
+}
+
 /// An array read entry by entry; absent, null and empty are the same.
 fn strings<T>(
     members: &Members<'_>,
@@ -201,15 +228,17 @@ fn strings<T>(
     faults: &mut Faults,
     read: impl Fn(&Value) -> Result<T, String>,
 ) -> Vec<T> {
-    let entries = members.optional(name, faults, |value| {
-        value
-            .as_array()
-            .ok_or_else(|| "must be an array".to_owned())
-            .cloned()
+    let entries = members.optional_or_null(name, faults, |value| match value.as_array() {
+        Some(entries) if entries.len() <= QUERY_ENTRIES_MAX => Ok(entries),
+        Some(entries) => Err(format!(
+            "must have at most {QUERY_ENTRIES_MAX} entries, not {}",
+            entries.len()
+        )),
+        None => Err("must be an array".to_owned()),
     });
     let mut all = Vec::new();
     for (index, entry) in entries.into_iter().flatten().enumerate() {
-        match read(&entry) {
+        match read(entry) {
             Ok(value) => all.push(value),
             Err(message) => {
                 let mut path = members.path_of(name);
@@ -219,4 +248,83 @@ fn strings<T>(
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const BUCKET: &str = "0123456789abcdef01234567";
+
+    fn read(filters: Value) -> Result<QueryInput, ServiceError> {
+        read_query(&json!({"bucketId": BUCKET, "filters": filters}))
+    }
+
+    #[test]
+    fn what_a_query_lists_is_bounded() {
+        let names = |count: usize| (0..count).map(|n| format!("f{n}")).collect::<Vec<_>>();
+        let ids = |count: usize| vec![BUCKET; count];
+        let members = |count: usize| -> Map<String, Value> {
+            names(count)
+                .into_iter()
+                .map(|name| (name, Value::from(1)))
+                .collect()
+        };
+        let twice = [names(QUERY_FIELDS_MAX), names(QUERY_FIELDS_MAX)].concat();
+        for filters in [
+            json!({"fields": twice}),
+            json!({"dataSourceIds": ids(QUERY_ENTRIES_MAX)}),
+            json!({"metadata": members(METADATA_FILTER_MEMBERS_MAX)}),
+        ] {
+            assert!(read(filters).is_ok());
+        }
+        for (member, filters) in [
+            ("fields", json!({"fields": names(QUERY_FIELDS_MAX + 1)})),
+            ("fields", json!({"fields": vec!["level"; QUERY_ENTRIES_MAX + 1]})),
+            (
+                "dataSourceIds",
+                json!({"dataSourceIds": ids(QUERY_ENTRIES_MAX + 1)}),
+            ),
+            (
+                "metadata",
+                json!({"metadata": members(METADATA_FILTER_MEMBERS_MAX + 1)}),
+            ),
+        ] {
+            let details = read(filters).unwrap_err().details;
+            assert_eq!(details.len(), 1, "{member}");
+            assert_eq!(details[0].path, ["filters", member]);
+        }
+    }
+
+    #[test]
+    fn a_field_named_twice_keeps_its_first_place() {
+        let fields = read(json!({"fields": ["a", "a", "b", "a"]})).unwrap().fields;
+        let found: Vec<_> = fields
+            .iter()
+            .map(|field| (field.index, field.name.as_str()))
+            .collect();
+        assert_eq!(found, [(0, "a"), (2, "b")]);
+    }
+
+    #[test]
+    fn null_is_the_same_as_absent() {
+        let filters = json!({"dataSourceIds": null, "startTime": null, "endTime": null, "metadata": null, "fields": null});
+        let mut body = json!({"bucketId": BUCKET, "filters": filters});
+        for name in [
+            "aggregation",
+            "groupBy",
+            "limit",
+            "offset",
+            "sort",
+            "cursor",
+            "mergeSources",
+            "downsampling",
+        ] {
+            body[name] = Value::Null;
+        }
+        let (nulls, absent) = (read_query(&body).unwrap(), read(Value::Null).unwrap());
+        assert_eq!(format!("{nulls:?}"), format!("{absent:?}"));
+    }
 }

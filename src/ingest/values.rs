@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use engine::rows::RowsWriter;
 
 use crate::catalog::{FieldType, SchemaMode, Source};
-use crate::error::Detail;
+use crate::error::{Detail, shown_names};
 use crate::limits::{FIELD_NAME_CHARS_MAX, SCHEMA_FIELDS_MAX};
 
 use super::extend::{NewField, NewFields, name_fault};
@@ -21,9 +21,6 @@ const MEMBERS_MAX: usize = 4 * SCHEMA_FIELDS_MAX;
 
 /// Members up to which a name is found faster by looking at them all.
 const LINEAR_MAX: usize = 16;
-
-/// Declared fields named to someone who sent another.
-const DECLARED_SHOWN_MAX: usize = 8;
 
 /// One value as sent.
 #[derive(Debug, Clone)]
@@ -160,14 +157,12 @@ impl<'a> Values<'a> {
                         }
                     }
                 }
-                (None, _) => {
-                    let declared = Declared(source);
-                    Some(format!(
-                        "field {} is not declared ({declared}), got {}",
-                        Name(name),
-                        scalar.kind()
-                    ))
-                }
+                (None, _) => Some(format!(
+                    "field {} is not declared (declared: {}), got {}",
+                    Name(name),
+                    declared_names(source),
+                    scalar.kind()
+                )),
             };
             out.extend(fault.map(|message| detail(&["values", name], message)));
         }
@@ -266,18 +261,6 @@ impl std::fmt::Display for Name<'_> {
 }
 
 /// The fields a source declares, in a message.
-struct Declared<'a>(&'a Source);
-
-impl std::fmt::Display for Declared<'_> {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let fields = &self.0.schema.fields;
-        out.write_str("declared: ")?;
-        for (index, field) in fields.iter().take(DECLARED_SHOWN_MAX).enumerate() {
-            write!(out, "{}{}", if index == 0 { "" } else { ", " }, field.name)?;
-        }
-        match fields.len().saturating_sub(DECLARED_SHOWN_MAX) {
-            0 => Ok(()),
-            more => write!(out, " and {more} more"),
-        }
-    }
+fn declared_names(source: &Source) -> String {
+    shown_names(source.schema.fields.iter().map(|field| &*field.name))
 }

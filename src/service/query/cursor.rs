@@ -64,7 +64,7 @@ impl QueryInput {
         let mut sources = self.source_ids.clone();
         sources.sort_unstable();
         sources.dedup();
-        let mut fields = self.fields.clone();
+        let mut fields: Vec<&str> = self.fields.iter().map(|field| field.name.as_str()).collect();
         fields.sort_unstable();
         fields.dedup();
         let mut metadata: Vec<_> = self.metadata.iter().collect();

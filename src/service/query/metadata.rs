@@ -1,80 +1,119 @@
 //! The metadata filter: all given members must be there and equal. Metadata is read as the text it was sent as, so
 //! that numbers no double can hold are no obstacle to the members beside them.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value};
 
-use crate::ingest::json::{Kind, Malformed, Scanner};
+use crate::ingest::json::{DEPTH_MAX, Kind, Malformed, Scanner};
+use crate::limits::METADATA_FILTER_MEMBERS_MAX;
 
-/// A filter, ready to be asked about texts.
+/// A filter, ready to be asked about texts. However many members are wanted, a text is read once.
 #[derive(Clone, Debug)]
-pub struct MetadataFilter(Vec<Wanted>);
+pub struct MetadataFilter {
+    members: usize,
+    root: Node,
+}
 
-#[derive(Clone, Debug)]
-struct Wanted {
-    /// The member's name as a whole, and cut at its dots.
-    name: String,
-    path: Vec<String>,
-    value: Value,
+/// Places in a text, as bits: a wanted member has one for its name as a whole, and one for its name cut at the dots.
+type Places = u128;
+
+const _: () = assert!(2 * METADATA_FILTER_MEMBERS_MAX <= Places::BITS as usize);
+
+/// What is wanted at one path of member names and below it.
+#[derive(Clone, Debug, Default)]
+struct Node {
+    /// The place that this path is, and the value wanted there.
+    wanted: Option<(Places, Value)>,
+    below: HashMap<String, Node>,
+    /// The places at this path and below it.
+    places: Places,
 }
 
 impl MetadataFilter {
-    /// `None` when there is nothing to ask for.
+    /// `None` when there is nothing to ask for. At most [`METADATA_FILTER_MEMBERS_MAX`] members.
     pub fn new(members: &Map<String, Value>) -> Option<Self> {
-        let wanted = members.iter().map(|(name, value)| Wanted {
-            name: name.clone(),
-            path: name.split('.').map(str::to_owned).collect(),
-            value: value.clone(),
-        });
-        (!members.is_empty()).then(|| MetadataFilter(wanted.collect()))
+        let mut root = Node::default();
+        for (index, (name, value)) in members.iter().enumerate() {
+            let place = 1 << (2 * index);
+            root.want(std::iter::once(name.as_str()), place, value);
+            // No text nests deeper: a longer path is found nowhere.
+            if (2..=DEPTH_MAX as usize).contains(&name.split('.').count()) {
+                root.want(name.split('.'), place << 1, value);
+            }
+        }
+        (!members.is_empty()).then_some(MetadataFilter {
+            members: members.len(),
+            root,
+        })
     }
 
     /// Whether a point with this metadata counts.
     pub fn passes(&self, metadata: Option<&str>) -> bool {
-        let Some(text) = metadata else { return false };
-        self.0.iter().all(|wanted| {
-            let whole = std::slice::from_ref(&wanted.name);
-            let is = |path: &[String]| member(text, path).is_some_and(|found| equals(found, &wanted.value));
-            is(whole) || wanted.path.len() > 1 && is(&wanted.path)
-        })
+        let read = |text: &str| {
+            let (mut scan, mut found) = (Scanner::new(text.as_bytes())?, 0);
+            self.root.read(&mut scan, &mut found)?;
+            Ok::<_, Malformed>(found)
+        };
+        let Some(Ok(found)) = metadata.map(read) else {
+            return false;
+        };
+        (0..self.members).all(|index| found >> (2 * index) & 0b11 != 0)
     }
 }
 
-/// The text of the value at a path of member names; of members with one name, the last.
-fn member<'a>(text: &'a str, path: &[String]) -> Option<&'a str> {
-    let Some((name, rest)) = path.split_first() else {
-        return Some(text);
-    };
-    let found = member_of(text, name).ok()??;
-    member(found, rest)
-}
-
-fn member_of<'a>(text: &'a str, wanted: &str) -> Result<Option<&'a str>, Malformed> {
-    let mut scan = Scanner::new(text.as_bytes())?;
-    let mut found = None;
-    if scan.kind()? != Kind::Object {
-        return Ok(None);
-    }
-    let mut buffer = String::new();
-    let mut more = scan.open(b'}')?;
-    while more {
-        let is_wanted = scan.name()?.get(&mut buffer) == wanted;
-        scan.peek();
-        let start = scan.at();
-        scan.skip_value(0)?;
-        if is_wanted {
-            found = Some(&text[start..scan.at()]);
+impl Node {
+    fn want<'a>(&mut self, path: impl Iterator<Item = &'a str>, place: Places, value: &Value) {
+        let mut node = self;
+        node.places |= place;
+        for name in path {
+            node = node.below.entry(name.to_owned()).or_default();
+            node.places |= place;
         }
-        more = scan.more(b'}')?;
+        node.wanted = Some((place, value.clone()));
     }
-    Ok(found)
+
+    /// Steps over the value that comes next, and notes in `found` the places of this node whose values it has. Of
+    /// members with one name the last counts, with all that is in it. It recurses as deep as the node's paths go.
+    fn read(&self, scan: &mut Scanner<'_>, found: &mut Places) -> Result<(), Malformed> {
+        *found &= !self.places;
+        let kind = scan.kind()?;
+        let start = scan.at();
+        if kind == Kind::Object && !self.below.is_empty() {
+            let mut buffer = String::new();
+            let mut more = scan.open(b'}')?;
+            while more {
+                match self.below.get(scan.name()?.get(&mut buffer)) {
+                    Some(node) => node.read(scan, found)?,
+                    None => scan.skip_value(0)?,
+                }
+                more = scan.more(b'}')?;
+            }
+        } else {
+            scan.skip_value(0)?;
+        }
+        if let Some((place, wanted)) = &self.wanted
+            && equals(scan.slice(start, scan.at()), kind, wanted)
+        {
+            *found |= place;
+        }
+        Ok(())
+    }
 }
 
 /// Equal as JSON: numbers by value, objects whatever the order of their members.
-fn equals(text: &str, wanted: &Value) -> bool {
-    match wanted {
+fn equals(text: &str, kind: Kind, wanted: &Value) -> bool {
+    match (kind, wanted) {
         // What no double can hold cannot be asked for either.
-        Value::Number(number) => equal_numbers(text.trim(), &number.to_string()),
-        _ => serde_json::from_str::<Value>(text).is_ok_and(|found| equal_values(&found, wanted)),
+        (Kind::Number, Value::Number(number)) => equal_numbers(text, &number.to_string()),
+        (Kind::Null, Value::Null)
+        | (Kind::Boolean, Value::Bool(_))
+        | (Kind::String, Value::String(_))
+        | (Kind::Array, Value::Array(_))
+        | (Kind::Object, Value::Object(_)) => {
+            serde_json::from_str::<Value>(text).is_ok_and(|found| equal_values(&found, wanted))
+        }
+        _ => false,
     }
 }
 
@@ -137,9 +176,41 @@ mod tests {
             (r#"{"a":2}"#, r#"{"a":1,"a":2}"#, true),
             (r#"{"a":1}"#, r#"{"a":1,"a":2}"#, false),
             (r#"{"a":"x"}"#, r#"{"huge":1e999,"a":"x"}"#, true),
+            (r#"{"a.b":1,"a.c":2}"#, r#"{"a":{"b":1,"c":2}}"#, true),
+            (r#"{"a.b":1,"a":{"b":1}}"#, r#"{"a":{"b":1}}"#, true),
+            (r#"{"a.b":1,"a.c":2}"#, r#"{"a":{"b":1},"a":{"c":2}}"#, false),
+            (r#"{"a.b":1}"#, r#"{"a":{"b":1},"a":3}"#, false),
+            (r#"{"a.b":1}"#, r#"{"a.b":1,"a":{"b":2}}"#, true),
+            (r#"{"a.b":1}"#, r#"{"a":{"b":{"b":1}}}"#, false),
+            (r#"{"a..b":1}"#, r#"{"a":{"":{"b":1}}}"#, true),
+            (r#"{"a":{}}"#, r#"{ "a" : { } }"#, true),
         ] {
             assert_eq!(passes(filter, metadata), expected, "{filter} on {metadata}");
         }
+    }
+
+    #[test]
+    fn as_many_members_as_may_be_asked_for_are_told_apart() {
+        let members = |changed: Option<usize>| {
+            let value = |n: usize| if changed == Some(n) { -1 } else { n as i64 };
+            let all = (0..METADATA_FILTER_MEMBERS_MAX).map(|n| format!(r#""k{n}":{{"x":{}}}"#, value(n)));
+            format!("{{{}}}", all.collect::<Vec<_>>().join(","))
+        };
+        let wanted = (0..METADATA_FILTER_MEMBERS_MAX).map(|n| format!(r#""k{n}.x":{n}"#));
+        let filter = format!("{{{}}}", wanted.collect::<Vec<_>>().join(","));
+        assert!(passes(&filter, &members(None)));
+        for changed in 0..METADATA_FILTER_MEMBERS_MAX {
+            assert!(!passes(&filter, &members(Some(changed))), "member {changed}");
+        }
+    }
+
+    #[test]
+    fn a_path_deeper_than_any_text_is_no_burden() {
+        let name = vec!["a"; 400_000].join(".");
+        let filter = |value: &Value| Map::from_iter([(name.clone(), value.clone())]);
+        let filter = MetadataFilter::new(&filter(&Value::Bool(true))).unwrap();
+        assert!(filter.passes(Some(&format!(r#"{{"{name}":true}}"#))));
+        assert!(!filter.passes(Some(r#"{"a":{"a":true}}"#)));
     }
 
     #[test]

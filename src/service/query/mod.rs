@@ -94,8 +94,8 @@ pub struct QueryInput {
     pub end_ns: Option<i64>,
     /// What the metadata must say.
     pub metadata: Map<String, Value>,
-    /// The fields asked for; empty for all.
-    pub fields: Vec<String>,
+    /// The fields asked for, each once; empty for all.
+    pub fields: Vec<AskedField>,
     /// Aggregation and unit, which come together.
     pub grouping: Option<(Aggregation, Unit)>,
     /// Most rows.
@@ -110,6 +110,15 @@ pub struct QueryInput {
     pub merge_sources: bool,
     /// Whether it may be downsampled by itself.
     pub downsampling: bool,
+}
+
+/// A name in `fields`.
+#[derive(Clone, Debug)]
+pub struct AskedField {
+    /// Its place in the array as sent.
+    pub index: usize,
+    /// The field's name.
+    pub name: String,
 }
 
 /// A finished answer: JSON.
@@ -127,9 +136,10 @@ impl Service {
         finish: impl FnOnce(AnswerBytes) -> Result<R, ServiceError> + Send + 'static,
     ) -> Result<R, ServiceError> {
         let now_ns = self.now_ns();
-        let plan = self
+        let (bucket, sources) = self
             .catalog
-            .read(|catalog| Plan::of(catalog, caller, input, now_ns))?;
+            .read(|catalog| plan::select(catalog, caller, &input))?;
+        let plan = Plan::of(bucket, sources, input, now_ns)?;
         let ordinals = plan
             .sources
             .iter()

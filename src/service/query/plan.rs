@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use super::metadata::MetadataFilter;
-use super::{Aggregation, QueryInput};
+use super::{Aggregation, AskedField, QueryInput};
 use crate::catalog::{Bucket, Catalog, FieldType, Source};
-use crate::error::{Detail, ServiceError};
+use crate::error::{Detail, ServiceError, shown_names};
 use crate::service::{Caller, bucket_for, source_for};
 
 /// A query ready to be answered from a snapshot.
@@ -29,21 +29,30 @@ pub(super) struct Selected {
     pub(super) fields: Option<Vec<u16>>,
 }
 
+/// The bucket and the sources that a query names. All it needs the catalog for: whoever reads holds up who writes.
+pub(super) fn select(
+    catalog: &Catalog,
+    caller: &Caller,
+    input: &QueryInput,
+) -> Result<(Arc<Bucket>, Vec<Arc<Source>>), ServiceError> {
+    let bucket = bucket_for(catalog, caller, input.bucket_id)?;
+    let sources = if input.source_ids.is_empty() {
+        catalog.sources_of(bucket.id).cloned().collect()
+    } else {
+        let ids = input.source_ids.iter();
+        ids.map(|id| Ok(source_for(catalog, caller, bucket.id, *id)?.1))
+            .collect::<Result<_, ServiceError>>()?
+    };
+    Ok((bucket, sources))
+}
+
 impl Plan {
     pub(super) fn of(
-        catalog: &Catalog,
-        caller: &Caller,
+        bucket: Arc<Bucket>,
+        mut sources: Vec<Arc<Source>>,
         input: QueryInput,
         now_ns: i64,
     ) -> Result<Self, ServiceError> {
-        let bucket = bucket_for(catalog, caller, input.bucket_id)?;
-        let mut sources: Vec<Arc<Source>> = if input.source_ids.is_empty() {
-            catalog.sources_of(bucket.id).cloned().collect()
-        } else {
-            let ids = input.source_ids.iter();
-            ids.map(|id| Ok(source_for(catalog, caller, bucket.id, *id)?.1))
-                .collect::<Result<_, ServiceError>>()?
-        };
         sources.sort_by_key(|source| source.id);
         sources.dedup_by_key(|source| source.id);
         check_fields(&input, &sources)?;
@@ -51,7 +60,7 @@ impl Plan {
             let mut ordinals: Vec<u16> = input
                 .fields
                 .iter()
-                .filter_map(|name| source.schema.field(name))
+                .filter_map(|field| source.schema.field(&field.name))
                 .collect();
             ordinals.sort_unstable();
             ordinals.dedup();
@@ -103,7 +112,9 @@ impl Selected {
 /// Names that no selected source declares, and numeric aggregations of what is no number.
 fn check_fields(input: &QueryInput, sources: &[Arc<Source>]) -> Result<(), ServiceError> {
     let mut faults = Vec::new();
-    for (index, name) in input.fields.iter().enumerate() {
+    // Said once, not with each unknown name: there may be very many of both.
+    let mut available = Some(|| available(sources));
+    for AskedField { index, name } in &input.fields {
         let kinds: Vec<FieldType> = sources
             .iter()
             .filter_map(|source| Some(source.schema.fields[usize::from(source.schema.field(name)?)].kind))
@@ -112,10 +123,11 @@ fn check_fields(input: &QueryInput, sources: &[Arc<Source>]) -> Result<(), Servi
             .grouping
             .is_some_and(|(aggregation, _)| aggregation != Aggregation::Count);
         let message = if kinds.is_empty() {
-            Some(format!(
-                "no selected data source has a field {name:?}; available: {}",
-                available(sources)
-            ))
+            let unknown = format!("no selected data source has a field {name:?}");
+            Some(match available.take() {
+                Some(available) => format!("{unknown}; available: {}", available()),
+                None => unknown,
+            })
         } else if numeric && !kinds.contains(&FieldType::Number) {
             let aggregation = input.grouping.map_or("", |(aggregation, _)| aggregation.name());
             Some(format!(
@@ -144,9 +156,5 @@ fn available(sources: &[Arc<Source>]) -> String {
         .collect();
     names.sort_unstable();
     names.dedup();
-    if names.is_empty() {
-        "none".to_owned()
-    } else {
-        names.join(", ")
-    }
+    shown_names(names.into_iter())
 }

@@ -189,3 +189,26 @@ fn a_numeric_aggregation_of_a_text_or_boolean_field_is_400() {
         "contract 1: a count is printed without .0"
     );
 }
+
+/// Each unknown name came with all available ones: some kilobytes of names made an answer of hundreds of megabytes.
+#[test]
+fn many_unknown_names_make_a_small_answer() {
+    let (_server, _, bucket) = scene::bucket();
+    let declared: serde_json::Map<String, Value> = (0..256)
+        .map(|nth| (format!("declared {nth}"), json!({"type": "number"})))
+        .collect();
+    bucket.source_with(&json!({"name": "wide", "schema": declared}));
+    let unknown = |count: usize| (0..count).map(|nth| format!("unknown {nth}")).collect::<Vec<_>>();
+    let answer = bucket.ask(&json!({"filters": {"fields": unknown(256)}}));
+    answer.refused(400, "contract 5: a name that no selected source declares is 400");
+    assert_eq!(
+        scene::array(&answer.json(), "/details").len(),
+        100,
+        "of very many faults the first"
+    );
+    assert!(answer.text().contains("256 faults"), "and how many there are");
+    assert!(answer.body.len() < 32_000, "{} bytes", answer.body.len());
+    let answer = bucket.ask(&json!({"filters": {"fields": unknown(257)}}));
+    answer.refused(400, "a query names 256 fields at most");
+    assert_eq!(answer.faults(), ["filters/fields"]);
+}
