@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::limits::SCHEMA_FIELDS_MAX;
+use crate::limits::{FIELD_NAME_CHARS_MAX, SCHEMA_FIELDS_MAX};
 
 /// Up to this many fields, comparing one by one beats the binary search.
 const LINEAR_SEARCH_FIELDS_MAX: usize = 8;
@@ -69,6 +69,25 @@ pub struct Field {
     pub unit: Option<Box<str>>,
     /// Free text.
     pub description: Option<Box<str>>,
+}
+
+impl Field {
+    /// The name as it is stored, trimmed; one rule for declared fields and for those that points bring, so that a
+    /// schema that was read can be sent back.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words that go behind "field name".
+    pub fn stored_name(name: &str) -> Result<&str, String> {
+        let stored = name.trim();
+        match stored.chars().count() {
+            0 => Err("must not be blank".to_owned()),
+            chars if chars > FIELD_NAME_CHARS_MAX => Err(format!(
+                "must have at most {FIELD_NAME_CHARS_MAX} characters, not {chars}"
+            )),
+            _ if stored.chars().any(char::is_control) => Err("must have no control characters".to_owned()),
+            _ => Ok(stored),
+        }
+    }
 }
 
 /// The fields of a data source. A field's ordinal is its index: fields are appended, never removed

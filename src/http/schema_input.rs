@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::faults::{Faults, Members, kind_of};
 use super::values;
 use crate::catalog::{Field, FieldType};
-use crate::limits::{DESCRIPTION_CHARS_MAX, FIELD_NAME_CHARS_MAX, OPEN_NAME_CHARS_MAX, SCHEMA_FIELDS_MAX};
+use crate::limits::{DESCRIPTION_CHARS_MAX, OPEN_NAME_CHARS_MAX, SCHEMA_FIELDS_MAX};
 
 /// The fields of the body's `schema`, in the order sent. Faults go to their places; what is returned
 /// is whole only when there were none.
@@ -19,7 +19,7 @@ pub(super) fn read(body: &Members<'_>, schema: &Value, faults: &mut Faults) -> V
     let mut fields: Vec<Field> = Vec::new();
     for (name, definition) in members.iter() {
         let path = members.path_of(name);
-        let trimmed = match field_name(name) {
+        let trimmed = match Field::stored_name(name) {
             Ok(trimmed) if fields.iter().any(|field| *field.name == *trimmed) => {
                 faults.add(&path, format!("is the second field named {trimmed:?}"));
                 continue;
@@ -63,14 +63,6 @@ fn wrong_count(schema: &Value) -> Option<String> {
             kind_of(other)
         )),
     }
-}
-
-fn field_name(name: &str) -> Result<String, String> {
-    let trimmed = values::name_text(name, FIELD_NAME_CHARS_MAX)?;
-    if trimmed.chars().any(char::is_control) {
-        return Err(String::from("must have no control characters"));
-    }
-    Ok(trimmed)
 }
 
 #[cfg(test)]

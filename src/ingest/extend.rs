@@ -4,9 +4,9 @@
 
 use std::collections::HashMap;
 
-use crate::catalog::{FieldType, Source};
+use crate::catalog::{Field, FieldType, Source};
 use crate::ids::ObjectId;
-use crate::limits::{FIELD_NAME_CHARS_MAX, SCHEMA_FIELDS_MAX};
+use crate::limits::SCHEMA_FIELDS_MAX;
 
 /// A field to add to a source's schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,15 +54,12 @@ impl NewFields {
     }
 }
 
-/// What is wrong with a name as the name of a field.
-pub(super) fn name_fault(name: &str) -> Option<&'static str> {
-    if name.is_empty() {
-        Some("a field name must not be empty")
-    } else if name.chars().any(char::is_control) {
-        Some("a field name must not contain control characters")
-    } else if name.chars().count() > FIELD_NAME_CHARS_MAX {
-        Some("a field name has at most 128 characters")
-    } else {
-        None
+/// Why a field cannot be added under the name it came with. Names are stored trimmed, but a value's name is what the
+/// client will send again: one with white space around it is refused rather than stored as another.
+pub(super) fn name_fault(name: &str) -> Option<String> {
+    match Field::stored_name(name) {
+        Ok(stored) if stored == name => None,
+        Ok(stored) => Some(format!("names are stored trimmed, send {stored:?}")),
+        Err(fault) => Some(format!("a field name {fault}")),
     }
 }

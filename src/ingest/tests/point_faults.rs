@@ -238,6 +238,9 @@ fn a_field_that_cannot_be_added_is_refused() {
         (long.as_str(), true),
         (&too_long, false),
         ("", false),
+        ("  ", false),
+        (" ok", false),
+        ("ok\u{3000}", false),
         ("a\\u0007", false),
     ] {
         let body = point("values", Some(&format!("{{\"{name}\":1}}")));

@@ -209,6 +209,14 @@ fn extend_takes_new_fields_with_the_type_of_their_first_value() {
         &[&format!("values/{long}")],
         "contract 3: field names",
     );
+    for name in [" fresh", "fresh ", " ", "", "level "] {
+        let answer = single(json!({name: 1}));
+        assert_faults(
+            &answer,
+            &[&format!("values/{name}")],
+            "contract 10: names are stored trimmed, blank is 400",
+        );
+    }
     let batch = bucket.batch(&[
         json!({"dataSourceId": source, "values": {"fresh": 1}}),
         json!({"dataSourceId": source, "values": {"fresh": "text"}}),
