@@ -51,7 +51,7 @@ impl Service {
                 .catalog
                 .read(|catalog| bucket_for(catalog, caller, bucket_id))?;
             let outcome = match batch {
-                Batch::NeedsFields { new_fields, .. } => return Ok(Turn::Extend(new_fields)),
+                Batch::NeedsFields { new_fields, .. } => return Ok(Turn::Extend(bucket, new_fields)),
                 Batch::Ready(outcome) => outcome,
             };
             if rows.rows() == 0 {

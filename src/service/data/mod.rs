@@ -41,7 +41,7 @@ enum Turn {
     /// A record to store, and the answer to give when it is.
     Store(Box<Store>),
     /// Fields to add first.
-    Extend(Vec<NewField>),
+    Extend(Arc<Bucket>, Vec<NewField>),
 }
 
 struct Store {
@@ -77,7 +77,11 @@ impl Service {
         for _ in 0..TURNS_MAX {
             let store = match read() {
                 Ok(Turn::Store(store)) => store,
-                Ok(Turn::Extend(fields)) => {
+                Ok(Turn::Extend(bucket, fields)) => {
+                    // A request that will be refused, or is not the first, must leave no fields behind.
+                    if let Some(answer) = self.answered(&bucket, digests).await? {
+                        return Ok(answer);
+                    }
                     self.extend_schemas(caller, fields).await?;
                     continue;
                 }
@@ -118,13 +122,25 @@ impl Service {
         refusal: Refusal,
         digests: Option<Digests>,
     ) -> Result<IngestAnswer, ServiceError> {
-        let (Some(bucket), Some(digests)) = (refusal.bucket, digests) else {
+        let Some(bucket) = refusal.bucket else {
             return Err(refusal.error);
         };
-        match self.buckets.answered(&bucket, digests.key).await? {
-            Some((body, answer)) if body == digests.body => Ok(IngestAnswer::replayed(answer)),
+        self.answered(&bucket, digests).await?.ok_or(refusal.error)
+    }
+
+    /// What was answered to the key before, if there is a key and it was used.
+    async fn answered(
+        &self,
+        bucket: &Bucket,
+        digests: Option<Digests>,
+    ) -> Result<Option<IngestAnswer>, ServiceError> {
+        let Some(digests) = digests else {
+            return Ok(None);
+        };
+        match self.buckets.answered(bucket, digests.key).await? {
+            Some((body, answer)) if body == digests.body => Ok(Some(IngestAnswer::replayed(answer))),
             Some(_) => Err(idempotency::key_reused()),
-            None => Err(refusal.error),
+            None => Ok(None),
         }
     }
 

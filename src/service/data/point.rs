@@ -60,7 +60,7 @@ fn judge(
             )));
         }
         let outcome = match written {
-            Point::NeedsFields(fields) => return Ok(Turn::Extend(fields)),
+            Point::NeedsFields(fields) => return Ok(Turn::Extend(Arc::clone(bucket), fields)),
             Point::Ready(outcome) => outcome,
         };
         let answer = IngestAnswer::of_point(bucket, &source, point, outcome.timestamp_ns, now_ns);

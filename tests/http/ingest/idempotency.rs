@@ -322,3 +322,30 @@ fn concurrent_requests_with_one_key_insert_once_and_answer_alike() {
         "contract 4: a replay inserts nothing"
     );
 }
+
+/// In `extend`, the schema was extended before the key was asked for.
+#[test]
+fn a_request_refused_for_its_key_adds_no_fields() {
+    let (_server, _, bucket) = scene::bucket();
+    let source = bucket.source_with(
+        &json!({"name": "open", "schema": {"level": {"type": "number"}}, "schemaMode": "extend"}),
+    );
+    let body = |field: &str| {
+        json!({"bucketId": bucket.id, "dataSourceId": source, "values": {field: 1}}).to_string()
+    };
+    let many = |field: &str| batch(&bucket, &[json!({"dataSourceId": source, "values": {field: 1}})]);
+    let first = post(&bucket, "/api/data", "once", &body("first"));
+    first.expect(201, "contract 3: a new field is added");
+    assert_replay(&first, &post(&bucket, "/api/data", "once", &body("first")));
+    let sentence = "contract 4: a used key with another body is 409";
+    post(&bucket, "/api/data", "once", &body("second")).refused(409, sentence);
+    post(&bucket, "/api/data/batch", "once", &many("third")).refused(409, sentence);
+    let path = format!("/api/buckets/{}/sources/{source}", bucket.id);
+    let answer = bucket.client.get(&path).key(&bucket.admin).send().json();
+    let text = answer.to_string();
+    assert!(text.contains("\"first\""), "{text}");
+    assert!(
+        !text.contains("\"second\"") && !text.contains("\"third\""),
+        "a refused request changes nothing: {text}"
+    );
+}
