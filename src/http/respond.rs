@@ -118,23 +118,29 @@ pub async fn json(
 }
 
 fn negotiate(accepted: &str) -> Coding {
-    let mut best = (0.0, Coding::Identity);
+    let (mut gzip, mut zstd, mut any) = (None, None, None);
     for entry in accepted.split(',') {
         let (name, parameters) = entry.split_once(';').unwrap_or((entry, ""));
-        let quality = parameters
+        let quality: f32 = parameters
             .trim()
             .strip_prefix("q=")
             .map_or(1.0, |q| q.trim().parse().unwrap_or(0.0));
-        let coding = match name.trim().to_ascii_lowercase().as_str() {
-            "zstd" => Coding::Zstd,
-            "gzip" | "x-gzip" | "*" => Coding::Gzip,
-            _ => continue,
-        };
-        if quality > best.0 || (quality == best.0 && quality > 0.0 && coding == Coding::Zstd) {
-            best = (quality, coding);
+        match name.trim().to_ascii_lowercase().as_str() {
+            "zstd" => zstd = Some(quality),
+            "gzip" | "x-gzip" => gzip = Some(quality),
+            "*" => any = Some(quality),
+            _ => {}
         }
     }
-    best.1
+    // What a client names is as it says; `*` is for the rest, and zstd is only for those that name it.
+    let (gzip, zstd) = (gzip.or(any).unwrap_or(0.0), zstd.unwrap_or(0.0));
+    if zstd > 0.0 && zstd >= gzip {
+        Coding::Zstd
+    } else if gzip > 0.0 {
+        Coding::Gzip
+    } else {
+        Coding::Identity
+    }
 }
 
 #[cfg(test)]
@@ -152,6 +158,12 @@ mod tests {
             ("zstd;q=0.5, gzip;q=0.8", Coding::Gzip),
             ("gzip;q=0, zstd;q=0", Coding::Identity),
             ("*", Coding::Gzip),
+            ("gzip;q=0, *", Coding::Identity),
+            ("*, gzip;q=0", Coding::Identity),
+            ("gzip;q=0, *;q=0.5, zstd;q=0.1", Coding::Zstd),
+            ("zstd;q=0.5, *", Coding::Gzip),
+            ("*;q=0", Coding::Identity),
+            ("*;q=0, gzip", Coding::Gzip),
             ("GZIP ; q=1.0", Coding::Gzip),
             ("gzip;q=nonsense", Coding::Identity),
         ] {
