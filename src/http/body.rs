@@ -1,19 +1,21 @@
 //! Reading request bodies: after authentication, up to a limit that counts the decompressed bytes.
 //!
-//! Never trusts a stated length, never holds more than the limit, never lets a small compressed body
+//! Never trusts a stated length, never holds more than the limit, nor more than `body_budget` has room for, never lets a small compressed body
 //! grow beyond it. `Content-Type` is not asked: a body either is the JSON the route takes, or not.
 
 use std::future::poll_fn;
 use std::io::Read;
+use std::ops::Deref;
 use std::pin::Pin;
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
-use actix_web::web::{Bytes, BytesMut, Payload, block};
+use actix_web::web::{Bytes, BytesMut, Data, Payload, block};
 use flate2::read::MultiGzDecoder;
 use futures_core::Stream;
 use serde_json::Value;
 
+use super::body_budget::{BodyBudget, Share};
 use crate::error::{ErrorKind, ServiceError};
 use crate::limits::BODY_BYTES_MAX;
 
@@ -26,6 +28,24 @@ const ENCODING_OVERHEAD_BYTES: usize = 4_096;
 /// Log2 of the largest zstd window: 8 MiB, the most that RFC 9659 lets an HTTP sender use.
 const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 
+/// Decompressed bytes between two looks at the limit and the budget.
+const DECODE_STEP_BYTES: usize = 64 * 1_024;
+
+/// A body, and its share of the memory for all of them.
+#[derive(Debug)]
+pub struct Body {
+    bytes: Bytes,
+    _share: Share,
+}
+
+impl Deref for Body {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Encoding {
     Identity,
@@ -36,12 +56,15 @@ enum Encoding {
 /// The body as sent and decompressed, at most `body_bytes_max` bytes.
 ///
 /// # Errors
-/// 415 for an unknown encoding, 413 beyond the limit, 400 for a corrupt or broken-off body.
+/// 415 for an unknown encoding, 413 beyond the limit, 400 for a corrupt or broken-off body, 503 when the bodies of
+/// other requests take all the memory there is for them.
 pub async fn read(
     request: &HttpRequest,
     payload: Payload,
     body_bytes_max: usize,
-) -> Result<Bytes, ServiceError> {
+) -> Result<Body, ServiceError> {
+    let budget = request.app_data::<Data<BodyBudget>>();
+    let mut share = Share::of(budget.ok_or_else(|| ServiceError::internal("BUG: no budget for bodies"))?);
     let encoding = encoding_of(request)?;
     let sent_bytes_max = match encoding {
         Encoding::Identity => body_bytes_max,
@@ -55,19 +78,29 @@ pub async fn read(
     if stated.is_some_and(|stated| stated > sent_bytes_max) {
         return Err(too_large());
     }
-    let sent = collect(payload, stated.unwrap_or(0), sent_bytes_max)
+    let sent = collect(payload, stated.unwrap_or(0), sent_bytes_max, &mut share)
         .await?
         .ok_or_else(too_large)?;
-    let decoded = match encoding {
-        Encoding::Identity => return Ok(sent),
-        Encoding::Gzip | Encoding::Zstd if sent.len() <= INLINE_DECODE_BYTES_MAX => {
-            decode(encoding, &sent, body_bytes_max)
-        }
-        Encoding::Gzip | Encoding::Zstd => block(move || decode(encoding, &sent, body_bytes_max))
+    if encoding == Encoding::Identity {
+        return Ok(Body {
+            bytes: sent,
+            _share: share,
+        });
+    }
+    let inline = sent.len() <= INLINE_DECODE_BYTES_MAX;
+    let work = move || Ok((decode(encoding, &sent, body_bytes_max, &mut share)?, share));
+    let decoded: Result<_, ServiceError> = if inline {
+        work()
+    } else {
+        block(work)
             .await
-            .map_err(|_| ServiceError::internal("the decompression was interrupted"))?,
+            .map_err(|_| ServiceError::internal("the decompression was interrupted"))?
     };
-    decoded?.map(Bytes::from).ok_or_else(too_large)
+    let (decoded, share) = decoded?;
+    Ok(Body {
+        bytes: decoded.ok_or_else(too_large)?.into(),
+        _share: share,
+    })
 }
 
 /// The body as JSON, for the routes whose bodies are small. Nesting is limited by the parser (128).
@@ -107,6 +140,7 @@ async fn collect(
     mut payload: Payload,
     stated: usize,
     bytes_max: usize,
+    share: &mut Share,
 ) -> Result<Option<Bytes>, ServiceError> {
     let mut whole = BytesMut::new();
     while let Some(chunk) = poll_fn(|context| Pin::new(&mut payload).poll_next(context)).await {
@@ -115,6 +149,7 @@ async fn collect(
         if whole.len() + chunk.len() > bytes_max {
             return Ok(None);
         }
+        share.cover(whole.len() + chunk.len())?;
         if whole.is_empty() {
             if chunk.len() == stated {
                 // The usual small body arrives in one piece: it is not copied.
@@ -128,27 +163,49 @@ async fn collect(
 }
 
 /// The decompressed bytes; `None` when there are more than `bytes_max`.
-fn decode(encoding: Encoding, sent: &[u8], bytes_max: usize) -> Result<Option<Vec<u8>>, ServiceError> {
-    let corrupt = |cause: std::io::Error| {
-        ServiceError::validation("the compressed body is corrupt or broken off").caused_by(cause)
+fn decode(
+    encoding: Encoding,
+    sent: &[u8],
+    bytes_max: usize,
+    share: &mut Share,
+) -> Result<Option<Vec<u8>>, ServiceError> {
+    let mut decoder: Box<dyn Read + '_> = match encoding {
+        Encoding::Identity => Box::new(sent),
+        Encoding::Gzip => Box::new(MultiGzDecoder::new(sent)),
+        Encoding::Zstd => {
+            let mut decoder = zstd::stream::read::Decoder::with_buffer(sent).map_err(undecodable)?;
+            decoder.window_log_max(ZSTD_WINDOW_LOG_MAX).map_err(undecodable)?;
+            Box::new(decoder)
+        }
     };
     let mut decoded = Vec::new();
-    let limit = bytes_max as u64 + 1;
-    match encoding {
-        Encoding::Identity => decoded.extend_from_slice(sent),
-        Encoding::Gzip => {
-            MultiGzDecoder::new(sent)
-                .take(limit)
-                .read_to_end(&mut decoded)
-                .map_err(corrupt)?;
+    loop {
+        let step = (bytes_max + 1 - decoded.len()).min(DECODE_STEP_BYTES);
+        let read = decoder
+            .by_ref()
+            .take(step as u64)
+            .read_to_end(&mut decoded)
+            .map_err(undecodable)?;
+        if decoded.len() > bytes_max {
+            return Ok(None);
         }
-        Encoding::Zstd => {
-            let mut decoder = zstd::stream::read::Decoder::with_buffer(sent).map_err(corrupt)?;
-            decoder.window_log_max(ZSTD_WINDOW_LOG_MAX).map_err(corrupt)?;
-            decoder.take(limit).read_to_end(&mut decoded).map_err(corrupt)?;
+        if read < step {
+            return Ok(Some(decoded));
         }
+        share.cover(sent.len() + decoded.capacity())?;
     }
-    Ok((decoded.len() <= bytes_max).then_some(decoded))
+}
+
+fn undecodable(cause: std::io::Error) -> ServiceError {
+    // The library tells its errors apart by their text alone.
+    let message = if cause.to_string().contains("too much memory") {
+        format!(
+            "the zstd window is larger than 8 MiB; compress with a window log of {ZSTD_WINDOW_LOG_MAX} at most"
+        )
+    } else {
+        "the compressed body is corrupt or broken off".to_owned()
+    };
+    ServiceError::validation(message).caused_by(cause)
 }
 
 #[cfg(test)]
@@ -165,6 +222,63 @@ mod tests {
 
     fn zstd(plain: &[u8]) -> Vec<u8> {
         zstd::stream::encode_all(plain, 3).unwrap()
+    }
+
+    fn decode(encoding: Encoding, sent: &[u8], bytes_max: usize) -> Result<Option<Vec<u8>>, ServiceError> {
+        let budget = Data::new(BodyBudget::new(usize::MAX / 2));
+        super::decode(encoding, sent, bytes_max, &mut Share::of(&budget))
+    }
+
+    fn read(
+        budget: &Data<BodyBudget>,
+        encoding: Option<&'static str>,
+        sent: Vec<u8>,
+    ) -> Result<Body, ServiceError> {
+        use actix_web::FromRequest;
+
+        let request = actix_web::test::TestRequest::post()
+            .app_data(budget.clone())
+            .set_payload(sent);
+        let request = match encoding {
+            Some(encoding) => request.insert_header((CONTENT_ENCODING, encoding)),
+            None => request,
+        };
+        actix_web::rt::System::new().block_on(async move {
+            let (request, mut payload) = request.to_http_parts();
+            let payload = Payload::from_request(&request, &mut payload).await.unwrap();
+            super::read(&request, payload, 8 << 20).await
+        })
+    }
+
+    #[test]
+    fn bodies_beyond_the_memory_for_all_of_them_are_refused() {
+        let budget = Data::new(BodyBudget::new(1 << 20));
+        let plain = vec![b'x'; 700_000];
+        let first = read(&budget, None, plain.clone()).unwrap();
+        assert_eq!(*first, plain);
+        for (encoding, sent) in [
+            (None, plain.clone()),
+            (Some("gzip"), gzip(&plain)),
+            (Some("zstd"), zstd(&plain)),
+        ] {
+            let refused = read(&budget, encoding, sent).unwrap_err();
+            assert_eq!(refused.kind, ErrorKind::Unavailable, "{encoding:?}");
+            assert!(refused.retry_after_seconds.is_some());
+        }
+        let small = vec![b'x'; 60_000];
+        assert_eq!(*read(&budget, Some("gzip"), gzip(&small)).unwrap(), small);
+        drop(first);
+        assert_eq!(*read(&budget, Some("zstd"), zstd(&plain)).unwrap(), plain);
+    }
+
+    #[test]
+    fn a_window_above_the_limit_is_named() {
+        let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
+        encoder.window_log(ZSTD_WINDOW_LOG_MAX + 1).unwrap();
+        encoder.write_all(&vec![b'x'; 20 << 20]).unwrap();
+        let refused = decode(Encoding::Zstd, &encoder.finish().unwrap(), 64 << 20).unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::Validation);
+        assert!(refused.message.contains("window"), "{}", refused.message);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 pub mod accounts;
 pub mod auth;
 pub mod body;
+mod body_budget;
 pub mod bucket_keys;
 pub mod buckets;
 pub mod data;

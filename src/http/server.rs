@@ -10,6 +10,7 @@ use actix_web::middleware::{Condition, from_fn};
 use actix_web::web::Data;
 use actix_web::{App, HttpServer};
 
+use super::body_budget::BodyBudget;
 use super::{edge, routes};
 use crate::service::Service;
 
@@ -47,10 +48,12 @@ pub fn start(service: Data<Service>) -> io::Result<RunningServer> {
         workers => workers,
     };
     let origins = config.cors_origins.clone();
+    let bodies = Data::new(BodyBudget::of_memory(service.config.storage.memory_bytes_max));
     let server = HttpServer::new(move || {
         let service = service.clone();
         App::new()
             .app_data(service.clone())
+            .app_data(bodies.clone())
             .wrap(Condition::new(!origins.is_empty(), cors(&origins)))
             .wrap(from_fn(edge::serve))
             .configure(|routing| routes(routing, &service))
