@@ -1,7 +1,8 @@
 //! Where the time of day comes from. Rooms take a `Clock`, so that tests decide what time it is.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Nanoseconds of a second.
 pub const SECOND_NS: i64 = 1_000_000_000;
@@ -14,6 +15,9 @@ pub const DAY_NS: i64 = 86_400 * SECOND_NS;
 pub trait Clock: Send + Sync {
     /// UTC nanoseconds since the epoch.
     fn now_ns(&self) -> i64;
+
+    /// Nanoseconds since some moment of the process: never goes back, and no one sets it.
+    fn monotonic_ns(&self) -> i64;
 }
 
 /// The operating system's clock.
@@ -27,26 +31,48 @@ impl Clock for SystemClock {
             Err(before) => i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, |ns| -ns),
         }
     }
+
+    fn monotonic_ns(&self) -> i64 {
+        static START: OnceLock<Instant> = OnceLock::new();
+        let since = START.get_or_init(Instant::now).elapsed();
+        i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+    }
 }
 
 /// A clock that stands still until it is told otherwise.
 #[derive(Debug)]
-pub struct ManualClock(AtomicI64);
+pub struct ManualClock {
+    now_ns: AtomicI64,
+    monotonic_ns: AtomicI64,
+}
 
 impl ManualClock {
     /// A clock that shows `now_ns`.
     pub const fn new(now_ns: i64) -> Self {
-        Self(AtomicI64::new(now_ns))
+        Self {
+            now_ns: AtomicI64::new(now_ns),
+            monotonic_ns: AtomicI64::new(0),
+        }
     }
 
-    /// Moves the clock, backwards when negative.
+    /// Lets time pass.
     pub fn advance(&self, by_ns: i64) {
-        self.0.fetch_add(by_ns, Ordering::Relaxed);
+        self.step(by_ns);
+        self.monotonic_ns.fetch_add(by_ns, Ordering::Relaxed);
+    }
+
+    /// Sets the clock to another time without any passing, back when negative.
+    pub fn step(&self, by_ns: i64) {
+        self.now_ns.fetch_add(by_ns, Ordering::Relaxed);
     }
 }
 
 impl Clock for ManualClock {
     fn now_ns(&self) -> i64 {
-        self.0.load(Ordering::Relaxed)
+        self.now_ns.load(Ordering::Relaxed)
+    }
+
+    fn monotonic_ns(&self) -> i64 {
+        self.monotonic_ns.load(Ordering::Relaxed)
     }
 }

@@ -6,10 +6,13 @@
 //! - [`http`]: route table, credentials, bodies in, answers out; translates and decides nothing
 //! - [`service`]: one function per endpoint, free of HTTP
 //! - [`ingest`]: request bodies → columns; [`query_pool`]: the threads that scan and aggregate
-//! - [`alerts`]: what the condition of a rule says
+//! - [`alerts`]: conditions, rules that are due, verdicts
 //! - [`catalog`]: what exists, as a pure state machine
 //! - [`journal`]: the one log; [`bucket`]: the actors that own the points
-//! - [`checkpoint`]: recovery, checkpoints; [`checked_file`]: small files replaced as a whole
+//! - [`ledger`]: histories of rules, finished deliveries
+//! - [`checkpoint`]: recovery, checkpoints; [`checked_file`]: small files replaced as a whole; [`sealed_file`]: large
+//!   ones written once
+//! - [`evaluator`]: judges rules that are due, as a client of any such service
 //! - [`check`]: what a data directory holds, for people
 //! - [`error`], [`ids`], [`clock`], [`timestamp`], [`random`]: words that every room shares
 
@@ -21,15 +24,19 @@ pub mod checked_file;
 pub mod checkpoint;
 pub mod clock;
 pub mod config;
+pub mod delivery;
 pub mod error;
+pub mod evaluator;
 pub mod http;
 pub mod ids;
 pub mod ingest;
 pub mod journal;
+pub mod ledger;
 pub mod limits;
 pub mod priority;
 pub mod query_pool;
 pub mod random;
+pub mod sealed_file;
 pub mod service;
 pub mod startup;
 pub mod timestamp;

@@ -59,6 +59,39 @@ pub const RETENTION_DAYS_MAX: u32 = 1_000_000;
 /// `retentionDays` of a new bucket on a plan without a maximum.
 pub const RETENTION_DAYS_UNLIMITED_DEFAULT: u32 = 365;
 
+/// Characters of a rule's condition.
+pub const CONDITION_CHARS_MAX: usize = 1_000;
+/// Seconds after which a rule is due again, least and most.
+pub const INTERVAL_SECONDS: (f64, f64) = (60.0, 86_400.0);
+/// Seconds that a rule or an input observes, least and most.
+pub const WINDOW_SECONDS: (f64, f64) = (60.0, 31_536_000.0);
+/// Inputs of a rule.
+pub const EVALUATION_INPUTS_MAX: usize = 10;
+/// Characters of a rule's `kind`.
+pub const EVALUATION_KIND_CHARS_MAX: usize = 64;
+/// Characters of an input's key.
+pub const INPUT_KEY_CHARS_MAX: usize = 128;
+/// Parameters of a rule.
+pub const PARAMETERS_MAX: usize = 256;
+/// Characters of a parameter's name, and of a parameter that is a text.
+pub const PARAMETER_CHARS_MAX: usize = 4_096;
+/// Evidence of a verdict, as sent.
+pub const EVIDENCE_BYTES_MAX: usize = 65_536;
+/// Seconds of a claim, least and most.
+pub const CLAIM_SECONDS: (u64, u64) = (5, 3_600);
+/// Days that a rule's history is kept.
+pub const HISTORY_DAYS: i64 = 90;
+/// Days that deliveries are kept.
+pub const DELIVERIES_DAYS: i64 = 7;
+/// Attempts after the first.
+pub const RETRIES_MAX: u64 = 10;
+/// Base of the waits between attempts, least and most.
+pub const BACKOFF_MULTIPLIER: (f64, f64) = (1.0, 10.0);
+/// Characters of a webhook's URL.
+pub const URL_CHARS_MAX: usize = 2_048;
+/// Characters of a webhook's secret.
+pub const SECRET_CHARS_MAX: usize = 512;
+
 /// Hours a bearer token is valid.
 pub const TOKEN_HOURS: i64 = 12;
 /// Failed logins of one email within the window before it is locked.

@@ -3,16 +3,21 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, value_parser};
 use tidewatch::clock::SystemClock;
 use tidewatch::config::{self, Config, Flags};
-use tidewatch::startup;
+use tidewatch::evaluator::{self, Options, Pace, Stop};
+use tidewatch::startup::{self, StopSignals};
 
 /// Requests allocate on one thread and free on another, and merges allocate by the megabyte: glibc's allocator answers
 /// both with page faults, which stop all threads of the process.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Where `evaluate` finds its key when the command line has none.
+const KEY_VARIABLE: &str = "TIDEWATCH_KEY";
 
 /// A time-series monitoring service.
 #[derive(Parser)]
@@ -28,6 +33,8 @@ struct CommandLine {
 enum Command {
     /// Serves until SIGTERM; also without a subcommand
     Serve(ServeArguments),
+    /// Judges rules that are due, for the service at an address, until SIGTERM
+    Evaluate(EvaluateArguments),
     /// Reads a data directory and reports what it finds; changes nothing without --repair
     Check(CheckArguments),
 }
@@ -51,6 +58,31 @@ struct CheckArguments {
 }
 
 #[derive(Args)]
+struct EvaluateArguments {
+    /// Address of the service
+    #[arg(long, value_name = "URL")]
+    url: String,
+    /// Integration key; better given by the environment as TIDEWATCH_KEY, where the process list does not show it
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+    /// Most rules asked for in one poll
+    #[arg(long, default_value_t = 100, value_parser = value_parser!(u64).range(1..=1000))]
+    limit: u64,
+    /// Seconds that a listed rule is kept from other evaluators
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = value_parser!(u64).range(5..=3600))]
+    claim: u64,
+    /// Seconds between polls while nothing more is due
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = value_parser!(u64).range(1..=3600))]
+    poll: u64,
+    /// Rules judged at once
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = value_parser!(u64).range(1..=256))]
+    concurrency: u64,
+    /// Ends when nothing more is due
+    #[arg(long)]
+    once: bool,
+}
+
+#[derive(Args)]
 struct SharedArguments {
     /// TOML file with config keys
     #[arg(long, value_name = "FILE")]
@@ -64,6 +96,7 @@ fn main() -> ExitCode {
     let CommandLine { command, serve } = CommandLine::parse();
     let outcome = match command.unwrap_or(Command::Serve(serve)) {
         Command::Serve(arguments) => run_server(arguments),
+        Command::Evaluate(arguments) => run_evaluator(&arguments),
         Command::Check(arguments) => run_check(arguments),
     };
     match outcome {
@@ -82,6 +115,39 @@ fn run_server(arguments: ServeArguments) -> Result<ExitCode, String> {
     actix_web::rt::System::new()
         .block_on(serving)
         .map_err(|error| error.to_string())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_evaluator(arguments: &EvaluateArguments) -> Result<ExitCode, String> {
+    let nothing = SharedArguments {
+        config: None,
+        data_dir: None,
+    };
+    startup::start_logging(&load(nothing, None)?.log);
+    let key = arguments.key.clone().or_else(|| std::env::var(KEY_VARIABLE).ok());
+    let key =
+        key.ok_or_else(|| format!("an integration key is needed: set {KEY_VARIABLE}, or give --key"))?;
+    let options = Options {
+        limit: arguments.limit as usize,
+        claim: Duration::from_secs(arguments.claim),
+        poll: Duration::from_secs(arguments.poll),
+        concurrency: arguments.concurrency as usize,
+        once: arguments.once,
+        pace: Pace::default(),
+    };
+    let evaluating = async {
+        let signals = StopSignals::listen().map_err(|error| format!("cannot listen for signals: {error}"))?;
+        let (stopper, stop) = Stop::new();
+        actix_web::rt::spawn(async move {
+            let signal = signals.received().await;
+            tracing::info!(signal, "stopping: finishing the rules in work");
+            stopper.tell();
+        });
+        evaluator::run(&arguments.url, &key, options, stop)
+            .await
+            .map_err(|error| error.to_string())
+    };
+    actix_web::rt::System::new().block_on(evaluating)?;
     Ok(ExitCode::SUCCESS)
 }
 

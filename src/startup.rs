@@ -2,6 +2,7 @@
 
 mod lock;
 mod logging;
+mod signals;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,12 +10,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::web::Data;
-use tokio::signal::unix::{SignalKind, signal};
 
+use crate::alerts::{self, Alerts};
 use crate::catalog::{Bytes, CatalogHandle, Command};
 use crate::checkpoint::{self, Checkpointer};
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::delivery::{self, Deliveries};
 use crate::error::ServiceError;
 use crate::http::{self, RunningServer};
 use crate::journal::JournalHandle;
@@ -23,14 +25,19 @@ use crate::service::Service;
 
 pub use lock::{DirectoryLock, LockError};
 pub use logging::start_logging;
+pub use signals::StopSignals;
 
 /// Uses of keys become durable this often: `lastUsedAt` is exact to the minute.
 const KEY_TOUCH_PERIOD: Duration = Duration::from_secs(60);
+
+/// Attempts in flight may take so long when the server stops; then they are made again after the next start.
+const DELIVERIES_STOP_WITHIN: Duration = Duration::from_secs(5);
 
 /// A server that was started and not yet stopped.
 pub struct Running {
     server: RunningServer,
     service: Data<Service>,
+    deliveries: Deliveries,
     checkpointer: Checkpointer,
     /// Held to the end: nobody else may open the directory before the last byte is written.
     _lock: DirectoryLock,
@@ -83,16 +90,9 @@ impl std::error::Error for StartupError {}
 /// # Errors
 /// As [`start`]; the last checkpoint failed.
 pub async fn serve(config: Config, clock: Arc<dyn Clock>) -> Result<(), StartupError> {
-    let mut terminate = signal(SignalKind::terminate()).map_err(StartupError::Signals)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(StartupError::Signals)?;
+    let signals = StopSignals::listen().map_err(StartupError::Signals)?;
     let running = start(config, clock).await?;
-    let received = std::future::poll_fn(|context| {
-        if terminate.poll_recv(context).is_ready() {
-            return std::task::Poll::Ready("SIGTERM");
-        }
-        interrupt.poll_recv(context).map(|_| "SIGINT")
-    })
-    .await;
+    let received = signals.received().await;
     tracing::info!(signal = received, "stopping: finishing requests in flight");
     running.stop().await
 }
@@ -115,12 +115,29 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
     make_server_secret(&rooms.catalog, &rooms.journal)
         .await
         .map_err(StartupError::Service)?;
+    let neighbours = delivery::Neighbours {
+        catalog: rooms.catalog.clone(),
+        journal: rooms.journal.clone(),
+        clock: Arc::clone(&clock),
+    };
+    let deliveries = Deliveries::start(neighbours, config.webhooks.allow_private_networks)
+        .map_err(|error| StartupError::Service(error.into()))?;
+    let owed = deliveries.clone();
+    let alerts = Alerts::start(alerts::Neighbours {
+        catalog: rooms.catalog.clone(),
+        journal: rooms.journal.clone(),
+        clock: Arc::clone(&clock),
+        owed: Box::new(move |ids| owed.queued(ids)),
+    });
     let service = Service::new(
         Arc::clone(&config),
         clock,
         rooms.catalog.clone(),
         rooms.journal.clone(),
         rooms.buckets.clone(),
+        rooms.ledger.clone(),
+        alerts,
+        deliveries.clone(),
     );
     let service = Data::new(service.map_err(StartupError::Service)?);
     let server = http::start(service.clone()).map_err(|source| StartupError::Bind {
@@ -137,6 +154,7 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
     Ok(Running {
         server,
         service,
+        deliveries,
         checkpointer: rooms.checkpointer,
         _lock: lock,
     })
@@ -154,6 +172,7 @@ impl Running {
     /// The last checkpoint failed; what was acknowledged is in the log all the same.
     pub async fn stop(self) -> Result<(), StartupError> {
         self.server.stop().await;
+        self.deliveries.stop(DELIVERIES_STOP_WITHIN).await;
         if let Err(error) = self.service.flush_key_touches().await {
             tracing::warn!(%error, "the last uses of keys are not kept");
         }

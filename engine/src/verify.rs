@@ -48,6 +48,20 @@ pub fn verify_segment(home: &SharedBytes) -> Result<Vec<BlockReport>, EngineErro
     report(home, |block| verify(block).err())
 }
 
+/// Sequences of the rows of those blocks that are whole, in no order.
+///
+/// # Errors
+/// As [`list_blocks`].
+pub fn list_whole_sequences(home: &SharedBytes) -> Result<Vec<u64>, EngineError> {
+    let mut sequences = Vec::new();
+    for block in open_segment(0, home)? {
+        if verify(&block).is_ok() {
+            sequences.extend(BlockReader::new(&block)?.columns()?.sequences.iter());
+        }
+    }
+    Ok(sequences)
+}
+
 /// Writes a segment of those blocks that are whole; answers its length in bytes.
 ///
 /// # Errors

@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::EngineError;
-use wal::disk::{Bytes, Disk, DiskFile};
+use wal::disk::{Bytes, Disk};
 
 use super::directory::{BucketDir, Manifest};
 use super::idempotency::AnswersFile;
 use super::state::BucketState;
 use crate::checked_file::CheckedFileError;
+use crate::sealed_file;
 
 /// Why a bucket does not open.
 #[derive(Debug)]
@@ -205,21 +206,9 @@ impl BucketFiles {
         path: PathBuf,
         write: impl FnOnce(&mut dyn Write) -> Result<u64, E>,
     ) -> Result<Arc<dyn Bytes>, E> {
-        self.disk.create_dir_all(self.dir.path())?;
-        let attempt = || -> Result<Arc<dyn Bytes>, E> {
-            let mut out = FileWriter::new(self.disk.create(&path)?);
-            write(&mut out)?;
-            out.finish()?;
-            self.disk.sync_dir(self.dir.path())?;
-            Ok(self.disk.map(&path)?)
-        };
-        let written = attempt();
-        match &written {
-            Ok(_) => self.unnamed.push(path),
-            // The first error is the one to tell. A leftover is removed at the next start.
-            Err(_) => drop(self.disk.remove(&path)),
-        }
-        written
+        let home = sealed_file::write(&*self.disk, &path, write)?;
+        self.unnamed.push(path);
+        Ok(home)
     }
 
     /// Whether a manifest says anything else than the one in force; the next file's id does not count.
@@ -311,45 +300,4 @@ pub fn shared(bytes: Arc<dyn Bytes>) -> engine::SharedBytes {
         }
     }
     Arc::new(Home(bytes))
-}
-
-/// Gathers small writes into large ones.
-struct FileWriter {
-    file: Box<dyn DiskFile>,
-    offset: u64,
-    buffer: Vec<u8>,
-}
-
-const WRITE_BYTES: usize = 1 << 20;
-
-impl FileWriter {
-    fn new(file: Box<dyn DiskFile>) -> Self {
-        FileWriter {
-            file,
-            offset: 0,
-            buffer: Vec::with_capacity(64 << 10),
-        }
-    }
-
-    fn finish(mut self) -> io::Result<()> {
-        self.flush()?;
-        self.file.sync_data()
-    }
-}
-
-impl Write for FileWriter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.buffer.extend_from_slice(bytes);
-        if self.buffer.len() >= WRITE_BYTES {
-            self.flush()?;
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.write_all_at(self.offset, &self.buffer)?;
-        self.offset += self.buffer.len() as u64;
-        self.buffer.clear();
-        Ok(())
-    }
 }

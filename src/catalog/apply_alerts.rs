@@ -14,11 +14,11 @@ use crate::ids::ObjectId;
 impl Catalog {
     pub(super) fn create_rule(&mut self, new: &NewRule) {
         self.rules.last_ordinal += 1;
-        if self.source(new.source_id).is_some() {
+        if let Some(bucket_id) = self.source(new.source_id).map(|source| source.bucket_id) {
             self.rules.insert(Arc::new(Rule {
                 id: new.id,
                 ordinal: self.rules.last_ordinal,
-                bucket_id: new.bucket_id,
+                bucket_id,
                 source_id: new.source_id,
                 settings: Arc::new(new.settings.clone()),
                 runtime: RuleRuntime::new(new.created_at_ns),
@@ -87,29 +87,31 @@ impl Catalog {
     /// New deliveries, and such that had finished and begin again.
     pub(super) fn owe(&mut self, deliveries: &[Delivery]) {
         for delivery in deliveries {
-            let owner = delivery.receiver.owner();
-            let ended = self.count(owner, delivery);
+            let again = match self.outbox.pending_delivery(delivery.id) {
+                Some(pending) => pending.again,
+                None => {
+                    self.count_owed(delivery);
+                    delivery.again || delivery.status != DeliveryStatus::Pending
+                }
+            };
             self.outbox.owe(Arc::new(Delivery {
                 status: DeliveryStatus::Pending,
-                again: ended || delivery.again,
+                again,
                 ..delivery.clone()
             }));
         }
     }
 
-    /// Counts a delivery that is owed from now on; answers whether it had ended before.
-    fn count(&mut self, webhook_id: ObjectId, delivery: &Delivery) -> bool {
-        let pending = self.outbox.pending_delivery(delivery.id).is_some();
-        self.outbox.change_webhook(webhook_id, |webhook| {
+    /// A delivery is pending from now on: one more, or one that counts as ended no longer.
+    fn count_owed(&mut self, delivery: &Delivery) {
+        self.outbox.change_webhook(delivery.receiver.owner(), |webhook| {
             let totals = &mut webhook.totals;
             match delivery.status {
-                DeliveryStatus::Pending if pending => {}
                 DeliveryStatus::Pending => totals.total += 1,
                 DeliveryStatus::Delivered => totals.successful = totals.successful.saturating_sub(1),
                 DeliveryStatus::Failed => totals.failed = totals.failed.saturating_sub(1),
             }
         });
-        delivery.status != DeliveryStatus::Pending
     }
 
     /// Adds up what became of deliveries that were never in the outbox.

@@ -117,8 +117,6 @@ pub enum Command {
 pub struct NewRule {
     /// Identifies it.
     pub id: ObjectId,
-    /// The bucket of its source.
-    pub bucket_id: ObjectId,
     /// What it watches.
     pub source_id: ObjectId,
     /// All that can be set.

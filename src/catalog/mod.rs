@@ -30,7 +30,7 @@ mod webhook;
 
 use std::sync::Arc;
 
-use parking_lot::RwLock;
+use parking_lot::{RwLock, RwLockWriteGuard};
 
 pub use bucket::Bucket;
 pub use bytes::Bytes;
@@ -39,7 +39,7 @@ pub use condition::{ConditionValue, Operator, ParsedCondition};
 pub use delivery::{AfterAttempt, Attempt, Body, Delivery, DeliveryStatus, Receiver};
 pub use history::{HistoryEntry, HistoryKind};
 pub use key::{Key, KeyHash, KeyType};
-pub use ledger::{EntryKey, LedgerTail, Stream};
+pub use ledger::{EntryKey, FrozenTail, LedgerTail, Stream, TailEntry};
 pub use organization::{Organization, Plan, PlanLimits};
 pub use rule::{
     Evaluation, Input, Outcome, Parameter, Rule, RuleForm, RuleRuntime, RuleSettings, RuleState, RuleStatus,
@@ -70,6 +70,23 @@ impl CatalogHandle {
     /// Applies a durable command. Called by the journal in log order, by nobody else.
     pub fn apply(&self, command: &Command) {
         self.0.write().apply(command);
+    }
+
+    /// The state as it is now, for a checkpoint; the ledger's tail is set apart with it.
+    pub fn freeze(&self) -> Frozen {
+        let mut catalog = self.0.write();
+        catalog.ledger.freeze();
+        // Readers may look on while the rest is gathered, which takes longer.
+        RwLockWriteGuard::downgrade(catalog).freeze()
+    }
+
+    /// The frozen tail is in these run files from now on. `adopt` makes them known to readers in the same moment:
+    /// whoever reads the catalog finds an entry here or there, never in both.
+    pub fn ledger_saved(&self, frozen: &FrozenTail, runs: Vec<u64>, adopt: impl FnOnce()) {
+        let mut catalog = self.0.write();
+        catalog.ledger.forget(frozen);
+        catalog.ledger.set_runs(runs);
+        adopt();
     }
 }
 

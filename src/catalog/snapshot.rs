@@ -1,6 +1,6 @@
 //! The whole catalog as bytes: what a checkpoint writes and a restart reads. Layout in FORMAT.md.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use super::Bytes;
 use super::bucket::Bucket;
 use super::delivery::Delivery;
 use super::key::Key;
+use super::ledger::FrozenTail;
 use super::organization::Organization;
 use super::rule::Rule;
 use super::schema::{Schema, SchemaMode};
@@ -37,6 +38,8 @@ pub struct Frozen {
     rules: Vec<Arc<Rule>>,
     webhooks: Vec<Arc<Webhook>>,
     deliveries: Vec<Arc<Delivery>>,
+    ledger_tail: FrozenTail,
+    ledger_runs: Vec<u64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -69,6 +72,8 @@ struct Image {
     /// Not the catalog's: which buckets had a manifest on the disk before this was written.
     #[serde(default)]
     manifests: Vec<u32>,
+    #[serde(default)]
+    ledger_runs: Vec<u64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -129,7 +134,8 @@ impl fmt::Display for SnapshotError {
 impl std::error::Error for SnapshotError {}
 
 impl Catalog {
-    /// The state as it is now. Takes about as long as copying one pointer per resource.
+    /// The state as it is now, but for entries of the ledger that were put since its tail was frozen. Takes about as
+    /// long as copying one pointer per resource.
     pub fn freeze(&self) -> Frozen {
         // By ordinal, so that equal catalogs give equal bytes.
         let mut buckets: Vec<_> = self
@@ -163,6 +169,8 @@ impl Catalog {
             rules,
             webhooks: webhooks.cloned().collect(),
             deliveries,
+            ledger_tail: self.ledger.frozen(),
+            ledger_runs: self.ledger.runs().to_vec(),
             server_secret: self.server_secret,
             last_bucket_ordinal: self.last_bucket_ordinal,
             organizations: self.organizations().cloned().collect(),
@@ -231,6 +239,7 @@ impl Catalog {
             .deliveries
             .into_iter()
             .for_each(|delivery| catalog.outbox.owe(delivery));
+        catalog.ledger.set_runs(image.ledger_runs);
         Ok((catalog, image.manifests))
     }
 }
@@ -274,7 +283,32 @@ impl Frozen {
             webhooks: self.webhooks.clone(),
             deliveries: self.deliveries.clone(),
             manifests: manifests.to_vec(),
+            ledger_runs: self.ledger_runs.clone(),
         })
+    }
+
+    /// Entries of the ledger that no run file holds yet. They are not in the snapshot: what it names must hold them.
+    pub fn ledger_tail(&self) -> &FrozenTail {
+        &self.ledger_tail
+    }
+
+    /// The run files that the snapshot names, oldest first.
+    pub fn ledger_runs(&self) -> &[u64] {
+        &self.ledger_runs
+    }
+
+    /// Has the snapshot name these run files, which hold the frozen tail, too.
+    pub fn set_ledger_runs(&mut self, runs: Vec<u64>) {
+        self.ledger_runs = runs;
+        self.ledger_tail = FrozenTail::default();
+    }
+
+    /// Rules and webhooks: whose entries of the ledger are kept.
+    pub fn ledger_owners(&self) -> HashSet<ObjectId> {
+        let rules = self.rules.iter().map(|rule| rule.id);
+        rules
+            .chain(self.webhooks.iter().map(|webhook| webhook.id))
+            .collect()
     }
 }
 

@@ -217,6 +217,11 @@ impl Catalog {
         self.rules.get(id)
     }
 
+    /// Entries of the ledger that no run file holds, and which run files there are.
+    pub fn ledger(&self) -> &LedgerTail {
+        &self.ledger
+    }
+
     /// All rules, in no order.
     pub fn rules(&self) -> impl ExactSizeIterator<Item = &Arc<Rule>> {
         self.rules.iter()

@@ -1,5 +1,6 @@
 //! The catalog as a state machine: snapshot and commands make the same state as all commands; names, counts, order.
 
+mod alerts;
 mod author;
 
 use std::sync::Arc;

@@ -3,7 +3,9 @@
 //! directory is locked as a server locks it.
 
 mod buckets;
+mod ledger;
 mod overlay;
+mod rebuild;
 mod repair;
 mod survey;
 
@@ -47,7 +49,12 @@ pub fn run(config: &Config, repair: bool) -> Result<ExitCode, String> {
             data_dir.display()
         ));
     }
-    let _lock = DirectoryLock::take(data_dir).map_err(|error| error.to_string())?;
+    let lock = if repair {
+        DirectoryLock::take(data_dir).map(Some)
+    } else {
+        DirectoryLock::take_to_read(data_dir)
+    };
+    let _lock = lock.map_err(|error| error.to_string())?;
     let layout = Layout {
         data_dir: data_dir.clone(),
     };
@@ -66,6 +73,14 @@ pub fn run(config: &Config, repair: bool) -> Result<ExitCode, String> {
 
 /// Answers whether the directory is whole, after the repair where there is one.
 fn check(disk: &Arc<dyn Disk>, layout: &Layout, repair: bool, out: &mut dyn Write) -> Result<bool, String> {
+    if survey::is_empty(&**disk, layout)? {
+        let _ = writeln!(
+            out,
+            "empty: {} holds nothing of a server; is the volume mounted?",
+            layout.data_dir.display()
+        );
+        return Ok(true);
+    }
     let found = survey::survey(disk, layout, &mut Report { out, damages: 0 })?;
     if found == 0 {
         let _ = writeln!(out, "sound: nothing is damaged");
@@ -78,7 +93,7 @@ fn check(disk: &Arc<dyn Disk>, layout: &Layout, repair: bool, out: &mut dyn Writ
         );
         return Ok(false);
     }
-    repair::repair(&**disk, layout, out)?;
+    repair::repair(disk, layout, out)?;
     let left = survey::survey(
         disk,
         layout,

@@ -3,21 +3,29 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use engine::verify::salvage_segment;
 use wal::Sequence;
 use wal::disk::Disk;
 
 use super::buckets::{Fault, described, ordinals, read_answers, read_segment};
-use crate::bucket::{BucketDir, Manifest, shared};
-use crate::checkpoint::{Layout, Snapshot};
+use super::ledger;
+use super::overlay::Overlay;
+use super::rebuild::{Rebuilt, rebuild};
+use crate::bucket::{BucketDir, BucketFileError, Manifest, shared};
+use crate::checked_file::CheckedFileError;
+use crate::checkpoint::{Layout, OpenError, Snapshot, open};
 
 /// Ending of the name under which a damaged file is kept.
 const ASIDE_SUFFIX: &str = ".damaged";
+/// Ending of the name under which the directory of a bucket is kept that no catalog knows any more.
+const CUT_SUFFIX: &str = ".cut";
 const COPY_BYTES: usize = 1 << 20;
 
 /// Repairs what can be.
-pub(super) fn repair(disk: &dyn Disk, layout: &Layout, out: &mut dyn Write) -> Result<(), String> {
+pub(super) fn repair(port: &Arc<dyn Disk>, layout: &Layout, out: &mut dyn Write) -> Result<(), String> {
+    let disk = &**port;
     let mut say = |what: String| {
         let _ = writeln!(out, "repaired {what}");
     };
@@ -25,25 +33,131 @@ pub(super) fn repair(disk: &dyn Disk, layout: &Layout, out: &mut dyn Write) -> R
     let Some(last) = repair_log(disk, layout, &mut say)? else {
         return Ok(());
     };
+    let catalog = layout.catalog_path();
+    if last == 0 && !disk.exists(&catalog).map_err(|error| said(&catalog, &error))? {
+        // Nothing is left that knows the buckets: they wait for what is missing to be restored.
+        return Ok(());
+    }
     repair_catalog(disk, layout, last, &mut say)?;
+    ledger::repair(disk, layout, &mut say)?;
     for ordinal in ordinals(disk, layout)? {
         let dir = BucketDir::of(&layout.data_dir, ordinal);
-        if let Ok(Some(manifest)) = dir.read_manifest(disk) {
-            repair_bucket(disk, &dir, ordinal, &manifest, last, &mut say)?;
+        match dir.read_manifest(disk) {
+            Ok(Some(manifest)) => repair_bucket(disk, &dir, ordinal, &manifest, last, &mut say)?,
+            Ok(None) => {}
+            Err(
+                BucketFileError::Manifest(CheckedFileError::Damaged(..))
+                | BucketFileError::ManifestContent(..),
+            ) => repair_manifest(port, layout, ordinal, last, &mut say)?,
+            // The disk may be better tomorrow.
+            Err(error) => return Err(error.to_string()),
         }
     }
+    repair_relations(port, layout, last, &mut say)
+}
+
+/// What the files say of each other only recovery knows: it is tried until it has nothing more to say that can be
+/// repaired. Each turn settles a bucket for good.
+fn repair_relations(
+    port: &Arc<dyn Disk>,
+    layout: &Layout,
+    last: Sequence,
+    say: &mut dyn FnMut(String),
+) -> Result<(), String> {
+    loop {
+        let untouched: Arc<dyn Disk> = Arc::new(Overlay(Arc::clone(port)));
+        match open(&untouched, Arc::clone(&untouched), layout).map(drop) {
+            Err(OpenError::Bucket(
+                ordinal,
+                BucketFileError::ManifestMissing(_) | BucketFileError::ManifestLost(..),
+            )) => repair_manifest(port, layout, ordinal, last, say)?,
+            Err(OpenError::UnknownBucket(ordinal, _)) => set_aside(&**port, layout, ordinal, say)?,
+            _ => return Ok(()),
+        }
+    }
+}
+
+/// Writes a manifest of what a bucket's directory holds.
+fn repair_manifest(
+    port: &Arc<dyn Disk>,
+    layout: &Layout,
+    ordinal: u32,
+    last: Sequence,
+    say: &mut dyn FnMut(String),
+) -> Result<(), String> {
+    let disk = &**port;
+    let dir = BucketDir::of(&layout.data_dir, ordinal);
+    let Rebuilt {
+        manifest,
+        left_out,
+        points,
+    } = rebuild(port, layout, &dir, ordinal)?;
+    let path = dir.manifest_path();
+    if disk.exists(&path).map_err(|error| said(&path, &error))? {
+        keep_aside(disk, &path)?;
+    }
+    // What the manifest does not name is removed at the next start.
+    for path in &left_out {
+        keep_aside(disk, path)?;
+    }
+    dir.write_manifest(disk, &manifest)
+        .map_err(|error| error.to_string())?;
+    say(format!(
+        "bucket {ordinal}: {} is made anew of the {} segments there are, with {points} points; points of segments that are missing are lost",
+        path.display(),
+        manifest.segments.len()
+    ));
+    for path in left_out {
+        say(format!(
+            "bucket {ordinal}: {} is kept aside: it does not read, or its points are in a later segment",
+            path.display()
+        ));
+    }
+    repair_bucket(disk, &dir, ordinal, &manifest, last, say)
+}
+
+/// Moves the files of a bucket that was created by a record cut off the log to a directory that nobody removes. The
+/// manifest last: as long as it is there, an interrupted move is gone on with.
+fn set_aside(
+    disk: &dyn Disk,
+    layout: &Layout,
+    ordinal: u32,
+    say: &mut dyn FnMut(String),
+) -> Result<(), String> {
+    let dir = BucketDir::of(&layout.data_dir, ordinal).path().to_owned();
+    let mut aside = dir.as_os_str().to_owned();
+    aside.push(CUT_SUFFIX);
+    let aside = PathBuf::from(aside);
+    let moved = || -> io::Result<()> {
+        disk.create_dir_all(&aside)?;
+        let mut names = disk.list(&dir)?;
+        names.sort_by_key(|name| name == "manifest");
+        for name in names {
+            disk.rename(&dir.join(&name), &aside.join(&name))?;
+        }
+        disk.sync_dir(&aside)?;
+        disk.remove_dir_all(&dir)?;
+        disk.sync_dir(&layout.buckets_dir())
+    };
+    moved().map_err(|error| said(&aside, &error))?;
+    say(format!(
+        "bucket {ordinal}: the record that created it is lost, and with it all its points; its files are kept as {}",
+        aside.display()
+    ));
     Ok(())
 }
 
 /// The mark only saves reading: a whole log is replayed from its beginning with the same outcome.
 fn repair_mark(disk: &dyn Disk, layout: &Layout, say: &mut dyn FnMut(String)) -> Result<(), String> {
-    if layout.read_mark(disk).is_ok() {
+    let path = layout.mark_path();
+    let exists = disk.exists(&path).map_err(|error| said(&path, &error))?;
+    if exists && layout.read_mark(disk).is_ok() {
         return Ok(());
     }
     let log = wal::check(disk, &layout.log_dir()).map_err(|error| error.to_string())?;
-    if let Some(first) = log.first_sequence {
-        let path = layout.mark_path();
-        if disk.exists(&path).map_err(|error| said(&path, &error))? {
+    // There is none before the first checkpoint, and a log from its beginning needs none.
+    if let Some(first) = log.first_sequence.filter(|first| exists || *first > 1) {
+        if exists {
             keep_aside(disk, &path)?;
         }
         layout
@@ -230,7 +344,7 @@ fn salvage(disk: &dyn Disk, dir: &BucketDir, damaged: &Path, next_file: &mut u64
 }
 
 /// Copies a file to a name that nobody removes; answers that name.
-fn keep_aside(disk: &dyn Disk, path: &Path) -> Result<PathBuf, String> {
+pub(super) fn keep_aside(disk: &dyn Disk, path: &Path) -> Result<PathBuf, String> {
     let mut name = path.as_os_str().to_owned();
     name.push(ASIDE_SUFFIX);
     let aside = PathBuf::from(name);
@@ -256,6 +370,6 @@ fn write(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> Result<(), String> {
     written().map_err(|error| said(path, &error))
 }
 
-fn said(path: &Path, error: &io::Error) -> String {
+pub(super) fn said(path: &Path, error: &io::Error) -> String {
     format!("{}: {error}", path.display())
 }

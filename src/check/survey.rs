@@ -6,12 +6,34 @@ use wal::Sequence;
 use wal::disk::Disk;
 
 use super::overlay::Overlay;
-use super::{Report, buckets};
+use super::{Report, buckets, ledger};
 use crate::catalog::Catalog;
 use crate::checkpoint::{Layout, Snapshot, open};
 
+/// Whether nothing was ever stored there.
+pub(super) fn is_empty(disk: &dyn Disk, layout: &Layout) -> Result<bool, String> {
+    for path in [
+        layout.log_dir(),
+        layout.catalog_path(),
+        layout.mark_path(),
+        layout.buckets_dir(),
+    ] {
+        if disk
+            .exists(&path)
+            .map_err(|error| format!("{}: {error}", path.display()))?
+        {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Reports on all of it; answers how many damages there are.
 pub(super) fn survey(disk: &Arc<dyn Disk>, layout: &Layout, report: &mut Report<'_>) -> Result<u64, String> {
+    let mark_path = layout.mark_path();
+    let mark_exists = disk
+        .exists(&mark_path)
+        .map_err(|error| format!("{}: {error}", mark_path.display()))?;
     let mark = match layout.read_mark(&**disk) {
         Ok(mark) => {
             report.say(format_args!(
@@ -37,8 +59,11 @@ pub(super) fn survey(disk: &Arc<dyn Disk>, layout: &Layout, report: &mut Report<
             None
         }
     };
-    survey_log(&**disk, layout, mark, report)?;
+    survey_log(&**disk, layout, mark, mark_exists, report)?;
     buckets::survey(&**disk, layout, catalog.as_ref(), report)?;
+    if let Some(catalog) = &catalog {
+        ledger::survey(&**disk, layout, catalog, report)?;
+    }
     if report.damages == 0 {
         // What the files say of each other only recovery knows: it is tried, and nothing is kept of it.
         recover(disk, layout, report);
@@ -50,6 +75,7 @@ fn survey_log(
     disk: &dyn Disk,
     layout: &Layout,
     mark: Option<Sequence>,
+    mark_exists: bool,
     report: &mut Report<'_>,
 ) -> Result<(), String> {
     let dir = layout.log_dir();
@@ -82,7 +108,12 @@ fn survey_log(
     let Some(mark) = mark.filter(|_| found.is_sound()) else {
         return Ok(());
     };
-    if first > mark + 1 {
+    if first > mark + 1 && !mark_exists {
+        report.damage(format_args!(
+            "{} is missing though the log begins with record {first}; restore it, or have it made anew by --repair",
+            layout.mark_path().display()
+        ));
+    } else if first > mark + 1 {
         report.damage(format_args!(
             "log: records {} to {} are missing from {}; restore the files that held them",
             mark + 1,

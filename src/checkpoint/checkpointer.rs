@@ -11,6 +11,7 @@ use super::task::Task;
 use crate::bucket::BucketFileError;
 use crate::checked_file::CheckedFileError;
 use crate::journal::JournalError;
+use crate::ledger::LedgerError;
 
 /// Retention and forgotten idempotency keys are looked after at least this often.
 const IDLE_PERIOD: Duration = Duration::from_secs(3_600);
@@ -28,6 +29,8 @@ pub enum CheckpointError {
     Bucket(BucketFileError),
     /// A block.
     Engine(engine::EngineError),
+    /// A run file of the ledger.
+    Ledger(LedgerError),
     /// The log.
     Journal(JournalError),
     /// The thread has ended.
@@ -41,6 +44,7 @@ impl fmt::Display for CheckpointError {
             CheckpointError::File(error) => error.fmt(f),
             CheckpointError::Bucket(error) => error.fmt(f),
             CheckpointError::Engine(error) => error.fmt(f),
+            CheckpointError::Ledger(error) => error.fmt(f),
             CheckpointError::Journal(error) => error.fmt(f),
             CheckpointError::Ended => f.write_str("the checkpointer has ended"),
         }
@@ -59,7 +63,7 @@ macro_rules! from {
     };
 }
 from!(std::io::Error => Io, CheckedFileError => File, BucketFileError => Bucket,
-      engine::EngineError => Engine, JournalError => Journal);
+      engine::EngineError => Engine, LedgerError => Ledger, JournalError => Journal);
 
 /// What the thread is asked.
 enum Order {

@@ -18,6 +18,7 @@ use crate::bucket::{BucketDir, BucketFileError, BucketFiles, BucketState};
 use crate::catalog::Catalog;
 use crate::checked_file::CheckedFileError;
 use crate::journal::{Record, RecordError};
+use crate::ledger::{LedgerError, LedgerFiles};
 
 /// What a data directory holds, in memory and ready to go on.
 pub struct Opened {
@@ -31,6 +32,8 @@ pub struct Opened {
     pub manifests: Vec<u32>,
     /// Each bucket's points and directory.
     pub buckets: Vec<(BucketState, BucketFiles)>,
+    /// Histories and deliveries.
+    pub ledger: LedgerFiles,
     /// Figures of the recovery.
     pub recovered: Recovered,
 }
@@ -57,10 +60,14 @@ pub enum OpenError {
     Bucket(u32, BucketFileError),
     /// The directory of a bucket that the catalog has never known.
     UnknownBucket(u32, PathBuf),
+    /// A run file of the ledger.
+    Ledger(LedgerError),
     /// The snapshot at this path covers less than the log has dropped: records up to here are in neither.
     CatalogBehind(PathBuf, Sequence),
     /// The log.
     Log(wal::LogError),
+    /// The mark at this path is missing, without which the log seems to lack its beginning.
+    MarkMissing(PathBuf, wal::LogError),
     /// The log ends before what the file at this path covers: its end is missing, and new records would be taken for
     /// old ones.
     LogBehind(PathBuf, Sequence, Sequence),
@@ -84,7 +91,13 @@ impl fmt::Display for OpenError {
                  restore the whole data directory, or move that directory away to start without it",
                 path.display()
             ),
+            OpenError::Ledger(error) => write!(f, "{error}; `tidewatch check` reports what is lost"),
             OpenError::Log(error) => write!(f, "{error}; `tidewatch check` reports what is whole"),
+            OpenError::MarkMissing(path, error) => write!(
+                f,
+                "{} is missing ({error}); restore it, or have it made anew by `tidewatch check --repair`",
+                path.display()
+            ),
             OpenError::CatalogBehind(path, mark) => write!(
                 f,
                 "{} is missing, or older than the checkpoint up to record {mark}; restore it from a backup",
@@ -122,6 +135,10 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
     let buckets_dir = layout.buckets_dir();
     disk.create_dir_all(&buckets_dir)
         .map_err(|error| OpenError::Io(buckets_dir, error))?;
+    let mark_path = layout.mark_path();
+    let mark_exists = disk
+        .exists(&mark_path)
+        .map_err(|error| OpenError::Io(mark_path, error))?;
     let mark = layout.read_mark(&**disk).map_err(OpenError::Mark)?;
     let Snapshot {
         mut catalog,
@@ -135,6 +152,8 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
         // Nothing will be replayed: refused before a log is begun anew.
         refuse_unknown(&**disk, layout, &catalog)?;
     }
+    let ledger = LedgerFiles::open(Arc::clone(disk), &layout.data_dir, catalog.ledger().runs());
+    let mut ledger = ledger.map_err(OpenError::Ledger)?;
     let mut buckets: BTreeMap<u32, (BucketState, BucketFiles)> = BTreeMap::new();
     // Sequence of the first row replayed to each.
     let mut first_replayed: BTreeMap<u32, u64> = BTreeMap::new();
@@ -187,6 +206,9 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
         &mut replay,
     );
     let (log, recovery) = opened.map_err(|error| match error {
+        wal::OpenError::Log(error) if catalog_covered > 0 && !mark_exists => {
+            OpenError::MarkMissing(layout.mark_path(), error)
+        }
         wal::OpenError::Log(error) => OpenError::Log(error),
         wal::OpenError::Replay { sequence, source } => match source {
             ReplayError::Record(error) => OpenError::Record(sequence, error),
@@ -235,6 +257,8 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
         }
     }
     remove_deleted(&**disk, layout, &catalog)?;
+    // Their entries were replayed.
+    ledger.remove_unused();
     let recovered = Recovered {
         log: recovery,
         points,
@@ -246,6 +270,7 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
         catalog_covered,
         manifests,
         buckets: buckets.into_values().collect(),
+        ledger,
         recovered,
     })
 }

@@ -16,6 +16,7 @@ use crate::catalog::CatalogHandle;
 use crate::clock::Clock;
 use crate::config::{Config, SyncMode};
 use crate::journal::{JournalHandle, JournalOptions, JournalWriter, RelaxedDisk};
+use crate::ledger::Ledger;
 
 /// Bytes that may be on their way into one bucket: some of the largest batches the API takes.
 const MAILBOX_BYTES_MAX: u64 = 32 << 20;
@@ -30,6 +31,8 @@ pub struct Rooms {
     pub journal: JournalHandle,
     /// The points.
     pub buckets: Buckets,
+    /// Histories and deliveries.
+    pub ledger: Ledger,
     /// Closes it all in order.
     pub checkpointer: Checkpointer,
     /// What recovery found.
@@ -127,6 +130,7 @@ pub(super) fn assemble(
         deleted: Box::new(move |ordinal| on_deleted.remove(ordinal)),
     };
     let buckets = Buckets::start(states, neighbours, options.buckets);
+    let ledger = opened.ledger.ledger().clone();
     let task = Task {
         disk,
         layout,
@@ -135,6 +139,7 @@ pub(super) fn assemble(
         clock,
         journal: writer,
         files,
+        ledger: opened.ledger,
         catalog_covered: opened.catalog_covered,
         manifests: opened.manifests,
         merges: 0,
@@ -145,6 +150,7 @@ pub(super) fn assemble(
         catalog,
         journal,
         buckets,
+        ledger,
         checkpointer,
         recovered: opened.recovered,
     };

@@ -1,5 +1,6 @@
 //! The steps of one checkpoint, in the order that makes a crash between any two harmless:
-//! segment file → manifest naming it → the store adopts it → catalog snapshot → mark → the log is trimmed → merges.
+//! segment file → manifest naming it → the store adopts it → runs of the ledger → catalog snapshot naming them → readers
+//! adopt them → mark → the log is trimmed → merges.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -13,9 +14,10 @@ use super::layout::Layout;
 use crate::bucket::{
     AnswersFile, BucketFiles, BucketHandle, BucketState, Buckets, Digest, Entry, Manifest, shared,
 };
-use crate::catalog::CatalogHandle;
+use crate::catalog::{CatalogHandle, Frozen};
 use crate::clock::Clock;
 use crate::journal::{JournalWriter, RelaxedDisk};
+use crate::ledger::{Keep, LedgerFiles, Runs};
 
 /// What the checkpointer's thread owns.
 pub(super) struct Task {
@@ -27,6 +29,7 @@ pub(super) struct Task {
     pub(super) journal: JournalWriter,
     /// By ordinal; a bucket gets its directory with its first checkpoint.
     pub(super) files: HashMap<u32, BucketFiles>,
+    pub(super) ledger: LedgerFiles,
     /// Sequence that the catalog's snapshot covers.
     pub(super) catalog_covered: u64,
     /// Ordinals of the buckets of which the snapshot says that they have a manifest.
@@ -42,12 +45,15 @@ impl Task {
     /// Brings everything that is dispatched now into segments and snapshot, trims the log, and then merges.
     pub(super) fn checkpoint(&mut self) -> Result<(), CheckpointError> {
         let (covered, running) = self.checkpoint_buckets()?;
-        self.checkpoint_catalog(covered)?;
+        let snapshot = self.checkpoint_catalog(covered)?;
         self.layout.write_mark(&*self.disk, covered)?;
         self.journal.trim(covered)?;
         // Last, for a merge needs room, and trimming makes some; and a merge that fails must not keep the log long.
         for (ordinal, handle) in &running {
             self.merge_or_tell(*ordinal, handle);
+        }
+        if let Err(error) = self.merge_ledger(snapshot) {
+            tracing::warn!(%error, "a merge of the ledger failed; its runs stay as they are");
         }
         Ok(())
     }
@@ -197,17 +203,76 @@ impl Task {
         Ok(())
     }
 
-    fn checkpoint_catalog(&mut self, covered: u64) -> Result<(), CheckpointError> {
-        let (frozen, sequence) = self.journal.freeze_catalog()?;
+    /// Writes the ledger's tail and the snapshot that names it, which it answers.
+    fn checkpoint_catalog(&mut self, covered: u64) -> Result<Frozen, CheckpointError> {
+        let (mut frozen, sequence) = self.journal.freeze_catalog()?;
         self.make_log_durable()?;
         debug_assert!(sequence >= covered, "the journal never goes back");
+        let runs = self.ledger.save(frozen.ledger_tail(), &self.keep(&frozen));
+        let runs = runs.inspect_err(|_| self.discard_runs())?;
+        let manifests = self.written_manifests();
+        if sequence > self.catalog_covered
+            || runs.ids() != frozen.ledger_runs()
+            || manifests != self.manifests
+        {
+            self.put_in_force(&mut frozen, sequence, runs)?;
+        }
+        Ok(frozen)
+    }
+
+    /// Which entries of the ledger are kept in the files that a checkpoint writes.
+    fn keep(&self, frozen: &Frozen) -> Keep {
+        Keep::of(frozen, self.clock.now_ns())
+    }
+
+    /// Ordinals of the buckets whose manifest is on the disk.
+    fn written_manifests(&self) -> Vec<u32> {
         let written = self.files.iter().filter(|(_, files)| files.has_manifest());
         let mut manifests: Vec<u32> = written.map(|(ordinal, _)| *ordinal).collect();
         manifests.sort_unstable();
-        if sequence > self.catalog_covered || manifests != self.manifests {
-            self.layout
-                .write_catalog(&*self.disk, &frozen, sequence, &manifests)?;
-            (self.catalog_covered, self.manifests) = (sequence, manifests);
+        manifests
+    }
+
+    /// Writes a snapshot that names these runs, has readers find them, and removes those it does not name.
+    fn put_in_force(
+        &mut self,
+        frozen: &mut Frozen,
+        sequence: u64,
+        runs: Runs,
+    ) -> Result<(), CheckpointError> {
+        let tail = frozen.ledger_tail().clone();
+        frozen.set_ledger_runs(runs.ids());
+        let manifests = self.written_manifests();
+        let written = self
+            .layout
+            .write_catalog(&*self.disk, frozen, sequence, &manifests);
+        if let Err(error) = written {
+            self.discard_runs();
+            return Err(error.into());
+        }
+        (self.catalog_covered, self.manifests) = (sequence, manifests);
+        let ledger = &self.ledger;
+        self.catalog
+            .ledger_saved(&tail, runs.ids(), || ledger.adopt(runs.clone()));
+        self.ledger.remove_unused();
+        Ok(())
+    }
+
+    /// Removes run files written for a checkpoint that failed, so that tries on a full disk do not fill it further. What
+    /// the snapshot on disk names stays: the new one may be in force although writing it failed.
+    fn discard_runs(&mut self) {
+        if let Ok(on_disk) = self.layout.read_catalog(&*self.disk) {
+            self.ledger.remove_unnamed(on_disk.catalog.ledger().runs());
+        }
+    }
+
+    /// Merges runs that are worth it; the snapshot of this checkpoint, written again, names the merged ones.
+    fn merge_ledger(&mut self, mut snapshot: Frozen) -> Result<(), CheckpointError> {
+        let merged = self.ledger.merge(&self.keep(&snapshot));
+        let merged = merged.inspect_err(|_| self.discard_runs())?;
+        if let Some(runs) = merged {
+            self.put_in_force(&mut snapshot, self.catalog_covered, runs)?;
+            self.merges += 1;
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 //! Never trusts a stated length, never holds more than the limit, nor more than `body_budget` has room for, never lets a small compressed body
 //! grow beyond it. `Content-Type` is not asked: a body either is the JSON the route takes, or not.
 
+use std::collections::HashMap;
 use std::future::poll_fn;
 use std::io::Read;
 use std::ops::Deref;
@@ -14,6 +15,7 @@ use actix_web::web::{Bytes, BytesMut, Data, Payload, block};
 use flate2::read::MultiGzDecoder;
 use futures_core::Stream;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::body_budget::{BodyBudget, Share};
 use crate::error::{ErrorKind, ServiceError};
@@ -110,6 +112,27 @@ pub async fn read(
 pub async fn read_json(request: &HttpRequest, payload: Payload) -> Result<Value, ServiceError> {
     let body = read(request, payload, BODY_BYTES_MAX).await?;
     serde_json::from_slice(&body).map_err(|fault| malformed_json(&fault))
+}
+
+/// As [`read_json`], and one member of the body exactly as it was sent.
+///
+/// # Errors
+/// As [`read_json`].
+pub async fn read_json_with_raw(
+    request: &HttpRequest,
+    payload: Payload,
+    member: &str,
+) -> Result<(Value, Option<Box<str>>), ServiceError> {
+    let body = read(request, payload, BODY_BYTES_MAX).await?;
+    let value: Value = serde_json::from_slice(&body).map_err(|fault| malformed_json(&fault))?;
+    if !value.is_object() {
+        return Ok((value, None));
+    }
+    // Of a member that is there twice the last one counts, here as there.
+    let raw: HashMap<String, &RawValue> =
+        serde_json::from_slice(&body).map_err(|fault| malformed_json(&fault))?;
+    let raw = raw.get(member).map(|raw| raw.get().into());
+    Ok((value, raw))
 }
 
 /// 400 for a body that is not JSON.

@@ -11,8 +11,8 @@ use utoipa::openapi::{KnownFormat, RefOr, Schema, SchemaFormat};
 use utoipa::{Modify, OpenApi, PartialSchema, ToSchema};
 
 use super::{
-    accounts, bucket_keys, buckets, data, health, operator, organization, organization_keys, query, respond,
-    sources,
+    accounts, alert_history, alerts, bucket_keys, buckets, data, evaluations, health, operator, organization,
+    organization_keys, query, respond, sources, webhook_deliveries, webhooks,
 };
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
@@ -52,6 +52,23 @@ use crate::timestamp::Timestamp;
         data::ingest,
         data::ingest_batch,
         query::query,
+        alerts::list,
+        alerts::create,
+        alerts::show,
+        alerts::update,
+        alerts::remove,
+        alert_history::list,
+        webhook_deliveries::list_of_rule,
+        evaluations::due,
+        evaluations::verdict,
+        webhooks::list,
+        webhooks::create,
+        webhooks::show,
+        webhooks::update,
+        webhooks::remove,
+        webhook_deliveries::list,
+        webhook_deliveries::test,
+        webhook_deliveries::redeliver,
         operator::list,
         operator::change_plan,
     )

@@ -5,6 +5,9 @@
 //! stands `edge`. This file is the route table.
 
 pub mod accounts;
+pub mod alert_history;
+pub mod alert_views;
+pub mod alerts;
 pub mod auth;
 pub mod body;
 mod body_budget;
@@ -14,6 +17,8 @@ pub mod data;
 pub mod docs;
 mod edge;
 pub mod error;
+mod evaluation_input;
+pub mod evaluations;
 pub mod faults;
 pub mod health;
 pub mod keys;
@@ -28,6 +33,8 @@ mod schema_input;
 mod server;
 pub mod sources;
 pub mod values;
+pub mod webhook_deliveries;
+pub mod webhooks;
 
 use actix_web::http::{Method, header};
 use actix_web::web::{self, ServiceConfig};
@@ -53,6 +60,11 @@ fn table(operator: bool) -> Vec<(&'static str, Vec<On>)> {
         ("/api/data", vec![post().to(data::ingest)]),
         ("/api/data/batch", vec![post().to(data::ingest_batch)]),
         ("/api/data/query", vec![post().to(query::query)]),
+        ("/api/evaluations/due", vec![get().to(evaluations::due)]),
+        (
+            "/api/evaluations/{ruleId}/verdict",
+            vec![post().to(evaluations::verdict)],
+        ),
         ("/health", vec![get().to(health::alive)]),
         ("/ready", vec![get().to(health::ready)]),
         ("/api/docs", vec![get().to(docs::describe)]),
@@ -106,6 +118,45 @@ fn table(operator: bool) -> Vec<(&'static str, Vec<On>)> {
                 patch().to(sources::update),
                 delete().to(sources::remove),
             ],
+        ),
+        ("/api/buckets/{bucketId}/alerts", vec![get().to(alerts::list)]),
+        ("/api/alerts", vec![post().to(alerts::create)]),
+        (
+            "/api/alerts/{id}",
+            vec![
+                get().to(alerts::show),
+                patch().to(alerts::update),
+                delete().to(alerts::remove),
+            ],
+        ),
+        ("/api/alerts/{id}/history", vec![get().to(alert_history::list)]),
+        (
+            "/api/alerts/{id}/deliveries",
+            vec![get().to(webhook_deliveries::list_of_rule)],
+        ),
+        (
+            "/api/webhooks",
+            vec![get().to(webhooks::list), post().to(webhooks::create)],
+        ),
+        (
+            "/api/webhooks/{id}",
+            vec![
+                get().to(webhooks::show),
+                patch().to(webhooks::update),
+                delete().to(webhooks::remove),
+            ],
+        ),
+        (
+            "/api/webhooks/{id}/test",
+            vec![post().to(webhook_deliveries::test)],
+        ),
+        (
+            "/api/webhooks/{id}/deliveries",
+            vec![get().to(webhook_deliveries::list)],
+        ),
+        (
+            "/api/webhooks/{id}/deliveries/{deliveryId}/redeliver",
+            vec![post().to(webhook_deliveries::redeliver)],
         ),
     ];
     if operator {

@@ -5,6 +5,7 @@ use actix_web::web::Query;
 use serde::Serialize;
 
 use super::faults::Faults;
+use crate::error::ServiceError;
 use crate::ids::{MalformedId, ObjectId};
 use crate::limits::{LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX};
 use crate::service::page::{Page, PageRequest};
@@ -16,6 +17,15 @@ pub fn id(request: &HttpRequest, name: &str, faults: &mut Faults) -> Option<Obje
         .parse()
         .map_err(|malformed: MalformedId| faults.add(&[name], malformed.to_string()))
         .ok()
+}
+
+/// The id of a path that has no other.
+///
+/// # Errors
+/// 400.
+pub fn only_id(request: &HttpRequest) -> Result<ObjectId, ServiceError> {
+    let mut faults = Faults::default();
+    id(request, "id", &mut faults).ok_or_else(|| faults.into_error())
 }
 
 /// `limit` and `offset` of a list.
@@ -67,7 +77,8 @@ impl Pagination {
     }
 }
 
-fn integer(
+/// A non-negative integer of the query string.
+pub fn integer(
     query: &[(String, String)],
     name: &str,
     default: u64,

@@ -61,6 +61,33 @@ pub fn integer(value: &Value, min: u64, max: u64) -> Result<u64, String> {
         .ok_or_else(|| format!("must be an integer from {min} to {max}, not {number}"))
 }
 
+/// A finite number within bounds.
+pub fn number(value: &Value, min: f64, max: f64) -> Result<f64, String> {
+    let range = match (min, max) {
+        (f64::MIN, _) => String::from("a finite number"),
+        (_, f64::MAX) => format!("a number, {min} or more"),
+        _ => format!("a number from {min} to {max}"),
+    };
+    let Value::Number(number) = value else {
+        return Err(format!("must be {range}, not {}", kind_of(value)));
+    };
+    number
+        .as_f64()
+        .filter(|float| float.is_finite() && (min..=max).contains(float))
+        .ok_or_else(|| format!("must be {range}, not {number}"))
+}
+
+/// A number as the API shows it: an integral one without a fraction.
+pub fn shown_number(value: f64) -> Value {
+    /// Up to here every integer is a double of its own.
+    const INTEGERS_EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+    if value.fract() == 0.0 && value.abs() <= INTEGERS_EXACT_MAX {
+        Value::from(value as i64)
+    } else {
+        Value::from(value)
+    }
+}
+
 /// An id.
 pub fn id(value: &Value) -> Result<ObjectId, String> {
     string(value)?

@@ -76,6 +76,13 @@ impl JournalHandle {
     /// # Errors
     /// Why not.
     pub fn readiness(&self) -> Result<(), String> {
+        if self.queue.begin_probe() {
+            // Who is not ready is sent no writes, and would never find out by them that there is room again.
+            let queue = Arc::clone(&self.queue);
+            let probe = move |log: &mut wal::Log| queue.probed(log.rotate().is_ok());
+            // Refused only when the server stops.
+            let _ = self.queue.control(Box::new(probe));
+        }
         self.queue.readiness()
     }
 

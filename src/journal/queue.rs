@@ -105,6 +105,10 @@ struct State {
     controls: VecDeque<Control>,
     closed: bool,
     failure: Option<JournalError>,
+    /// Why the last group was refused though the log goes on; `None` once a group succeeds.
+    refusal: Option<JournalError>,
+    /// Whether it is being found out if there is room again.
+    probing: bool,
     /// Records that the writer waits for.
     wanted: usize,
 }
@@ -224,6 +228,32 @@ impl Queue {
             .for_each(|(_, completion)| completion(Err(failure.clone())));
     }
 
+    /// Notes how the last group ended; answers whether that differs in kind from how the one before it did.
+    pub(super) fn note(&self, refusal: Option<&JournalError>) -> bool {
+        let kind = |it: Option<&JournalError>| it.map(std::mem::discriminant);
+        let mut state = self.state.lock();
+        let changed = kind(state.refusal.as_ref()) != kind(refusal);
+        state.refusal = refusal.cloned();
+        changed
+    }
+
+    /// Whether to find out now if there is room again; then the answer must come to [`Queue::probed`].
+    pub(super) fn begin_probe(&self) -> bool {
+        let mut state = self.state.lock();
+        let begins = state.refusal.is_some() && !state.closed && !state.probing;
+        state.probing |= begins;
+        begins
+    }
+
+    /// Ends a probe.
+    pub(super) fn probed(&self, has_room: bool) {
+        let mut state = self.state.lock();
+        state.probing = false;
+        if has_room {
+            state.refusal = None;
+        }
+    }
+
     /// Nothing more is taken; what waits is still done.
     pub(super) fn close(&self) {
         self.state.lock().closed = true;
@@ -232,7 +262,7 @@ impl Queue {
 
     pub(super) fn readiness(&self) -> Result<(), String> {
         let state = self.state.lock();
-        match &state.failure {
+        match state.failure.as_ref().or(state.refusal.as_ref()) {
             Some(failure) => Err(format!("the log takes no writes: {failure}")),
             None if state.closed => Err("the server is stopping".to_owned()),
             None => Ok(()),

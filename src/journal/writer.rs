@@ -22,6 +22,9 @@ const GROUP_BYTES_MAX: usize = 1 << 20;
 /// The next group waits for those who were writing at most as long as the last sync took, and never longer than this.
 const GATHER_MAX: Duration = Duration::from_millis(10);
 
+/// Refusals of one kind are logged at most this often.
+const TELL_PERIOD: Duration = Duration::from_secs(1);
+
 /// Bounds of the journal.
 #[derive(Clone, Copy, Debug)]
 pub struct JournalOptions {
@@ -91,6 +94,7 @@ impl JournalWriter {
                         records: 1,
                         until: Instant::now(),
                     },
+                    told_at: None,
                 }
                 .run()
             })?;
@@ -120,7 +124,7 @@ impl JournalWriter {
     /// The journal has ended.
     pub fn freeze_catalog(&self) -> Result<(Frozen, Sequence), JournalError> {
         let catalog = self.catalog.clone();
-        self.ask(move |log| (catalog.read(|catalog| catalog.freeze()), log.durable_sequence()))
+        self.ask(move |log| (catalog.freeze(), log.durable_sequence()))
     }
 
     /// Drops log files that hold nothing behind `covered`.
@@ -187,6 +191,8 @@ struct Writer {
     progress: Box<dyn Fn(u64) + Send>,
     /// What the next group waits for.
     gather: Gather,
+    /// When a refusal was last told.
+    told_at: Option<Instant>,
 }
 
 impl Writer {
@@ -200,6 +206,20 @@ impl Writer {
             }
         }
         self.log.poisoned().is_none().then_some(self.log)
+    }
+
+    /// Notes and logs why a group is refused. A full disk refuses each group: that is told once a second.
+    fn tell_refusal(&mut self, failure: &JournalError) {
+        let is_full = matches!(failure, JournalError::Full(cause) if cause.is_full());
+        let changed = is_full && self.queue.note(Some(failure));
+        if changed
+            || self
+                .told_at
+                .is_none_or(|told_at| told_at.elapsed() >= TELL_PERIOD)
+        {
+            tracing::error!(%failure, "records refused");
+            self.told_at = Some(Instant::now());
+        }
     }
 
     fn commit(&mut self, group: Vec<(Vec<u8>, Completion)>) {
@@ -221,6 +241,7 @@ impl Writer {
         });
         match written {
             Ok(first) => {
+                self.queue.note(None);
                 for (index, (record, completion)) in records.into_iter().zip(completions).enumerate() {
                     completion(Ok(Committed {
                         sequence: first + index as u64,
@@ -234,7 +255,7 @@ impl Writer {
             }
             Err(error) => {
                 let failure = JournalError::of(Arc::new(error));
-                tracing::error!(%failure, "records refused");
+                self.tell_refusal(&failure);
                 completions
                     .into_iter()
                     .for_each(|completion| completion(Err(failure.clone())));

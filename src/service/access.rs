@@ -6,7 +6,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::Service;
-use crate::catalog::{Bucket, Catalog, KeyType, Source};
+use crate::catalog::{Bucket, Catalog, KeyType, Rule, Source};
 use crate::error::{ErrorKind, ServiceError};
 use crate::ids::ObjectId;
 
@@ -229,4 +229,23 @@ pub fn source_for(
     } else {
         Err(not_found())
     }
+}
+
+/// The rule that a caller names, and its bucket: 404 when it is unknown or another organization's, 403 when a
+/// bucket-scoped key names one of another bucket.
+///
+/// # Errors
+/// 404, 403.
+pub fn rule_for(
+    catalog: &Catalog,
+    caller: &Caller,
+    rule_id: ObjectId,
+) -> Result<(Arc<Bucket>, Arc<Rule>), ServiceError> {
+    let not_found = || ServiceError::not_found("alert rule");
+    let rule = catalog.rule(rule_id).ok_or_else(not_found)?;
+    let bucket = bucket_for(catalog, caller, rule.bucket_id).map_err(|error| match error.kind {
+        ErrorKind::Forbidden => error,
+        _ => not_found(),
+    })?;
+    Ok((bucket, Arc::clone(rule)))
 }

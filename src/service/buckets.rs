@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use serde_json::{Value, json};
+
 use super::page::{Page, PageRequest};
 use super::{Caller, Service, bucket_for};
-use crate::catalog::{Bucket, BucketContents, Command, NewBucket};
+use crate::catalog::{Bucket, BucketContents, Command, Delivery, Event, NewBucket};
+use crate::delivery::{BucketUpdate, deliveries};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::limits::RETENTION_DAYS_UNLIMITED_DEFAULT;
@@ -148,16 +151,55 @@ impl Service {
         if name == known.name && description == known.description && retention_days == known.retention_days {
             return Ok(known);
         }
+        let at_ns = self.now_ns();
+        let mut changes = Vec::new();
+        let mut note = |member, old: Value, new: Value| {
+            if old != new {
+                changes.push((member, old, new));
+            }
+        };
+        note("name", json!(known.name), json!(name));
+        note("description", json!(known.description), json!(description));
+        note(
+            "retentionDays",
+            json!(known.retention_days),
+            json!(retention_days),
+        );
+        let update = BucketUpdate {
+            bucket_id: id,
+            changes: &changes,
+            updated_by: caller.actor_id(),
+            updated_at_ns: at_ns,
+        };
+        let deliveries = self.owed_for(&update, caller.organization_id);
+        let owed = deliveries.iter().map(|delivery| delivery.id).collect();
         let command = Command::BucketUpdated {
             bucket_id: id,
             name,
             description,
             retention_days,
-            at_ns: self.now_ns(),
-            deliveries: Vec::new(),
+            at_ns,
+            deliveries,
         };
-        self.journal.commit(command).await?;
+        self.commit_owing(command, owed).await?;
         self.bucket(caller, id)
+    }
+
+    /// One delivery for each webhook that hears of changed buckets.
+    fn owed_for(&self, update: &BucketUpdate<'_>, organization_id: ObjectId) -> Vec<Delivery> {
+        let webhooks: Vec<_> = self
+            .catalog
+            .read(|catalog| catalog.webhooks_of(organization_id).cloned().collect());
+        let event = Event::BucketUpdated;
+        let body = |webhook_id| update.body(webhook_id);
+        deliveries(
+            event,
+            update.bucket_id,
+            &webhooks,
+            &self.ids,
+            update.updated_at_ns,
+            body,
+        )
     }
 
     /// Deletes a bucket with all that it holds.

@@ -9,6 +9,7 @@ pub mod accounts;
 pub mod buckets;
 mod credentials;
 pub mod data;
+pub mod evaluations;
 pub mod keys;
 mod locks;
 pub mod login_limiter;
@@ -17,22 +18,29 @@ pub mod organization;
 pub mod page;
 pub mod passwords;
 pub mod query;
+mod records;
+pub mod rules;
 pub mod sources;
 pub mod tokens;
+mod triggers;
+pub mod webhooks;
 
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
+use crate::alerts::Alerts;
 use crate::bucket::Buckets;
 use crate::catalog::{CatalogHandle, Organization};
 use crate::clock::{Clock, MINUTE_NS};
 use crate::config::Config;
+use crate::delivery::Deliveries;
 use crate::error::ServiceError;
 use crate::ids::{ObjectId, ObjectIds};
 use crate::journal::JournalHandle;
+use crate::ledger::Ledger;
 use crate::query_pool::QueryPool;
 
-pub use access::{Access, Caller, Credential, bucket_for, source_for};
+pub use access::{Access, Caller, Credential, bucket_for, rule_for, source_for};
 use keys::KeyTouches;
 use locks::Locks;
 use login_limiter::LoginLimiter;
@@ -46,13 +54,19 @@ pub struct Service {
     /// The time of day.
     pub clock: Arc<dyn Clock>,
     /// Makes ids.
-    pub ids: ObjectIds,
+    pub ids: Arc<ObjectIds>,
     /// What exists.
     pub catalog: CatalogHandle,
     /// Makes changes durable.
     pub journal: JournalHandle,
     /// Owns the points.
     pub buckets: Buckets,
+    /// Remembers what happened.
+    pub ledger: Ledger,
+    /// Changes rules, and knows which are due.
+    pub alerts: Alerts,
+    /// Tells receivers.
+    pub deliveries: Deliveries,
     /// Scans and aggregates.
     pub queries: QueryPool,
     /// Signs and reads bearer tokens.
@@ -68,12 +82,16 @@ impl Service {
     ///
     /// # Errors
     /// The operating system gives no random bytes or no thread, or the catalog has no secret.
+    #[expect(clippy::too_many_arguments, reason = "the rooms, each of its own kind")]
     pub fn new(
         config: Arc<Config>,
         clock: Arc<dyn Clock>,
         catalog: CatalogHandle,
         journal: JournalHandle,
         buckets: Buckets,
+        ledger: Ledger,
+        alerts: Alerts,
+        deliveries: Deliveries,
     ) -> Result<Self, ServiceError> {
         let secret = catalog
             .read(|catalog| catalog.server_secret().copied())
@@ -89,10 +107,13 @@ impl Service {
         Ok(Self {
             config,
             clock,
-            ids: ObjectIds::new()?,
+            ids: Arc::new(ObjectIds::new()?),
             catalog,
             journal,
             buckets,
+            ledger,
+            alerts,
+            deliveries,
             queries,
             tokens: Tokens::new(&secret),
             passwords: Passwords::start().map_err(ServiceError::internal)?,

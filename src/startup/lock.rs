@@ -94,19 +94,40 @@ impl DirectoryLock {
             .mode(0o600)
             .open(&path)
             .map_err(io(&path))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(LockError::Held {
-                    data_dir: data_dir.to_owned(),
-                    pid: holder(&mut file),
-                });
-            }
-            Err(TryLockError::Error(source)) => return Err(LockError::Io { path, source }),
-        }
+        let locked = file.try_lock();
+        had(locked, &mut file, data_dir)?;
         write_pid(&mut file).map_err(io(&path))?;
         Ok(Self { _file: file })
     }
+
+    /// Keeps servers out while a directory is only read, also one that cannot be written. `None` where no server ever
+    /// ran: there is nothing to lock.
+    ///
+    /// # Errors
+    /// A server holds it; the disk.
+    pub fn take_to_read(data_dir: &Path) -> Result<Option<Self>, LockError> {
+        let path = lock_path(data_dir);
+        let mut file = match File::open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(|source| LockError::Io { path, source })?,
+        };
+        let locked = file.try_lock_shared();
+        had(locked, &mut file, data_dir)?;
+        Ok(Some(Self { _file: file }))
+    }
+}
+
+fn had(locked: Result<(), TryLockError>, file: &mut File, data_dir: &Path) -> Result<(), LockError> {
+    locked.map_err(|error| match error {
+        TryLockError::WouldBlock => LockError::Held {
+            data_dir: data_dir.to_owned(),
+            pid: holder(file),
+        },
+        TryLockError::Error(source) => LockError::Io {
+            path: lock_path(data_dir),
+            source,
+        },
+    })
 }
 
 fn write_pid(file: &mut File) -> io::Result<()> {
@@ -138,7 +159,14 @@ mod tests {
         let refused = DirectoryLock::take(&data_dir).unwrap_err();
         assert!(matches!(refused, LockError::Held { pid: Some(pid), .. } if pid == std::process::id()));
         assert!(refused.to_string().contains(&std::process::id().to_string()));
+        DirectoryLock::take_to_read(&data_dir).unwrap_err();
         drop(held);
+        let read = std::fs::read(lock_path(&data_dir)).unwrap();
+        let reading = DirectoryLock::take_to_read(&data_dir).unwrap();
+        assert!(reading.is_some());
+        DirectoryLock::take(&data_dir).unwrap_err();
+        drop(reading);
+        assert_eq!(std::fs::read(lock_path(&data_dir)).unwrap(), read);
         drop(DirectoryLock::take(&data_dir).unwrap());
         assert!(lock_path(&data_dir).exists());
         std::fs::remove_dir_all(&data_dir).unwrap();

@@ -13,3 +13,4 @@ mod rounds;
 #[path = "../support/mod.rs"]
 mod support;
 mod torn_log;
+mod triggers;

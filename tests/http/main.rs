@@ -15,9 +15,12 @@ mod scene;
 mod support;
 
 mod access;
+mod alerts;
 mod buckets;
+mod evaluations;
 mod general;
 mod ingest;
 mod operation;
 mod query;
 mod real_data;
+mod webhooks;

@@ -17,6 +17,7 @@ const BEARER: &[Role] = &[Role::Bearer];
 const ADMIN: &[Role] = &[Role::Bearer, Role::Admin];
 const WRITE: &[Role] = &[Role::Bearer, Role::Admin, Role::Write];
 const READ: &[Role] = &[Role::Bearer, Role::Admin, Role::Write, Role::Read];
+const EVALUATE: &[Role] = &[Role::Bearer, Role::Admin, Role::Integration];
 const QUERY: &[Role] = &[
     Role::Bearer,
     Role::Admin,
@@ -27,7 +28,8 @@ const QUERY: &[Role] = &[
 
 pub struct Route {
     pub method: &'static str,
-    /// With `{bucket}`, `{source}`, `{key}`, `{organizationKey}` for the ids of a scene.
+    /// With `{bucket}`, `{source}`, `{key}`, `{organizationKey}`, `{rule}`, `{plainRule}`, `{webhook}`, `{delivery}` for
+    /// the ids of a scene.
     pub path: &'static str,
     /// The same placeholders, and `{unique}` for a name never used before.
     pub body: Option<&'static str>,
@@ -144,6 +146,62 @@ pub const ROUTES: &[Route] = &[
         QUERY,
         200,
     ),
+    route("GET", "/api/buckets/{bucket}/alerts", None, READ, 200),
+    route(
+        "POST",
+        "/api/alerts",
+        Some(
+            r#"{"bucketId":"{bucket}","dataSourceId":"{source}","name":"{unique}","naturalLanguageQuery":"level > 5"}"#,
+        ),
+        WRITE,
+        201,
+    ),
+    route("GET", "/api/alerts/{rule}", None, READ, 200),
+    // Of a rule with an evaluation block only admins: `alerts/changes.rs`.
+    route(
+        "PATCH",
+        "/api/alerts/{plainRule}",
+        Some(r#"{"name":"{unique}"}"#),
+        WRITE,
+        200,
+    ),
+    route("DELETE", "/api/alerts/{plainRule}", None, WRITE, 200),
+    route("GET", "/api/alerts/{rule}/history", None, READ, 200),
+    route("GET", "/api/alerts/{rule}/deliveries", None, READ, 200),
+    route("GET", "/api/evaluations/due", None, EVALUATE, 200),
+    route(
+        "POST",
+        "/api/evaluations/{rule}/verdict",
+        Some(r#"{"outcome":"met"}"#),
+        EVALUATE,
+        200,
+    ),
+    route("GET", "/api/webhooks", None, ADMIN, 200),
+    route(
+        "POST",
+        "/api/webhooks",
+        Some(r#"{"url":"https://hooks.invalid/tides","events":["alert.triggered"],"status":"paused"}"#),
+        ADMIN,
+        201,
+    ),
+    route("GET", "/api/webhooks/{webhook}", None, ADMIN, 200),
+    route(
+        "PATCH",
+        "/api/webhooks/{webhook}",
+        Some(r#"{"url":"https://hooks.invalid/tides"}"#),
+        ADMIN,
+        200,
+    ),
+    route("DELETE", "/api/webhooks/{webhook}", None, ADMIN, 200),
+    route("GET", "/api/webhooks/{webhook}/deliveries", None, ADMIN, 200),
+    route("POST", "/api/webhooks/{webhook}/test", None, ADMIN, 202),
+    route(
+        "POST",
+        "/api/webhooks/{webhook}/deliveries/{delivery}/redeliver",
+        None,
+        ADMIN,
+        202,
+    ),
 ];
 
 /// Ids to put into the placeholders of a route.
@@ -153,6 +211,13 @@ pub struct Ids {
     pub source: String,
     pub key: String,
     pub organization_key: String,
+    /// One with an evaluation block.
+    pub rule: String,
+    /// One without.
+    pub plain_rule: String,
+    pub webhook: String,
+    /// Of the webhook.
+    pub delivery: String,
 }
 
 impl Ids {
@@ -162,8 +227,37 @@ impl Ids {
             bucket: id.clone(),
             source: id.clone(),
             key: id.clone(),
-            organization_key: id,
+            organization_key: id.clone(),
+            rule: id.clone(),
+            plain_rule: id.clone(),
+            webhook: id.clone(),
+            delivery: id,
         }
+    }
+
+    /// Each of them.
+    pub fn each(&self) -> [&str; 8] {
+        let Self {
+            bucket,
+            source,
+            key,
+            organization_key,
+            rule,
+            plain_rule,
+            webhook,
+            delivery,
+        } = self;
+        [
+            bucket,
+            source,
+            key,
+            organization_key,
+            rule,
+            plain_rule,
+            webhook,
+            delivery,
+        ]
+        .map(String::as_str)
     }
 
     fn fill(&self, template: &str) -> String {
@@ -173,6 +267,10 @@ impl Ids {
             .replace("{source}", &self.source)
             .replace("{key}", &self.key)
             .replace("{organizationKey}", &self.organization_key)
+            .replace("{rule}", &self.rule)
+            .replace("{plainRule}", &self.plain_rule)
+            .replace("{webhook}", &self.webhook)
+            .replace("{delivery}", &self.delivery)
             .replace(
                 "{unique}",
                 &format!("unique {}", UNIQUE.fetch_add(1, Ordering::Relaxed)),
@@ -189,9 +287,14 @@ impl Route {
         self.body.map(|body| ids.fill(body))
     }
 
-    /// Whether an id in the path or the body decides about 404 and the bucket's 403.
+    /// Whether an id in the path or the body decides about 404 and the bucket's 403; a rule is in a bucket.
     pub fn names_a_bucket(&self) -> bool {
-        self.path.contains("{bucket}") || self.body.is_some_and(|body| body.contains("{bucket}"))
+        let named = |text: &str| {
+            ["{bucket}", "{rule}", "{plainRule}"]
+                .iter()
+                .any(|id| text.contains(id))
+        };
+        named(self.path) || self.body.is_some_and(named)
     }
 
     pub fn names_a_resource(&self) -> bool {

@@ -5,4 +5,7 @@
 pub mod client;
 pub mod given;
 pub mod process;
+pub mod receiver;
 pub mod time;
+pub mod waiting;
+pub mod watch;

@@ -93,6 +93,11 @@ impl Server {
         self.root.path().join("data")
     }
 
+    /// Another configuration, from the next launch on.
+    pub fn configure(&mut self, setup: Setup) {
+        self.setup = setup;
+    }
+
     /// Starts the binary on the data directory and returns when it says where it listens.
     pub fn launch(&mut self) {
         let (running, addresses) = self.spawn();

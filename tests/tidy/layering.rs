@@ -13,14 +13,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("random", &[]),
     ("limits", &[]),
     ("timestamp", &["clock"]),
-    ("error", &["random"]),
+    ("error", &["limits", "random"]),
     ("checked_file", &[]),
+    ("sealed_file", &[]),
     ("priority", &[]),
     ("query_pool", &["error", "priority"]),
     // Pure rooms.
     ("catalog", &["ids", "clock", "limits"]),
     ("config", &["catalog", "limits"]),
-    ("alerts", &["catalog"]),
     (
         "ingest",
         &["catalog", "clock", "error", "ids", "limits", "timestamp"],
@@ -38,8 +38,24 @@ const ARROWS: &[(&str, &[&str])] = &[
             "journal",
             "limits",
             "priority",
+            "sealed_file",
         ],
     ),
+    ("ledger", &["catalog", "clock", "ids", "sealed_file"]),
+    (
+        "delivery",
+        &[
+            "catalog",
+            "clock",
+            "error",
+            "ids",
+            "journal",
+            "limits",
+            "random",
+            "timestamp",
+        ],
+    ),
+    ("alerts", &["catalog", "clock", "error", "ids", "journal"]),
     (
         "checkpoint",
         &[
@@ -51,6 +67,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "error",
             "ids",
             "journal",
+            "ledger",
             "limits",
             "priority",
         ],
@@ -58,14 +75,17 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "service",
         &[
+            "alerts",
             "bucket",
             "catalog",
             "clock",
             "config",
+            "delivery",
             "error",
             "ids",
             "ingest",
             "journal",
+            "ledger",
             "limits",
             "query_pool",
             "random",
@@ -88,6 +108,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "timestamp",
         ],
     ),
+    // A client of the service: `ingest` for its reading of timestamps, nothing else of the server.
+    ("evaluator", &["clock", "ids", "ingest", "random"]),
     // Whoever puts the rooms together may name them all.
     ("check", ALL),
     ("startup", ALL),
@@ -100,12 +122,16 @@ const ALL: &[&str] = &["*"];
 /// Rooms of pure logic: no runtime, no files, no clock, so that every rule is tested without a server or a sleep.
 const PURE: &[&str] = &[
     "src/catalog",
+    "src/delivery/envelope.rs",
+    "src/delivery/signature.rs",
     "src/ingest",
     "src/alerts/condition",
     "engine/src",
     "src/limits.rs",
     "src/timestamp.rs",
     "src/ids.rs",
+    "src/evaluator/judge",
+    "src/evaluator/pace.rs",
 ];
 
 const IMPURE: &[&str] = &[

@@ -1,6 +1,7 @@
 //! Random commands for the snapshot test, from a seed.
 
 use super::super::*;
+use super::alerts::{attempt, delivery, rule_settings, verdict, webhook};
 use super::{field, id, password, settings};
 use crate::clock::DAY_NS;
 use crate::ids::ObjectId;
@@ -31,6 +32,9 @@ pub(super) struct Author {
     keys: Vec<ObjectId>,
     buckets: Vec<ObjectId>,
     sources: Vec<ObjectId>,
+    rules: Vec<ObjectId>,
+    webhooks: Vec<ObjectId>,
+    deliveries: Vec<ObjectId>,
 }
 
 impl Author {
@@ -44,6 +48,9 @@ impl Author {
             keys: none(),
             buckets: none(),
             sources: none(),
+            rules: Vec::new(),
+            webhooks: Vec::new(),
+            deliveries: Vec::new(),
         }
     }
 
@@ -63,6 +70,9 @@ impl Author {
     }
 
     fn attempt(&mut self) -> Option<Command> {
+        if self.dice.below(3) == 0 {
+            return self.attempt_at_alerts();
+        }
         self.made += 1;
         let (new, at_ns) = (id(self.made), self.made as i64 * DAY_NS);
         let name: Box<str> = format!("n{}", self.made).into();
@@ -186,6 +196,87 @@ impl Author {
             _ => Command::SourceDeleted {
                 source_id: self.dice.pick(&self.sources)?,
             },
+        })
+    }
+    fn delivery(&mut self, receiver: Receiver) -> Delivery {
+        self.made += 1;
+        self.deliveries.push(id(self.made));
+        delivery(self.made, receiver)
+    }
+
+    fn attempt_at_alerts(&mut self) -> Option<Command> {
+        self.made += 1;
+        let (new, at_ns) = (id(self.made), self.made as i64 * DAY_NS);
+        Some(match self.dice.below(10) {
+            0 | 1 => {
+                let source_id = self.dice.pick(&self.sources)?;
+                self.rules.push(new);
+                Command::RuleCreated {
+                    rule: NewRule {
+                        id: new,
+                        source_id,
+                        settings: rule_settings("temperature above 30"),
+                        created_at_ns: at_ns,
+                    },
+                }
+            }
+            2 => Command::RuleUpdated {
+                rule_id: self.dice.pick(&self.rules)?,
+                settings: rule_settings("temperature below 5"),
+                runtime: RuleRuntime::new(at_ns),
+                at_ns,
+            },
+            3 => Command::RuleDeleted {
+                rule_id: self.dice.pick(&self.rules)?,
+            },
+            4 | 5 => {
+                let rule_id = self.dice.pick(&self.rules)?;
+                let receiver = Receiver::Rule {
+                    rule_id,
+                    url: "https://example.com".into(),
+                };
+                let mut verdict = verdict(self.made, rule_id, at_ns);
+                verdict.deliveries.push(self.delivery(receiver));
+                if let Some(webhook_id) = self.dice.pick(&self.webhooks) {
+                    verdict
+                        .deliveries
+                        .push(self.delivery(Receiver::Webhook(webhook_id)));
+                }
+                Command::VerdictRecorded { verdict }
+            }
+            6 => {
+                let organization_id = self.dice.pick(&self.organizations)?;
+                self.webhooks.push(new);
+                Command::WebhookCreated {
+                    webhook: webhook(self.made, organization_id),
+                }
+            }
+            7 if self.dice.below(3) == 0 => Command::WebhookDeleted {
+                webhook_id: self.dice.pick(&self.webhooks)?,
+            },
+            7 => Command::DeliveriesCounted {
+                counts: vec![(
+                    self.dice.pick(&self.webhooks)?,
+                    DeliveryTotals {
+                        total: 2,
+                        successful: 1,
+                        failed: 1,
+                        last_at_ns: Some(at_ns),
+                        last_delivered: Some(true),
+                    },
+                )],
+            },
+            _ => {
+                let delivery_id = self.dice.pick(&self.deliveries)?;
+                let after = [
+                    AfterAttempt::Delivered,
+                    AfterAttempt::Retry(at_ns),
+                    AfterAttempt::Failed,
+                ];
+                Command::AttemptMade {
+                    made: attempt(delivery_id, at_ns, self.dice.pick(&after)?),
+                }
+            }
         })
     }
 }

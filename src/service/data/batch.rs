@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::idempotency::{Digests, IdempotencyKey};
-use super::{IngestAnswer, Refusal, Store, Turn, with_buffers};
+use super::{IngestAnswer, Refusal, Sent, Store, Turn, with_buffers};
 use crate::clock::DAY_NS;
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
@@ -27,7 +27,7 @@ impl Service {
     ) -> Result<IngestAnswer, ServiceError> {
         let digests = key.map(|key| key.digests(body));
         let now_ns = self.now_ns();
-        self.ingest(caller, digests, now_ns, || {
+        self.ingest(caller, digests, now_ns, Sent::Batch(body), || {
             self.read_batch(caller, body, now_ns, digests)
         })
         .await

@@ -5,6 +5,7 @@ mod answer;
 mod batch;
 mod idempotency;
 mod point;
+mod received;
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -53,6 +54,13 @@ struct Store {
     answer: IngestAnswer,
 }
 
+/// The body of a request.
+#[derive(Clone, Copy)]
+enum Sent<'a> {
+    Point(&'a [u8]),
+    Batch(&'a [u8]),
+}
+
 /// A request that cannot be stored. A repeated key is answered as before all the same, once its bucket is known.
 struct Refusal {
     bucket: Option<Arc<Bucket>>,
@@ -72,6 +80,7 @@ impl Service {
         caller: &Caller,
         digests: Option<Digests>,
         now_ns: i64,
+        sent: Sent<'_>,
         read: impl Fn() -> Result<Turn, Refusal>,
     ) -> Result<IngestAnswer, ServiceError> {
         for _ in 0..TURNS_MAX {
@@ -103,7 +112,21 @@ impl Service {
             };
             match self.buckets.ingest(&bucket, ingest).await? {
                 Ingested::Stored { first_sequence } => {
-                    return Ok(answer.numbered(bucket.ordinal, first_sequence));
+                    let answer = answer.numbered(bucket.ordinal, first_sequence);
+                    if self.deliveries.hears_received(&bucket) {
+                        let stored = received::Stored {
+                            bucket: &bucket,
+                            sent,
+                            answer: &answer,
+                            first_sequence,
+                            now_ns,
+                        };
+                        let points = stored.points(&self.catalog);
+                        points
+                            .into_iter()
+                            .for_each(|points| self.deliveries.offer_received(points));
+                    }
+                    return Ok(answer);
                 }
                 Ingested::Replayed(answer) => return Ok(IngestAnswer::replayed(answer)),
                 Ingested::KeyReused => return Err(idempotency::key_reused()),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::idempotency::{Digests, IdempotencyKey};
-use super::{IngestAnswer, Refusal, Store, Turn, with_buffers};
+use super::{IngestAnswer, Refusal, Sent, Store, Turn, with_buffers};
 use crate::catalog::{Bucket, Source, SourceStatus};
 use crate::error::ServiceError;
 use crate::ingest::{Point, PointBody, SourceView, parse_point};
@@ -36,7 +36,8 @@ impl Service {
                     error,
                 })
         };
-        self.ingest(caller, digests, now_ns, read).await
+        self.ingest(caller, digests, now_ns, Sent::Point(body), read)
+            .await
     }
 }
 

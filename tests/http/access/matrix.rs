@@ -7,6 +7,7 @@ use crate::routes::{Ids, ROUTES, Role, Route};
 use crate::scene::{self, call};
 use crate::support::client::{Answer, Client};
 use crate::support::given::{Account, Bucket, text};
+use crate::support::waiting::until;
 
 /// What a caller is to the bucket the request names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +50,34 @@ fn bucket_key(bucket: &Bucket) -> (String, String) {
         .call("POST", "/keys", &json!({"name": "key", "type": "write"}))
         .json();
     (text(&created, "/apiKey/_id"), text(&created, "/apiKey/key"))
+}
+
+fn plain_rule(bucket: &Bucket, source: &str) -> String {
+    bucket.rule(&json!({"dataSourceId": source, "name": "plain", "naturalLanguageQuery": "level > 5"}))
+}
+
+/// A webhook with a delivery that has ended.
+fn webhook(account: &Account) -> (String, String) {
+    let webhook = account.webhook(&json!({
+        "url": "https://hooks.invalid/tides", "events": ["bucket.updated"], "status": "paused",
+        "retryConfig": {"maxRetries": 0},
+    }));
+    let id = text(&webhook, "/_id");
+    let path = format!("/api/webhooks/{id}");
+    let test = call(
+        &account.client,
+        &account.admin,
+        "POST",
+        &format!("{path}/test"),
+        &Value::Null,
+    );
+    let delivery = text(&test.expect(202, "contract 7: a test is queued"), "/delivery/_id");
+    let list = format!("{path}/deliveries");
+    until("contract 7: a delivery without retries has failed", || {
+        let list = call(&account.client, &account.admin, "GET", &list, &Value::Null).json();
+        (list["deliveries"][0]["status"] == "failed").then_some(())
+    });
+    (id, delivery)
 }
 
 struct Scene {
@@ -140,11 +169,16 @@ fn scene_of(client: &Client) -> Scene {
         caller("made-up token", Role::Bearer, Standing::Nobody, bearer("a.b.c")),
         caller("nobody", Role::Bearer, Standing::Nobody, None),
     ];
+    let (webhook, delivery) = webhook(&account);
     let ids = Ids {
+        rule: bucket.judged_rule("judged", &source),
+        plain_rule: plain_rule(&bucket, &source),
         bucket: bucket.id.clone(),
         source,
         key: bucket_key_id,
         organization_key,
+        webhook,
+        delivery,
     };
     Scene {
         account,
@@ -164,7 +198,12 @@ fn expected(route: &Route, caller: &Caller) -> u16 {
     }
 }
 
-/// What a successful DELETE may take away: made for it.
+/// Whether a success uses up what it names.
+fn consumes(route: &Route) -> bool {
+    route.method == "DELETE" || route.path.ends_with("/verdict")
+}
+
+/// What a success may use up: made for it.
 fn expendable(scene: &Scene, route: &Route) -> Ids {
     let mut ids = scene.ids.clone();
     if route.path.ends_with("{organizationKey}") {
@@ -175,6 +214,12 @@ fn expendable(scene: &Scene, route: &Route) -> Ids {
         ids.source = scene
             .bucket
             .source(&format!("expendable {}", fastrand::u64(..)), &["level"]);
+    } else if route.path.ends_with("{plainRule}") {
+        ids.plain_rule = plain_rule(&scene.bucket, &scene.ids.source);
+    } else if route.path.contains("{rule}") {
+        ids.rule = scene.bucket.judged_rule("expendable", &scene.ids.source);
+    } else if route.path.ends_with("{webhook}") {
+        ids.webhook = webhook(&scene.account).0;
     } else {
         ids.bucket = scene
             .account
@@ -202,8 +247,7 @@ fn every_route_answers_every_caller_as_its_entry_says() {
     for route in ROUTES {
         for caller in &scene.callers {
             let expected = expected(route, caller);
-            let deletes = route.method == "DELETE" && expected == 200;
-            let ids = if deletes {
+            let ids = if consumes(route) && expected == 200 {
                 expendable(&scene, route)
             } else {
                 scene.ids.clone()
@@ -235,6 +279,15 @@ fn every_route_answers_every_caller_as_its_entry_says() {
     bucket
         .call("GET", &source, &Value::Null)
         .expect(200, "the source was not deleted");
+    assert_eq!(
+        bucket.shown(&scene.ids.rule)["lastOutcome"],
+        Value::Null,
+        "nobody has judged the rule"
+    );
+    bucket.shown(&scene.ids.plain_rule);
+    let path = format!("/api/webhooks/{}", scene.ids.webhook);
+    call(&server.client, &scene.account.admin, "GET", &path, &Value::Null)
+        .expect(200, "the webhook was not deleted");
     let keys = bucket.call("GET", "/keys?limit=1000", &Value::Null).text();
     assert!(keys.contains(&scene.ids.key), "the key was not deleted");
     let keys = call(
@@ -281,9 +334,7 @@ fn foreign_and_missing_ids_answer_alike() {
             assert_eq!(of_foreign.status, 404, "{sentence}: {of_foreign}");
             let hidden = |answer: &Answer, ids: &Ids| {
                 let text = answer.text();
-                [&ids.bucket, &ids.source, &ids.key, &ids.organization_key]
-                    .iter()
-                    .fold(text, |text, id| text.replace(id.as_str(), "ID"))
+                ids.each().iter().fold(text, |text, id| text.replace(id, "ID"))
             };
             assert_eq!(
                 hidden(&of_foreign, &scene.ids),

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::scene::{self, array, column};
 use crate::support::client::Client;
+use crate::support::given::text;
 use crate::support::process::OPERATOR_TOKEN;
 
 /// One list: how it is asked for and which member holds it.
@@ -60,6 +61,22 @@ fn lists() -> (crate::support::process::Server, Vec<List>) {
             .send()
             .expect(201, "an organization");
     }
+    let source = bucket.source("watched", &["level"]);
+    let hook =
+        json!({"url": "https://hooks.invalid/tides", "events": ["bucket.updated"], "status": "paused"});
+    let tests = format!("/api/webhooks/{}", text(&account.webhook(&hook), "/_id"));
+    for nth in 0..7 {
+        bucket.judged_rule(&format!("rule {nth}"), &source);
+        account.webhook(&hook);
+        scene::call(
+            &account.client,
+            &account.admin,
+            "POST",
+            &format!("{tests}/test"),
+            &Value::Null,
+        )
+        .expect(202, "a test is queued");
+    }
     let of = |header: &'static str, value: &str, path: String, member| List {
         client: account.client.clone(),
         credential: (header, value.to_owned()),
@@ -85,6 +102,19 @@ fn lists() -> (crate::support::process::Server, Vec<List>) {
             &account.admin,
             "/api/organization/keys".into(),
             "apiKeys",
+        ),
+        of(
+            "X-API-Key",
+            &account.admin,
+            format!("/api/buckets/{}/alerts", bucket.id),
+            "alertRules",
+        ),
+        of("X-API-Key", &account.admin, "/api/webhooks".into(), "webhooks"),
+        of(
+            "X-API-Key",
+            &account.admin,
+            format!("{tests}/deliveries"),
+            "deliveries",
         ),
         of(
             "Authorization",
@@ -184,15 +214,22 @@ fn lists_are_ordered_by_creation_oldest_first() {
     let names = ["m", "c", "z", "a", "q"];
     for name in names {
         account.bucket(name);
-        bucket.source(name, &["level"]);
+        let source = bucket.source(name, &["level"]);
         bucket
             .call("POST", "/keys", &json!({"name": name, "type": "read"}))
             .expect(201, "a key");
+        bucket.judged_rule(name, &source);
+        account
+            .webhook(&json!({"url": format!("https://hooks.invalid/{name}"), "events": ["bucket.updated"]}));
     }
     let listed = |path: String, member: &str| {
         let answer =
             scene::call(&account.client, &account.admin, "GET", &path, &Value::Null).expect(200, "a list");
-        column(&array(&answer, member), "/name")
+        let shown_name = |entry: &Value| match entry["url"].as_str() {
+            Some(url) => json!(url.trim_start_matches("https://hooks.invalid/")),
+            None => entry["name"].clone(),
+        };
+        array(&answer, member).iter().map(shown_name).collect::<Vec<_>>()
     };
     let sentence = "contract 1: lists are ordered by creation, oldest first";
     assert_eq!(
@@ -209,5 +246,15 @@ fn lists_are_ordered_by_creation_oldest_first() {
         listed(format!("/api/buckets/{}/keys", bucket.id), "/apiKeys"),
         names,
         "{sentence} (keys)"
+    );
+    assert_eq!(
+        listed(format!("/api/buckets/{}/alerts", bucket.id), "/alertRules"),
+        names,
+        "{sentence} (rules)"
+    );
+    assert_eq!(
+        listed("/api/webhooks".into(), "/webhooks"),
+        names,
+        "{sentence} (webhooks)"
     );
 }

@@ -1,7 +1,8 @@
-//! Chapter 9: configuration, start, stop, health.
+//! Chapter 9: configuration, start, stop, health; the evaluator as a process.
 
 mod config;
 mod cors;
 mod docs;
+mod evaluator;
 mod health;
 mod lifecycle;

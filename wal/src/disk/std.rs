@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,6 +19,8 @@ impl Disk for StdDisk {
             .read(true)
             .write(true)
             .create_new(true)
+            // Secrets and points are inside: for the owner alone.
+            .mode(0o600)
             .open(path)?;
         Ok(Box::new(StdFile(file)))
     }
@@ -116,5 +118,21 @@ impl DiskFile for StdFile {
 
     fn len(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn new_files_are_for_the_owner_alone() {
+        let path = std::env::temp_dir().join(format!("tidewatch-mode-{}", std::process::id()));
+        drop(StdDisk.create(&path).unwrap());
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        fs::remove_file(&path).unwrap();
+        assert_eq!(mode & 0o777, 0o600);
     }
 }

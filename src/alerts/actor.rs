@@ -1,0 +1,249 @@
+//! The rule actor: one for the server. A change's way is `Change` → decided → journal → `Written` → answered; while it
+//! is on its way, further changes of the same rule are parked.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use actix::{Actor, AsyncContext, Context, Handler, Message};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+use super::schedule::Schedule;
+use super::transition::due_at_ns;
+use super::{Decision, DueRule, Neighbours};
+use crate::catalog::{Rule, RuleStatus};
+use crate::clock::SECOND_NS;
+use crate::error::ServiceError;
+use crate::ids::ObjectId;
+use crate::journal::JournalError;
+
+/// Half the shortest interval: a clock set back further could hide rules that are due.
+const CLOCK_STEP_NS: i64 = 30 * SECOND_NS;
+
+/// What a change decided, and how to answer it.
+pub(super) struct Step {
+    pub(super) decision: Decision,
+    pub(super) done: Done,
+}
+
+type Done = Box<dyn FnOnce(Result<(), ServiceError>) + Send>;
+type Decide = Box<dyn FnOnce(Option<&Arc<Rule>>, i64) -> Step + Send>;
+
+/// A change of one rule.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct Change {
+    pub(super) rule_id: ObjectId,
+    pub(super) decide: Decide,
+    pub(super) _waits: OwnedSemaphorePermit,
+}
+
+/// What the journal made of a change.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Written {
+    rule_id: ObjectId,
+    outcome: Result<(), JournalError>,
+    deliveries: Vec<ObjectId>,
+    done: Done,
+}
+
+/// Asks for the rules that are due.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct Due {
+    pub(super) organization_id: ObjectId,
+    pub(super) limit: usize,
+    pub(super) claim_seconds: Option<u32>,
+    pub(super) reply: oneshot::Sender<(i64, Vec<DueRule>)>,
+    pub(super) _waits: OwnedSemaphorePermit,
+}
+
+/// The actor.
+pub(super) struct RuleActor {
+    neighbours: Neighbours,
+    schedule: Schedule,
+    /// Changes that wait for one of the same rule, which is on its way.
+    parked: HashMap<ObjectId, VecDeque<Change>>,
+    /// The latest moment seen.
+    seen_ns: i64,
+}
+
+impl RuleActor {
+    pub(super) fn new(neighbours: Neighbours) -> Self {
+        let mut actor = Self {
+            neighbours,
+            schedule: Schedule::default(),
+            parked: HashMap::new(),
+            seen_ns: i64::MIN,
+        };
+        actor.place_all();
+        actor
+    }
+
+    fn place_all(&mut self) {
+        self.seen_ns = self.neighbours.clock.now_ns();
+        let rules: Vec<_> = self
+            .neighbours
+            .catalog
+            .read(|catalog| catalog.rules().map(|rule| rule.id).collect());
+        rules
+            .into_iter()
+            .for_each(|id| self.place(id, Schedule::postpone));
+    }
+
+    /// Puts the rule where it stands now.
+    fn place(&mut self, rule_id: ObjectId, put: fn(&mut Schedule, ObjectId, ObjectId, u64, i64)) {
+        let found = self.neighbours.catalog.read(|catalog| {
+            let rule = catalog.rule(rule_id)?;
+            let bucket = catalog.bucket(rule.bucket_id)?;
+            Some((bucket.organization_id, Arc::clone(rule)))
+        });
+        let judged = |(_, rule): &(ObjectId, Arc<Rule>)| rule.settings.status == RuleStatus::Active;
+        let Some((organization_id, rule)) = found.filter(judged) else {
+            return self.schedule.remove(rule_id);
+        };
+        match &rule.settings.evaluation {
+            None => self.schedule.remove(rule_id),
+            Some(evaluation) => {
+                let due_at_ns = due_at_ns(&rule.runtime, evaluation.interval_ns(), self.seen_ns);
+                put(
+                    &mut self.schedule,
+                    organization_id,
+                    rule_id,
+                    rule.ordinal,
+                    due_at_ns,
+                );
+            }
+        }
+    }
+
+    fn now_ns(&mut self) -> i64 {
+        let now_ns = self.neighbours.clock.now_ns();
+        if now_ns < self.seen_ns.saturating_sub(CLOCK_STEP_NS) {
+            self.place_all();
+        } else {
+            self.seen_ns = self.seen_ns.max(now_ns);
+        }
+        now_ns
+    }
+
+    fn change(&mut self, change: Change, context: &mut Context<Self>) {
+        let now_ns = self.now_ns();
+        let rule_id = change.rule_id;
+        let rule = self
+            .neighbours
+            .catalog
+            .read(|catalog| catalog.rule(rule_id).cloned());
+        let Step { decision, done } = (change.decide)(rule.as_ref(), now_ns);
+        let Some(command) = decision.command else {
+            return done(Ok(()));
+        };
+        // From here on the rule is busy, until `Written` comes back.
+        self.parked.entry(rule_id).or_default();
+        let (address, deliveries) = (context.address(), decision.deliveries);
+        // Shared, for a journal that refuses drops the completion, and the asker must be told why.
+        let done = Arc::new(parking_lot::Mutex::new(Some(done)));
+        let refused = Arc::clone(&done);
+        let submitted = self.neighbours.journal.submit_command(command, move |outcome| {
+            if let Some(done) = done.lock().take() {
+                address.do_send(Written {
+                    rule_id,
+                    outcome,
+                    deliveries,
+                    done,
+                });
+            }
+        });
+        if let Err(error) = submitted {
+            self.parked.remove(&rule_id);
+            if let Some(done) = refused.lock().take() {
+                done(Err(error));
+            }
+        }
+    }
+
+    fn due(&mut self, organization_id: ObjectId, limit: usize, claim_seconds: Option<u32>) -> Vec<DueRule> {
+        let now_ns = self.now_ns();
+        let monotonic_ns = self.neighbours.clock.monotonic_ns();
+        let (mut listed, mut gone) = (Vec::new(), Vec::new());
+        let due = self.schedule.due(organization_id, now_ns, monotonic_ns);
+        self.neighbours.catalog.read(|catalog| {
+            for rule_id in due {
+                if listed.len() == limit {
+                    break;
+                }
+                match catalog.rule(rule_id) {
+                    Some(rule) => listed.push(Arc::clone(rule)),
+                    // It went with its bucket or source, which nobody tells the actor.
+                    None => gone.push(rule_id),
+                }
+            }
+        });
+        gone.into_iter().for_each(|id| self.schedule.remove(id));
+        if let Some(seconds) = claim_seconds {
+            let until = monotonic_ns.saturating_add(i64::from(seconds) * SECOND_NS);
+            listed.iter().for_each(|rule| self.schedule.claim(rule.id, until));
+        }
+        let due_rule = |rule: Arc<Rule>| {
+            let evaluation = rule.settings.evaluation.as_ref()?;
+            let due_at_ns = due_at_ns(&rule.runtime, evaluation.interval_ns(), now_ns);
+            Some(DueRule { rule, due_at_ns })
+        };
+        listed.into_iter().filter_map(due_rule).collect()
+    }
+}
+
+impl Actor for RuleActor {
+    type Context = Context<Self>;
+}
+
+impl Handler<Change> for RuleActor {
+    type Result = ();
+
+    fn handle(&mut self, change: Change, context: &mut Self::Context) {
+        match self.parked.get_mut(&change.rule_id) {
+            Some(parked) => parked.push_back(change),
+            None => self.change(change, context),
+        }
+    }
+}
+
+impl Handler<Written> for RuleActor {
+    type Result = ();
+
+    fn handle(&mut self, written: Written, context: &mut Self::Context) {
+        let Written {
+            rule_id,
+            outcome,
+            deliveries,
+            done,
+        } = written;
+        if outcome.is_ok() {
+            self.place(rule_id, Schedule::put);
+            if !deliveries.is_empty() {
+                (self.neighbours.owed)(deliveries);
+            }
+        }
+        done(outcome.map_err(ServiceError::from));
+        // Those that waited, up to the first that is on its way itself.
+        let mut parked = self.parked.remove(&rule_id).unwrap_or_default();
+        while let Some(change) = parked.pop_front() {
+            self.change(change, context);
+            if let Some(busy) = self.parked.get_mut(&rule_id) {
+                *busy = parked;
+                break;
+            }
+        }
+    }
+}
+
+impl Handler<Due> for RuleActor {
+    type Result = ();
+
+    fn handle(&mut self, due: Due, _: &mut Self::Context) {
+        let now_ns = self.neighbours.clock.now_ns();
+        let listed = self.due(due.organization_id, due.limit, due.claim_seconds);
+        // An asker that has gone leaves its claims to end by themselves.
+        let _ = due.reply.send((now_ns, listed));
+    }
+}

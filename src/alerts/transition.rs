@@ -1,0 +1,339 @@
+//! How a verdict moves a rule between its states (contract, chapter 6). Pure: the moment is an argument.
+//!
+//! Clocks step. A rule judged "later than now" is due again at once when it lies more than an interval ahead, and a
+//! dwell that began "later than now" begins anew with the next `not_met`: no step of the clock holds a rule up for
+//! longer than its own interval and dwell, and small steps back let no verdict in twice.
+
+use crate::catalog::{Outcome, RuleRuntime, RuleState};
+
+/// What a verdict does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transition {
+    /// Where the rule stood at that moment.
+    pub previous_state: RuleState,
+    /// Where it stands now.
+    pub runtime: RuleRuntime,
+    /// Whether it fired.
+    pub triggered: bool,
+}
+
+/// Where a rule stands at a moment: a clearing one is armed when the dwell is over.
+pub fn state_at(runtime: &RuleRuntime, dwell_ns: i64, now_ns: i64) -> RuleState {
+    let cleared_ns = runtime.condition_cleared_at_ns;
+    let over = |since_ns: i64| now_ns.saturating_sub(since_ns) >= dwell_ns;
+    match runtime.state {
+        RuleState::Clearing if cleared_ns.is_none_or(over) => RuleState::Armed,
+        state => state,
+    }
+}
+
+/// The same rule with what the dwell has done by now: before a change of the dwell, which must not undo it.
+pub fn settled(runtime: &RuleRuntime, dwell_ns: i64, now_ns: i64) -> RuleRuntime {
+    RuleRuntime {
+        state: state_at(runtime, dwell_ns, now_ns),
+        ..*runtime
+    }
+}
+
+/// Since when the rule is due, or from when it will be.
+pub fn due_at_ns(runtime: &RuleRuntime, interval_ns: i64, now_ns: i64) -> i64 {
+    match runtime.last_evaluated_at_ns {
+        None => runtime.due_from_ns.min(now_ns),
+        // The clock was set back past the interval.
+        Some(last_ns) if last_ns.saturating_sub(interval_ns) > now_ns => now_ns,
+        Some(last_ns) => last_ns.saturating_add(interval_ns),
+    }
+}
+
+/// The verdict of a rule that is due.
+pub fn judge(runtime: &RuleRuntime, dwell_ns: i64, outcome: Outcome, now_ns: i64) -> Transition {
+    let previous_state = state_at(runtime, dwell_ns, now_ns);
+    let mut after = RuleRuntime {
+        state: previous_state,
+        last_evaluated_at_ns: Some(now_ns),
+        last_outcome: Some(outcome),
+        ..*runtime
+    };
+    let triggered = outcome == Outcome::Met && previous_state == RuleState::Armed;
+    match outcome {
+        Outcome::Inconclusive => {}
+        Outcome::Met => {
+            after.state = RuleState::Firing;
+            after.condition_cleared_at_ns = None;
+            if triggered {
+                after.last_triggered_at_ns = Some(now_ns);
+            }
+        }
+        Outcome::NotMet => {
+            let since_ns = runtime
+                .condition_cleared_at_ns
+                .map_or(now_ns, |since_ns| since_ns.min(now_ns));
+            after.condition_cleared_at_ns = Some(since_ns);
+            if previous_state == RuleState::Firing {
+                after.state = RuleState::Clearing;
+                after.condition_cleared_at_ns = Some(now_ns);
+                // Without a dwell it is armed at once.
+                after.state = state_at(&after, dwell_ns, now_ns);
+            }
+        }
+    }
+    Transition {
+        previous_state,
+        runtime: after,
+        triggered,
+    }
+}
+
+/// Whole intervals that have passed beyond the one that is due.
+pub fn missed_intervals(due_at_ns: i64, interval_ns: i64, now_ns: i64) -> i64 {
+    (now_ns.saturating_sub(due_at_ns).max(0)) / interval_ns.max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SECOND_NS;
+
+    const NOW: i64 = 1_000_000 * SECOND_NS;
+    const DWELL: i64 = 300 * SECOND_NS;
+    const INTERVAL: i64 = 60 * SECOND_NS;
+
+    fn standing(state: RuleState, cleared_ago: Option<i64>) -> RuleRuntime {
+        RuleRuntime {
+            state,
+            due_from_ns: 0,
+            last_evaluated_at_ns: Some(NOW - INTERVAL),
+            condition_cleared_at_ns: cleared_ago.map(|ago| NOW - ago),
+            last_outcome: None,
+            last_triggered_at_ns: Some(7),
+        }
+    }
+
+    /// The contract's table, every state × outcome × position of the timer, row by row.
+    #[test]
+    fn every_state_outcome_and_timer_does_what_the_contract_says() {
+        use Outcome::{Inconclusive, Met, NotMet};
+        use RuleState::{Armed, Clearing, Firing};
+        // state, cleared ago, dwell, outcome → previous state, state, cleared ago, fired
+        let table = [
+            (Armed, None, DWELL, Met, Armed, Firing, None, true),
+            (Armed, Some(9), DWELL, Met, Armed, Firing, None, true),
+            (Armed, None, DWELL, NotMet, Armed, Armed, Some(0), false),
+            (Armed, Some(9), DWELL, NotMet, Armed, Armed, Some(9), false),
+            (
+                Armed,
+                Some(DWELL),
+                DWELL,
+                NotMet,
+                Armed,
+                Armed,
+                Some(DWELL),
+                false,
+            ),
+            (Armed, None, DWELL, Inconclusive, Armed, Armed, None, false),
+            (Armed, Some(9), DWELL, Inconclusive, Armed, Armed, Some(9), false),
+            (Firing, None, DWELL, Met, Firing, Firing, None, false),
+            (Firing, None, DWELL, NotMet, Firing, Clearing, Some(0), false),
+            (Firing, None, 0, NotMet, Firing, Armed, Some(0), false),
+            (Firing, None, DWELL, Inconclusive, Firing, Firing, None, false),
+            (Clearing, Some(0), DWELL, Met, Clearing, Firing, None, false),
+            (
+                Clearing,
+                Some(DWELL - 1),
+                DWELL,
+                Met,
+                Clearing,
+                Firing,
+                None,
+                false,
+            ),
+            (Clearing, Some(DWELL), DWELL, Met, Armed, Firing, None, true),
+            (Clearing, Some(DWELL + 1), DWELL, Met, Armed, Firing, None, true),
+            (Clearing, Some(0), 0, Met, Armed, Firing, None, true),
+            (
+                Clearing,
+                Some(9),
+                DWELL,
+                NotMet,
+                Clearing,
+                Clearing,
+                Some(9),
+                false,
+            ),
+            (
+                Clearing,
+                Some(DWELL),
+                DWELL,
+                NotMet,
+                Armed,
+                Armed,
+                Some(DWELL),
+                false,
+            ),
+            (
+                Clearing,
+                Some(9),
+                DWELL,
+                Inconclusive,
+                Clearing,
+                Clearing,
+                Some(9),
+                false,
+            ),
+            (
+                Clearing,
+                Some(DWELL),
+                DWELL,
+                Inconclusive,
+                Armed,
+                Armed,
+                Some(DWELL),
+                false,
+            ),
+        ];
+        for (state, cleared, dwell, outcome, previous_state, after, cleared_after, triggered) in table {
+            let before = standing(state, cleared);
+            let expected = Transition {
+                previous_state,
+                runtime: RuleRuntime {
+                    state: after,
+                    last_evaluated_at_ns: Some(NOW),
+                    last_outcome: Some(outcome),
+                    condition_cleared_at_ns: cleared_after.map(|ago| NOW - ago),
+                    last_triggered_at_ns: Some(if triggered { NOW } else { 7 }),
+                    ..before
+                },
+                triggered,
+            };
+            assert_eq!(
+                judge(&before, dwell, outcome, NOW),
+                expected,
+                "{state:?} cleared {cleared:?} ago, dwell {dwell}, {outcome:?}"
+            );
+        }
+        // The table names every state with every outcome.
+        for state in RuleState::ALL {
+            for outcome in Outcome::ALL {
+                assert!(table.iter().any(|row| row.0 == state && row.3 == outcome));
+            }
+        }
+    }
+
+    /// The rules of the contract written out once more, as a narrator would, over the whole course of verdicts.
+    struct Narrator {
+        fired: Vec<i64>,
+        firing: bool,
+        /// Since when a rule that fired is not met any more.
+        calm_since: Option<i64>,
+    }
+
+    impl Narrator {
+        fn hears(&mut self, outcome: Outcome, dwell_ns: i64, now_ns: i64) {
+            if self.calm_since.is_some_and(|since| now_ns - since >= dwell_ns) {
+                self.firing = false;
+                self.calm_since = None;
+            }
+            match outcome {
+                Outcome::Met => {
+                    if !self.firing {
+                        self.fired.push(now_ns);
+                    }
+                    self.firing = true;
+                    self.calm_since = None;
+                }
+                Outcome::NotMet if self.firing => {
+                    self.calm_since.get_or_insert(now_ns);
+                }
+                Outcome::NotMet | Outcome::Inconclusive => {}
+            }
+        }
+    }
+
+    #[test]
+    fn random_verdicts_fire_exactly_when_the_narrator_says() {
+        let mut seed = fastrand::u64(..);
+        for _ in 0..2_000 {
+            seed = seed.wrapping_add(1);
+            let mut dice = fastrand::Rng::with_seed(seed);
+            let dwell_ns = dice.i64(0..5) * INTERVAL * dice.i64(0..3);
+            let mut narrator = Narrator {
+                fired: Vec::new(),
+                firing: false,
+                calm_since: None,
+            };
+            let mut runtime = RuleRuntime::new(0);
+            let (mut now_ns, mut fired) = (0, Vec::new());
+            for _ in 0..40 {
+                now_ns += INTERVAL + dice.i64(0..INTERVAL * 3);
+                assert!(due_at_ns(&runtime, INTERVAL, now_ns) <= now_ns, "seed {seed}");
+                let outcome = Outcome::ALL[dice.usize(0..3)];
+                narrator.hears(outcome, dwell_ns, now_ns);
+                let transition = judge(&runtime, dwell_ns, outcome, now_ns);
+                runtime = transition.runtime;
+                if transition.triggered {
+                    fired.push(now_ns);
+                }
+                assert_eq!(
+                    runtime.condition_cleared_at_ns.is_none(),
+                    outcome == Outcome::Met || {
+                        outcome == Outcome::Inconclusive && runtime.condition_cleared_at_ns.is_none()
+                    }
+                );
+            }
+            assert_eq!(fired, narrator.fired, "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn a_rule_is_due_an_interval_after_its_verdict_and_a_new_one_at_once() {
+        let new = RuleRuntime::new(NOW);
+        assert_eq!(due_at_ns(&new, INTERVAL, NOW), NOW);
+        assert_eq!(due_at_ns(&new, INTERVAL, NOW + 5), NOW, "since it was added");
+        assert!(
+            due_at_ns(&new, INTERVAL, NOW - 5) <= NOW - 5,
+            "also when the clock was set back"
+        );
+        let judged = judge(&new, DWELL, Outcome::NotMet, NOW).runtime;
+        assert_eq!(due_at_ns(&judged, INTERVAL, NOW), NOW + INTERVAL);
+        assert_eq!(missed_intervals(NOW, INTERVAL, NOW + INTERVAL - 1), 0);
+        assert_eq!(missed_intervals(NOW, INTERVAL, NOW + 3 * INTERVAL), 3);
+        assert_eq!(missed_intervals(NOW, INTERVAL, NOW - 1), 0);
+    }
+
+    #[test]
+    fn a_clock_set_back_lets_no_verdict_in_twice_and_strands_no_rule() {
+        let judged = judge(&RuleRuntime::new(0), DWELL, Outcome::Met, NOW).runtime;
+        for back in [1, SECOND_NS, INTERVAL] {
+            let now = NOW - back;
+            assert!(
+                due_at_ns(&judged, INTERVAL, now) > now,
+                "{back} back: not due again"
+            );
+        }
+        let hour_back = NOW - 3600 * SECOND_NS;
+        assert_eq!(due_at_ns(&judged, INTERVAL, hour_back), hour_back, "due at once");
+
+        // Clearing since a moment that is now in the future: the dwell counts from the next verdict on.
+        let clearing = judge(&judged, DWELL, Outcome::NotMet, NOW).runtime;
+        let again = judge(&clearing, DWELL, Outcome::NotMet, hour_back);
+        assert_eq!(again.runtime.condition_cleared_at_ns, Some(hour_back));
+        assert_eq!(
+            state_at(&again.runtime, DWELL, hour_back + DWELL),
+            RuleState::Armed
+        );
+    }
+
+    #[test]
+    fn a_longer_dwell_does_not_take_back_that_the_rule_was_armed() {
+        let clearing = standing(RuleState::Clearing, Some(DWELL));
+        let settled = settled(&clearing, DWELL, NOW);
+        assert_eq!(state_at(&settled, 10 * DWELL, NOW), RuleState::Armed);
+        assert_eq!(settled.condition_cleared_at_ns, clearing.condition_cleared_at_ns);
+    }
+
+    #[test]
+    fn a_dwell_longer_than_time_never_ends() {
+        let clearing = standing(RuleState::Clearing, Some(0));
+        assert_eq!(state_at(&clearing, i64::MAX, i64::MAX), RuleState::Clearing);
+    }
+}

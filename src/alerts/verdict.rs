@@ -1,0 +1,89 @@
+//! Whether a verdict is accepted, and what it writes. Pure: run by the actor on the rule as it is then.
+
+use super::transition::{self, Transition, due_at_ns};
+use crate::catalog::{Command, Delivery, Outcome, Rule, RuleStatus, Verdict};
+use crate::ids::ObjectId;
+
+/// A verdict as an evaluator posted it.
+pub struct Judgement {
+    /// What the evaluator found.
+    pub outcome: Outcome,
+    /// A JSON object, as sent.
+    pub evidence: Option<Box<str>>,
+    /// The key, or the user, that sent it.
+    pub key_id: ObjectId,
+    /// Of its entry in the history.
+    pub verdict_id: ObjectId,
+    /// Of the trigger's entry, should it fire.
+    pub trigger_id: ObjectId,
+}
+
+/// An accepted verdict.
+#[derive(Debug)]
+pub struct Judged {
+    /// What it did.
+    pub transition: Transition,
+    /// When the rule is due next, in UTC nanoseconds.
+    pub next_due_at_ns: i64,
+    /// What is to be written.
+    pub command: Command,
+    /// The deliveries it owes.
+    pub owed: Vec<ObjectId>,
+}
+
+/// Why a verdict is not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The rule has no evaluation block.
+    Plain,
+    /// The rule is paused or inactive.
+    NotActive(RuleStatus),
+    /// The rule is not due: the verdict of this interval is in.
+    NotDue,
+}
+
+/// Decides about a verdict. `owed` makes the deliveries of a trigger at that moment.
+///
+/// # Errors
+/// Why the verdict is not accepted.
+pub fn judge<E: From<Refusal>>(
+    rule: &Rule,
+    judgement: Judgement,
+    now_ns: i64,
+    owed: impl FnOnce(&Rule) -> Result<Vec<Delivery>, E>,
+) -> Result<Judged, E> {
+    let Some(evaluation) = &rule.settings.evaluation else {
+        return Err(Refusal::Plain.into());
+    };
+    if rule.settings.status != RuleStatus::Active {
+        return Err(Refusal::NotActive(rule.settings.status).into());
+    }
+    if due_at_ns(&rule.runtime, evaluation.interval_ns(), now_ns) > now_ns {
+        return Err(Refusal::NotDue.into());
+    }
+    let transition = transition::judge(&rule.runtime, evaluation.dwell_ns(), judgement.outcome, now_ns);
+    let deliveries = if transition.triggered {
+        owed(rule)?
+    } else {
+        Vec::new()
+    };
+    let owed = deliveries.iter().map(|delivery| delivery.id).collect();
+    let verdict = Verdict {
+        id: judgement.verdict_id,
+        rule_id: rule.id,
+        at_ns: now_ns,
+        outcome: judgement.outcome,
+        evidence: judgement.evidence,
+        key_id: judgement.key_id,
+        previous_state: transition.previous_state,
+        runtime: transition.runtime,
+        trigger_id: transition.triggered.then_some(judgement.trigger_id),
+        deliveries,
+    };
+    Ok(Judged {
+        transition,
+        next_due_at_ns: due_at_ns(&transition.runtime, evaluation.interval_ns(), now_ns),
+        command: Command::VerdictRecorded { verdict },
+        owed,
+    })
+}

@@ -1,0 +1,439 @@
+//! The deliveries' actor: the one place where attempts begin and end. A delivery's way is schedule → attempt → record
+//! → schedule again or done; what is owed is recorded in the log, what is best effort in memory.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix::{Actor, AsyncContext, Context, Handler, Message};
+use tokio::sync::oneshot;
+
+use super::counters::Counters;
+use super::guard::Guard;
+use super::handle::Neighbours;
+use super::outgoing::{Destination, receiver_key, retry_config};
+use super::points::NewPoints;
+use super::recent::Recent;
+use super::retry::{after, backoff, remaining};
+use super::schedule::{Class, ReceiverKey, Schedule};
+use super::transport::{Outcome, Transport};
+use crate::catalog::{AfterAttempt, Attempt, AttemptMade, Catalog, Command, Delivery};
+use crate::ids::{ObjectId, ObjectIds};
+
+/// An answer that comes later does not prove that the receiver can take more at once.
+const PROMPT: Duration = Duration::from_secs(5);
+/// Totals of best-effort deliveries become durable this often.
+const COUNT_PERIOD: Duration = Duration::from_secs(60);
+/// First wait before a result that the log did not take is offered to it again; doubled each time.
+const RECORD_WAIT_MIN: Duration = Duration::from_secs(1);
+const RECORD_WAIT_MAX: Duration = Duration::from_secs(30);
+/// The clock is looked at this often, however late the next delivery is due.
+const SLEEP_MAX: Duration = Duration::from_secs(3_600);
+
+/// Deliveries that are owed from now on, or again.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct Queued(pub(super) Vec<ObjectId>);
+
+/// Points that webhooks may hear of; `release` gives their bytes of the bound back.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct Offered {
+    pub(super) points: NewPoints,
+    pub(super) release: Box<dyn FnOnce() + Send>,
+}
+
+/// Starts no attempt any more; answers when those in flight are over, at the latest after `within`.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct Stop {
+    pub(super) within: Duration,
+    pub(super) reply: oneshot::Sender<()>,
+}
+
+/// An attempt is over.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Ended {
+    id: ObjectId,
+    at_ns: i64,
+    outcome: Outcome,
+}
+
+/// What the log made of a result.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Recorded {
+    id: ObjectId,
+    outcome: Result<(), String>,
+}
+
+/// A result on its way to the log.
+struct Unrecorded {
+    made: AttemptMade,
+    /// When the next attempt is due.
+    due: Duration,
+    /// Whether the log did not take it.
+    refused: bool,
+    /// Whether the delivery was asked for once more meanwhile.
+    again: bool,
+}
+
+/// The actor.
+pub(super) struct DeliveryActor {
+    neighbours: Neighbours,
+    guard: Guard,
+    transport: Rc<dyn Transport>,
+    ids: ObjectIds,
+    recent: Arc<Recent>,
+    counters: Arc<Counters>,
+    schedule: Schedule,
+    unrecorded: HashMap<ObjectId, Unrecorded>,
+    record_wait: Duration,
+    /// Zero of the schedule's time.
+    began: Instant,
+    /// When the actor wakes up by itself.
+    alarm: Option<Duration>,
+    stopping: Option<oneshot::Sender<()>>,
+    stopped: bool,
+}
+
+impl DeliveryActor {
+    pub(super) fn new(
+        neighbours: Neighbours,
+        guard: Guard,
+        transport: Rc<dyn Transport>,
+        ids: ObjectIds,
+        recent: Arc<Recent>,
+        counters: Arc<Counters>,
+    ) -> Self {
+        Self {
+            neighbours,
+            guard,
+            transport,
+            ids,
+            recent,
+            counters,
+            schedule: Schedule::default(),
+            unrecorded: HashMap::new(),
+            record_wait: RECORD_WAIT_MIN,
+            began: Instant::now(),
+            alarm: None,
+            stopping: None,
+            stopped: false,
+        }
+    }
+
+    fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    fn catalog<R>(&self, look: impl FnOnce(&Catalog) -> R) -> R {
+        self.neighbours.catalog.read(look)
+    }
+
+    /// Schedules all that an earlier process left.
+    fn take_over(&mut self) {
+        let (now, now_ns) = (self.now(), self.neighbours.clock.now_ns());
+        let owed: Vec<_> = self.catalog(|catalog| {
+            let owed = catalog.pending_deliveries().map(|delivery| {
+                let due_ns = delivery.next_attempt_at_ns.unwrap_or(now_ns);
+                let retry = retry_config(catalog, delivery);
+                let wait = remaining(retry, delivery.tries, due_ns, now_ns);
+                (delivery.id, receiver_key(catalog, &self.guard, delivery), wait)
+            });
+            owed.collect()
+        });
+        for (id, receiver, wait) in owed {
+            self.schedule
+                .add(id, receiver, Class::Owed, now.saturating_add(wait));
+        }
+    }
+
+    /// Schedules a delivery if it is still owed.
+    fn schedule_owed(&mut self, id: ObjectId, due: Duration) {
+        let receiver = self.catalog(|catalog| {
+            let delivery = catalog.pending_delivery(id)?;
+            Some(receiver_key(catalog, &self.guard, delivery))
+        });
+        if let Some(receiver) = receiver {
+            self.schedule.add(id, receiver, Class::Owed, due);
+        }
+    }
+
+    /// Starts what can be started, and sees to it that the rest is not forgotten.
+    fn go_on(&mut self, context: &mut Context<Self>) {
+        if self.stopping.is_none() && !self.stopped {
+            while let Some(id) = self.schedule.next(self.now()) {
+                self.start(id, context);
+            }
+            self.set_alarm(context);
+        }
+        self.counters.stand(
+            self.schedule.len() + self.unrecorded.len(),
+            self.schedule.in_flight(),
+        );
+        if self.stopping.is_some() && self.schedule.in_flight() == 0 && self.unrecorded.is_empty() {
+            self.finish();
+        }
+    }
+
+    fn set_alarm(&mut self, context: &mut Context<Self>) {
+        let Some(due) = self.schedule.next_due() else {
+            return;
+        };
+        if self.alarm.is_some_and(|alarm| alarm <= due) {
+            return;
+        }
+        let now = self.now();
+        let due = due.min(now + SLEEP_MAX);
+        self.alarm = Some(due);
+        context.run_later(due.saturating_sub(now), move |actor, context| {
+            if actor.alarm == Some(due) {
+                actor.alarm = None;
+                actor.go_on(context);
+            }
+        });
+    }
+
+    fn start(&mut self, id: ObjectId, context: &mut Context<Self>) {
+        let at_ns = self.neighbours.clock.now_ns();
+        let delivery = self.recent.start(id);
+        let delivery = delivery.or_else(|| self.catalog(|catalog| catalog.pending_delivery(id).cloned()));
+        let found = delivery.and_then(|delivery| {
+            let destination = self.catalog(|catalog| Destination::of(catalog, &delivery))?;
+            Some(destination.request(&delivery, at_ns))
+        });
+        let Some(request) = found else {
+            // Deleted meanwhile, with all that it was owed.
+            self.recent.forget(id);
+            self.schedule.ended(id, None);
+            return;
+        };
+        let attempt = self.transport.attempt(request);
+        let address = context.address();
+        // A task of its own: the context would poll all attempts whenever one of them moves.
+        actix::spawn(async move {
+            let outcome = attempt.await;
+            address.do_send(Ended { id, at_ns, outcome });
+        });
+    }
+
+    /// What follows an attempt, and when the next one is due.
+    fn decide(&self, delivery: &Delivery, outcome: &Outcome) -> (AfterAttempt, Duration) {
+        let (now, now_ns) = (self.now(), self.neighbours.clock.now_ns());
+        if outcome.is_success() {
+            return (AfterAttempt::Delivered, now);
+        }
+        let retry = self.catalog(|catalog| retry_config(catalog, delivery));
+        match backoff(retry, delivery.tries.saturating_add(1)) {
+            Some(wait) => (AfterAttempt::Retry(after(now_ns, wait)), now.saturating_add(wait)),
+            None => (AfterAttempt::Failed, now),
+        }
+    }
+
+    /// Offers a result to the log.
+    fn record(&mut self, id: ObjectId, context: &mut Context<Self>) {
+        let Some(unrecorded) = self.unrecorded.get_mut(&id) else {
+            return;
+        };
+        unrecorded.refused = false;
+        let command = Command::AttemptMade {
+            made: unrecorded.made.clone(),
+        };
+        let address = context.address();
+        let submitted = self.neighbours.journal.submit_command(command, move |outcome| {
+            let outcome = outcome.map_err(|error| error.to_string());
+            address.do_send(Recorded { id, outcome });
+        });
+        if let Err(error) = submitted {
+            let outcome = Err(error.to_string());
+            context.notify(Recorded { id, outcome });
+        }
+    }
+
+    /// The log took no result: it is offered again later, and nothing is sent twice for that.
+    fn record_later(&mut self, error: &str, context: &mut Context<Self>) {
+        let refused = self.unrecorded.values().filter(|one| one.refused).count();
+        if refused > 1 {
+            // The first one set the alarm.
+            return;
+        }
+        tracing::warn!(%error, "results of deliveries are kept in memory until the log takes them");
+        let wait = self.record_wait;
+        self.record_wait = (2 * wait).min(RECORD_WAIT_MAX);
+        context.run_later(wait, |actor, context| {
+            let refused = actor.unrecorded.iter().filter(|(_, one)| one.refused);
+            let refused: Vec<_> = refused.map(|(id, _)| *id).collect();
+            refused.into_iter().for_each(|id| actor.record(id, context));
+        });
+    }
+
+    /// Has the totals of best-effort deliveries made durable; `then` runs in any case.
+    fn count(&self, then: impl FnOnce() + Send + 'static) {
+        let catalog = &self.neighbours.catalog;
+        let counts = self
+            .recent
+            .take_uncounted(|id| catalog.read(|catalog| catalog.webhook(id).is_some()));
+        if counts.is_empty() {
+            return then();
+        }
+        let command = Command::DeliveriesCounted {
+            counts: counts.clone(),
+        };
+        let recent = Arc::clone(&self.recent);
+        let slot = Arc::new(parking_lot::Mutex::new(Some((counts, then))));
+        let for_completion = Arc::clone(&slot);
+        let submitted = self.neighbours.journal.submit_command(command, move |outcome| {
+            if let Some((counts, then)) = for_completion.lock().take() {
+                if outcome.is_err() {
+                    recent.give_back(counts);
+                }
+                then();
+            }
+        });
+        if submitted.is_err()
+            && let Some((counts, then)) = slot.lock().take()
+        {
+            self.recent.give_back(counts);
+            then();
+        }
+    }
+
+    fn finish(&mut self) {
+        let Some(reply) = self.stopping.take() else {
+            return;
+        };
+        self.stopped = true;
+        let (in_flight, unrecorded) = (self.schedule.in_flight(), self.unrecorded.len());
+        if in_flight + unrecorded > 0 {
+            tracing::info!(
+                in_flight,
+                unrecorded,
+                "deliveries cut short go on after the next start"
+            );
+        }
+        // Whoever asked may have gone.
+        self.count(move || {
+            // Whoever asked may have given up.
+            let _ = reply.send(());
+        });
+    }
+}
+
+impl Actor for DeliveryActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, context: &mut Self::Context) {
+        self.take_over();
+        self.go_on(context);
+        context.run_interval(COUNT_PERIOD, |actor, _| actor.count(|| {}));
+    }
+}
+
+impl Handler<Queued> for DeliveryActor {
+    type Result = ();
+
+    fn handle(&mut self, Queued(ids): Queued, context: &mut Self::Context) {
+        for id in ids {
+            // A best-effort delivery that somebody asked for once more is owed from now on.
+            self.recent.forget(id);
+            match self.unrecorded.get_mut(&id) {
+                Some(unrecorded) => unrecorded.again = true,
+                None => self.schedule_owed(id, self.now()),
+            }
+        }
+        self.go_on(context);
+    }
+}
+
+impl Handler<Offered> for DeliveryActor {
+    type Result = ();
+
+    fn handle(&mut self, Offered { points, release }: Offered, context: &mut Self::Context) {
+        release();
+        let webhooks = self.catalog(|catalog| points.hearers(catalog));
+        for delivery in points.deliveries(&webhooks, &self.ids) {
+            let (id, receiver) = (delivery.id, ReceiverKey::Webhook(delivery.receiver.owner()));
+            self.schedule.add(id, receiver, Class::BestEffort, self.now());
+            let dropped = self.recent.keep(delivery);
+            self.counters.dropped(dropped.len());
+            dropped.into_iter().for_each(|id| self.schedule.remove(id));
+        }
+        self.go_on(context);
+    }
+}
+
+impl Handler<Ended> for DeliveryActor {
+    type Result = ();
+
+    fn handle(&mut self, Ended { id, at_ns, outcome }: Ended, context: &mut Self::Context) {
+        self.counters.attempted(&outcome);
+        self.schedule
+            .ended(id, Some(outcome.answer.is_ok() && outcome.took < PROMPT));
+        let attempt = Attempt {
+            at_ns,
+            status_code: outcome.answer.as_ref().ok().copied(),
+            error: outcome.error().map(Into::into),
+            duration_ms: u32::try_from(outcome.took.as_millis()).unwrap_or(u32::MAX),
+        };
+        if let Some(delivery) = self.recent.get(id) {
+            let (then, due) = self.decide(&delivery, &outcome);
+            self.recent.end(id, attempt, then);
+            if let AfterAttempt::Retry(_) = then {
+                let receiver = ReceiverKey::Webhook(delivery.receiver.owner());
+                self.schedule.add(id, receiver, Class::BestEffort, due);
+            }
+        } else if let Some(delivery) = self.catalog(|catalog| catalog.pending_delivery(id).cloned()) {
+            let (then, due) = self.decide(&delivery, &outcome);
+            let made = AttemptMade {
+                delivery_id: id,
+                attempt,
+                then,
+            };
+            let unrecorded = Unrecorded {
+                made,
+                due,
+                refused: false,
+                again: false,
+            };
+            self.unrecorded.insert(id, unrecorded);
+            self.record(id, context);
+        }
+        self.go_on(context);
+    }
+}
+
+impl Handler<Recorded> for DeliveryActor {
+    type Result = ();
+
+    fn handle(&mut self, Recorded { id, outcome }: Recorded, context: &mut Self::Context) {
+        match outcome {
+            Ok(()) => {
+                self.record_wait = RECORD_WAIT_MIN;
+                if let Some(Unrecorded { made, due, again, .. }) = self.unrecorded.remove(&id) {
+                    let retried = matches!(made.then, AfterAttempt::Retry(_)) && !again;
+                    self.schedule_owed(id, if retried { due } else { self.now() });
+                }
+                self.go_on(context);
+            }
+            Err(error) => {
+                if let Some(unrecorded) = self.unrecorded.get_mut(&id) {
+                    unrecorded.refused = true;
+                    self.record_later(&error, context);
+                }
+            }
+        }
+    }
+}
+
+impl Handler<Stop> for DeliveryActor {
+    type Result = ();
+
+    fn handle(&mut self, Stop { within, reply }: Stop, context: &mut Self::Context) {
+        self.stopping = Some(reply);
+        context.run_later(within, |actor, _| actor.finish());
+        self.go_on(context);
+    }
+}

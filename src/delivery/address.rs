@@ -1,0 +1,210 @@
+//! Which addresses are public: those that a delivery may go to when private networks are not allowed.
+//!
+//! What is not known to be reachable over the public internet is refused. The ranges are those of the IANA registries
+//! of special-purpose addresses (<https://www.iana.org/assignments/iana-ipv4-special-registry>,
+//! <https://www.iana.org/assignments/iana-ipv6-special-registry>); an IPv6 address that carries an IPv4 address is
+//! public when both are.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// First address and prefix length of what is not public, though IPv4 has it among its unicast addresses.
+const IPV4_REFUSED: &[([u8; 4], u32)] = &[
+    ([0, 0, 0, 0], 8),       // this network
+    ([10, 0, 0, 0], 8),      // private
+    ([100, 64, 0, 0], 10),   // shared by carriers
+    ([127, 0, 0, 0], 8),     // loopback
+    ([169, 254, 0, 0], 16),  // link-local, metadata services of clouds
+    ([172, 16, 0, 0], 12),   // private
+    ([192, 0, 0, 0], 24),    // protocol assignments
+    ([192, 0, 2, 0], 24),    // documentation
+    ([192, 88, 99, 0], 24),  // relays of 6to4
+    ([192, 168, 0, 0], 16),  // private
+    ([198, 18, 0, 0], 15),   // benchmarks
+    ([198, 51, 100, 0], 24), // documentation
+    ([203, 0, 113, 0], 24),  // documentation
+    ([224, 0, 0, 0], 4),     // multicast
+    ([240, 0, 0, 0], 4),     // reserved, broadcast
+];
+
+/// The same within 2000::/3, which holds all public addresses of IPv6 but for those of NAT64.
+const IPV6_REFUSED: &[([u16; 2], u32)] = &[
+    ([0x2001, 0], 23),      // protocol assignments; Teredo within is judged by itself
+    ([0x2001, 0x0db8], 32), // documentation
+    ([0x3fff, 0], 20),      // documentation
+];
+
+/// Whether an address is one of the public internet.
+pub fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => is_public_v4(address),
+        IpAddr::V6(address) => is_public_v6(address),
+    }
+}
+
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    let within =
+        |(first, bits): &([u8; 4], u32)| (address.to_bits() ^ u32::from_be_bytes(*first)) >> (32 - bits) == 0;
+    !IPV4_REFUSED.iter().any(within)
+}
+
+fn is_public_v6(address: Ipv6Addr) -> bool {
+    let carried =
+        |high: u16, low: u16| is_public_v4(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)));
+    match address.segments() {
+        // NAT64.
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => carried(high, low),
+        // Teredo: the server, and the client with its bits flipped.
+        [0x2001, 0, high, low, _, _, client_high, client_low] => {
+            carried(high, low) && carried(!client_high, !client_low)
+        }
+        // 6to4.
+        [0x2002, high, low, ..] => carried(high, low),
+        [first, second, ..] => {
+            let top = u32::from(first) << 16 | u32::from(second);
+            let within = |([first, second], bits): &([u16; 2], u32)| {
+                (top ^ (u32::from(*first) << 16 | u32::from(*second))) >> (32 - bits) == 0
+            };
+            first >> 13 == 1 && !IPV6_REFUSED.iter().any(within)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn public_addresses_are_told_from_all_others() {
+        let public = [
+            "1.1.1.1",
+            "8.8.8.8",
+            "9.255.255.255",
+            "11.0.0.0",
+            "100.63.255.255",
+            "100.128.0.0",
+            "126.255.255.255",
+            "128.0.0.0",
+            "169.253.255.255",
+            "169.255.0.0",
+            "172.15.255.255",
+            "172.32.0.0",
+            "192.0.1.0",
+            "192.0.3.0",
+            "192.88.98.255",
+            "192.88.100.0",
+            "192.167.255.255",
+            "192.169.0.0",
+            "198.17.255.255",
+            "198.20.0.0",
+            "198.51.99.255",
+            "198.51.101.0",
+            "203.0.112.255",
+            "203.0.114.0",
+            "223.255.255.255",
+            "2000::1",
+            "2001:200::1",
+            "2001:4860:4860::8888",
+            "2001:db7:ffff::1",
+            "2001:db9::1",
+            "2606:4700:4700::1111",
+            "2a00:1450:4001:81b::200e",
+            "3ffe:ffff::1",
+            "3fff:1000::1",
+            // Carrying 8.8.8.8.
+            "64:ff9b::808:808",
+            "2002:808:808::1",
+            "2001:0:808:808::f7f7:f7f7",
+        ];
+        let refused = [
+            "0.0.0.0",
+            "0.0.0.1",
+            "0.255.255.255",
+            "10.0.0.0",
+            "10.1.2.3",
+            "10.255.255.255",
+            "100.64.0.0",
+            "100.100.100.200",
+            "100.127.255.255",
+            "127.0.0.0",
+            "127.0.0.1",
+            "127.1.1.1",
+            "127.255.255.255",
+            "169.254.0.0",
+            "169.254.169.254",
+            "169.254.255.255",
+            "172.16.0.0",
+            "172.20.1.1",
+            "172.31.255.255",
+            "192.0.0.0",
+            "192.0.0.170",
+            "192.0.0.255",
+            "192.0.2.1",
+            "192.88.99.1",
+            "192.168.0.0",
+            "192.168.1.1",
+            "192.168.255.255",
+            "198.18.0.0",
+            "198.19.255.255",
+            "198.51.100.1",
+            "203.0.113.255",
+            "224.0.0.1",
+            "239.255.255.255",
+            "240.0.0.1",
+            "255.255.255.254",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "::2",
+            // IPv4 mapped and compatible, whatever they carry.
+            "::ffff:127.0.0.1",
+            "::ffff:10.0.0.1",
+            "::ffff:8.8.8.8",
+            "::127.0.0.1",
+            "::8.8.8.8",
+            // NAT64 to 127.0.0.1, 10.0.0.1, 169.254.169.254, 192.168.0.1, and of a local network.
+            "64:ff9b::7f00:1",
+            "64:ff9b::a00:1",
+            "64:ff9b::a9fe:a9fe",
+            "64:ff9b::c0a8:1",
+            "64:ff9b::1:808:808",
+            "64:ff9b:1::808:808",
+            "64:ff9b:1:ffff::7f00:1",
+            // 6to4 of 127.0.0.1, 10.0.0.1, 192.168.1.1.
+            "2002:7f00:1::1",
+            "2002:a00:1::",
+            "2002:c0a8:101::1",
+            // Teredo with a private server, a private client, both.
+            "2001:0:a00:1::f7f7:f7f7",
+            "2001:0:808:808::80ff:fffe",
+            "2001:0:7f00:1::80ff:fffe",
+            "100::1",
+            "2001:1::1",
+            "2001:2::1",
+            "2001:10::1",
+            "2001:20::1",
+            "2001:1ff:ffff::1",
+            "2001:db8::1",
+            "2001:db8:ffff::1",
+            "3fff::1",
+            "3fff:fff:ffff::1",
+            "1fff:ffff::1",
+            "4000::1",
+            "5f00::1",
+            "fc00::1",
+            "fd12:3456:789a::1",
+            "fdff:ffff::1",
+            "fe80::1",
+            "febf::1",
+            "fec0::1",
+            "feff::1",
+            "ff02::1",
+            "ff0e::1",
+        ];
+        for (addresses, expected) in [(&public[..], true), (&refused[..], false)] {
+            for address in addresses {
+                assert_eq!(is_public(address.parse().unwrap()), expected, "{address}");
+            }
+        }
+        assert!(public.len() + refused.len() >= 80);
+    }
+}

@@ -1,0 +1,343 @@
+//! What receivers are told: the bodies of deliveries, and the deliveries of one event.
+//!
+//! Pure: ids, names, moments and values come in as data. A webhook's body is an envelope around the event's data; the
+//! `webhookUrl` of a rule gets a body of its own.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::catalog::{Body, Delivery, DeliveryStatus, Event, Receiver, Webhook};
+use crate::ids::{ObjectId, ObjectIds};
+use crate::timestamp::Timestamp;
+
+/// A trigger of a rule.
+#[derive(Clone, Copy)]
+pub struct Trigger<'a> {
+    /// The rule.
+    pub rule_id: ObjectId,
+    /// Its name.
+    pub rule_name: &'a str,
+    /// Its condition in words.
+    pub condition: &'a str,
+    /// The rule's bucket.
+    pub bucket: Named<'a>,
+    /// The rule's data source.
+    pub source: Named<'a>,
+    /// What the field was; `None` when nobody said.
+    pub current_value: Option<&'a RawValue>,
+    /// What it was compared with; `None` when nobody said.
+    pub threshold: Option<&'a RawValue>,
+    /// How it was compared; `None` when nobody said.
+    pub operator: Option<&'a RawValue>,
+    /// UTC nanoseconds.
+    pub triggered_at_ns: i64,
+    /// The point that fired it; `None` when there is none.
+    pub point: Option<TriggerPoint<'a>>,
+}
+
+/// Something with an id and a name.
+#[derive(Clone, Copy, Serialize)]
+pub struct Named<'a> {
+    /// Identifies it.
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+    /// Shown name.
+    pub name: &'a str,
+}
+
+/// The point that fired a rule.
+#[derive(Clone, Copy, Serialize)]
+#[serde(untagged)]
+pub enum TriggerPoint<'a> {
+    /// As the evaluator gave it.
+    Evidence(&'a RawValue),
+    /// The newest of the source.
+    Newest(Point<'a>),
+}
+
+/// A point.
+#[derive(Clone, Copy, Serialize)]
+pub struct Point<'a> {
+    /// When it was measured.
+    pub timestamp: Timestamp,
+    /// An object of field names and values.
+    pub values: &'a RawValue,
+    /// An object; `None` when the point has none.
+    #[serde(serialize_with = "object_or_empty")]
+    pub metadata: Option<&'a RawValue>,
+}
+
+/// An ingest as one of its sources saw it.
+#[derive(Clone, Copy)]
+pub struct Received<'a> {
+    /// The bucket of the source.
+    pub bucket_id: ObjectId,
+    /// The source.
+    pub source: Named<'a>,
+    /// The newest point's id.
+    pub point_id: &'a str,
+    /// The newest point.
+    pub point: Point<'a>,
+    /// Points of this source in the batch; `None` for a single ingest.
+    pub point_count: Option<u32>,
+    /// UTC nanoseconds.
+    pub received_at_ns: i64,
+}
+
+/// A change of a bucket's configuration.
+#[derive(Clone, Copy)]
+pub struct BucketUpdate<'a> {
+    /// The bucket.
+    pub bucket_id: ObjectId,
+    /// Field, old value, new value.
+    pub changes: &'a [(&'static str, Value, Value)],
+    /// The key, or the user, that changed it.
+    pub updated_by: ObjectId,
+    /// UTC nanoseconds.
+    pub updated_at_ns: i64,
+}
+
+impl Trigger<'_> {
+    /// The body of `alert.triggered`.
+    pub fn body(&self, webhook_id: ObjectId) -> Body {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Data<'a> {
+            alert_id: ObjectId,
+            alert_name: &'a str,
+            data_source_id: ObjectId,
+            data_source_name: &'a str,
+            condition: &'a str,
+            current_value: Option<&'a RawValue>,
+            threshold: Option<&'a RawValue>,
+            operator: Option<&'a RawValue>,
+            triggered_at: Timestamp,
+            data_point: Option<TriggerPoint<'a>>,
+        }
+        let data = Data {
+            alert_id: self.rule_id,
+            alert_name: self.rule_name,
+            data_source_id: self.source.id,
+            data_source_name: self.source.name,
+            condition: self.condition,
+            current_value: self.current_value,
+            threshold: self.threshold,
+            operator: self.operator,
+            triggered_at: Timestamp(self.triggered_at_ns),
+            data_point: self.point,
+        };
+        enveloped(
+            Event::AlertTriggered,
+            self.triggered_at_ns,
+            webhook_id,
+            Some(self.bucket.id),
+            &data,
+        )
+    }
+
+    /// The body for the rule's own `webhookUrl`.
+    pub fn rule_body(&self) -> Body {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Data<'a> {
+            alert_id: ObjectId,
+            alert_name: &'a str,
+            condition: &'a str,
+            triggered_at: Timestamp,
+            data_point: Option<TriggerPoint<'a>>,
+            bucket: Named<'a>,
+            data_source: Named<'a>,
+        }
+        json(&Data {
+            alert_id: self.rule_id,
+            alert_name: self.rule_name,
+            condition: self.condition,
+            triggered_at: Timestamp(self.triggered_at_ns),
+            data_point: self.point,
+            bucket: self.bucket,
+            data_source: self.source,
+        })
+    }
+}
+
+impl Received<'_> {
+    /// The body of `data.received`.
+    pub fn body(&self, webhook_id: ObjectId) -> Body {
+        #[derive(Serialize)]
+        struct StoredPoint<'a> {
+            #[serde(rename = "_id")]
+            id: &'a str,
+            timestamp: Timestamp,
+            values: &'a RawValue,
+            #[serde(serialize_with = "object_or_empty")]
+            metadata: Option<&'a RawValue>,
+        }
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Data<'a> {
+            data_source_id: ObjectId,
+            data_source_name: &'a str,
+            data_point: StoredPoint<'a>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            data_point_count: Option<u32>,
+        }
+        let data = Data {
+            data_source_id: self.source.id,
+            data_source_name: self.source.name,
+            data_point: StoredPoint {
+                id: self.point_id,
+                timestamp: self.point.timestamp,
+                values: self.point.values,
+                metadata: self.point.metadata,
+            },
+            data_point_count: self.point_count,
+        };
+        enveloped(
+            Event::DataReceived,
+            self.received_at_ns,
+            webhook_id,
+            Some(self.bucket_id),
+            &data,
+        )
+    }
+}
+
+impl BucketUpdate<'_> {
+    /// The body of `bucket.updated`.
+    pub fn body(&self, webhook_id: ObjectId) -> Body {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Data<'a> {
+            #[serde(serialize_with = "changes")]
+            changes: &'a [(&'static str, Value, Value)],
+            updated_by: ObjectId,
+            updated_at: Timestamp,
+        }
+        let data = Data {
+            changes: self.changes,
+            updated_by: self.updated_by,
+            updated_at: Timestamp(self.updated_at_ns),
+        };
+        enveloped(
+            Event::BucketUpdated,
+            self.updated_at_ns,
+            webhook_id,
+            Some(self.bucket_id),
+            &data,
+        )
+    }
+}
+
+/// The body of `webhook.test`; the bucket is the one the webhook hears, `None` when it hears all.
+pub fn test_body(webhook_id: ObjectId, bucket_id: Option<ObjectId>, now_ns: i64) -> Body {
+    #[derive(Serialize)]
+    struct Data {
+        message: &'static str,
+    }
+    let data = Data {
+        message: "this is a test: deliveries reach this webhook",
+    };
+    enveloped(Event::WebhookTest, now_ns, webhook_id, bucket_id, &data)
+}
+
+/// One delivery for each webhook that hears of the event in this bucket; `body` makes the body with the id that the
+/// receiver knows the delivery by.
+pub fn deliveries<'w>(
+    event: Event,
+    bucket_id: ObjectId,
+    webhooks: impl IntoIterator<Item = &'w Arc<Webhook>>,
+    ids: &ObjectIds,
+    now_ns: i64,
+    body: impl Fn(ObjectId) -> Body,
+) -> Vec<Delivery> {
+    webhooks
+        .into_iter()
+        .filter(|webhook| webhook.hears(event, bucket_id))
+        .map(|webhook| delivery(Receiver::Webhook(webhook.id), event, ids, now_ns, &body))
+        .collect()
+}
+
+/// A delivery that is due at once.
+pub fn delivery(
+    receiver: Receiver,
+    event: Event,
+    ids: &ObjectIds,
+    now_ns: i64,
+    body: impl FnOnce(ObjectId) -> Body,
+) -> Delivery {
+    let webhook_id = ids.next(now_ns);
+    Delivery {
+        id: ids.next(now_ns),
+        webhook_id,
+        receiver,
+        event,
+        body: body(webhook_id),
+        created_at_ns: now_ns,
+        status: DeliveryStatus::Pending,
+        attempts: Vec::new(),
+        tries: 0,
+        next_attempt_at_ns: Some(now_ns),
+        again: false,
+    }
+}
+
+fn enveloped(
+    event: Event,
+    at_ns: i64,
+    webhook_id: ObjectId,
+    bucket_id: Option<ObjectId>,
+    data: &impl Serialize,
+) -> Body {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Envelope<'a, D> {
+        event: &'static str,
+        timestamp: Timestamp,
+        webhook_id: ObjectId,
+        bucket_id: Option<ObjectId>,
+        data: &'a D,
+    }
+    json(&Envelope {
+        event: event.name(),
+        timestamp: Timestamp(at_ns),
+        webhook_id,
+        bucket_id,
+        data,
+    })
+}
+
+#[expect(
+    clippy::expect_used,
+    reason = "BUG: names and values of a body are valid JSON"
+)]
+fn json(body: &impl Serialize) -> Body {
+    Body(
+        serde_json::to_vec(body)
+            .expect("BUG: names and values of a body are valid JSON")
+            .into(),
+    )
+}
+
+fn object_or_empty<S: Serializer>(object: &Option<&RawValue>, serializer: S) -> Result<S::Ok, S::Error> {
+    match object {
+        Some(object) => object.serialize(serializer),
+        None => serializer.serialize_map(Some(0))?.end(),
+    }
+}
+
+fn changes<S: Serializer>(
+    changes: &&[(&'static str, Value, Value)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Change<'a> {
+        old: &'a Value,
+        new: &'a Value,
+    }
+    let changes = changes.iter();
+    serializer.collect_map(changes.map(|(field, old, new)| (field, Change { old, new })))
+}

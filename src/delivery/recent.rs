@@ -1,0 +1,225 @@
+//! Best-effort deliveries: in memory only, the newest of every webhook, pending or finished.
+//!
+//! Bounded in deliveries per webhook and in bytes over all. What is over a bound pushes out the oldest of its own
+//! webhook, or of the one that takes the most room: a flood drops its own deliveries and nobody else's. One that is in
+//! flight stays until its attempt is over. Written by the actor, read by whoever lists deliveries.
+
+use std::collections::{BTreeMap, HashMap};
+use std::mem::take;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::catalog::{AfterAttempt, Attempt, Delivery, DeliveryStatus, DeliveryTotals};
+use crate::ids::ObjectId;
+
+/// Deliveries kept of one webhook.
+pub(super) const PER_WEBHOOK_MAX: usize = 1_000;
+/// Bytes kept of all webhooks together.
+pub(super) const BYTES_MAX: usize = 16 << 20;
+/// What a delivery takes besides its body, attempts included.
+const OVERHEAD_BYTES: usize = 512;
+
+/// Best-effort deliveries by webhook.
+#[derive(Default)]
+pub(super) struct Recent(Mutex<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    webhooks: HashMap<ObjectId, OfWebhook>,
+    /// The webhook of each delivery.
+    owners: HashMap<ObjectId, ObjectId>,
+    bytes: usize,
+}
+
+#[derive(Default)]
+struct OfWebhook {
+    /// Oldest first: ids of one process grow.
+    deliveries: BTreeMap<ObjectId, Kept>,
+    bytes: usize,
+    /// What is not yet in the catalog's totals.
+    uncounted: DeliveryTotals,
+}
+
+struct Kept {
+    delivery: Arc<Delivery>,
+    in_flight: bool,
+}
+
+impl Recent {
+    /// Keeps a new delivery; answers those that are pushed out before they ended.
+    pub fn keep(&self, delivery: Delivery) -> Vec<ObjectId> {
+        let (webhook_id, id, bytes) = (delivery.receiver.owner(), delivery.id, bytes_of(&delivery));
+        let mut inner = self.0.lock();
+        let of_webhook = inner.webhooks.entry(webhook_id).or_default();
+        let kept = Kept {
+            delivery: Arc::new(delivery),
+            in_flight: false,
+        };
+        of_webhook.deliveries.insert(id, kept);
+        of_webhook.bytes += bytes;
+        let too_many = of_webhook.deliveries.len() > PER_WEBHOOK_MAX;
+        inner.bytes += bytes;
+        inner.owners.insert(id, webhook_id);
+        let mut dropped = Vec::new();
+        if too_many {
+            inner.push_out(webhook_id, &mut dropped);
+        }
+        while inner.bytes > BYTES_MAX
+            && let Some(largest) = inner.largest()
+            && inner.push_out(largest, &mut dropped)
+        {}
+        dropped
+    }
+
+    /// Marks a delivery as in flight; `None` when it is not here.
+    pub fn start(&self, id: ObjectId) -> Option<Arc<Delivery>> {
+        let mut inner = self.0.lock();
+        let kept = inner.of_owner(id)?.deliveries.get_mut(&id)?;
+        kept.in_flight = true;
+        Some(Arc::clone(&kept.delivery))
+    }
+
+    /// Notes how an attempt ended.
+    pub fn end(&self, id: ObjectId, attempt: Attempt, then: AfterAttempt) {
+        let mut inner = self.0.lock();
+        let Some(of_webhook) = inner.of_owner(id) else {
+            return;
+        };
+        let Some(kept) = of_webhook.deliveries.get_mut(&id) else {
+            return;
+        };
+        kept.in_flight = false;
+        let ended_at_ns = attempt.at_ns + i64::from(attempt.duration_ms) * 1_000_000;
+        let delivery = Arc::make_mut(&mut kept.delivery);
+        delivery.attempts.push(attempt);
+        delivery.tries = delivery.tries.saturating_add(1);
+        (delivery.status, delivery.next_attempt_at_ns) = match then {
+            AfterAttempt::Retry(at_ns) => (DeliveryStatus::Pending, Some(at_ns)),
+            AfterAttempt::Delivered => (DeliveryStatus::Delivered, None),
+            AfterAttempt::Failed => (DeliveryStatus::Failed, None),
+        };
+        if delivery.status != DeliveryStatus::Pending {
+            let delivered = delivery.status == DeliveryStatus::Delivered;
+            let counted = DeliveryTotals {
+                total: 1,
+                successful: u64::from(delivered),
+                failed: u64::from(!delivered),
+                last_at_ns: Some(ended_at_ns),
+                last_delivered: Some(delivered),
+            };
+            add(&mut of_webhook.uncounted, counted);
+        }
+    }
+
+    /// Forgets a delivery: its receiver is gone, or it is owed by the catalog from now on.
+    pub fn forget(&self, id: ObjectId) {
+        self.0.lock().remove(id);
+    }
+
+    /// One delivery.
+    pub fn get(&self, id: ObjectId) -> Option<Arc<Delivery>> {
+        let mut inner = self.0.lock();
+        let kept = inner.of_owner(id)?.deliveries.get(&id)?;
+        Some(Arc::clone(&kept.delivery))
+    }
+
+    /// The deliveries of a webhook, newest first.
+    pub fn list(&self, webhook_id: ObjectId) -> Vec<Arc<Delivery>> {
+        let inner = self.0.lock();
+        let deliveries = inner.webhooks.get(&webhook_id).map(|of| of.deliveries.values());
+        let newest_first = deliveries.into_iter().flatten().rev();
+        newest_first.map(|kept| Arc::clone(&kept.delivery)).collect()
+    }
+
+    /// What the catalog's totals do not hold yet; deliveries that are pending count into `total`.
+    pub fn uncounted(&self, webhook_id: ObjectId) -> DeliveryTotals {
+        let inner = self.0.lock();
+        let Some(of_webhook) = inner.webhooks.get(&webhook_id) else {
+            return DeliveryTotals::default();
+        };
+        let mut totals = of_webhook.uncounted;
+        let pending = |kept: &&Kept| kept.delivery.status == DeliveryStatus::Pending;
+        totals.total += of_webhook.deliveries.values().filter(pending).count() as u64;
+        totals
+    }
+
+    /// Takes what is to be added to the catalog's totals; webhooks that are gone are forgotten.
+    pub fn take_uncounted(&self, exists: impl Fn(ObjectId) -> bool) -> Vec<(ObjectId, DeliveryTotals)> {
+        let mut inner = self.0.lock();
+        let gone: Vec<_> = inner.webhooks.keys().copied().filter(|id| !exists(*id)).collect();
+        for id in gone {
+            let deliveries = inner.webhooks.get(&id).map(|of| of.deliveries.keys().copied());
+            let deliveries: Vec<_> = deliveries.into_iter().flatten().collect();
+            deliveries.into_iter().for_each(|id| drop(inner.remove(id)));
+            inner.webhooks.remove(&id);
+        }
+        inner
+            .webhooks
+            .iter_mut()
+            .filter(|(_, of_webhook)| of_webhook.uncounted.total > 0)
+            .map(|(id, of_webhook)| (*id, take(&mut of_webhook.uncounted)))
+            .collect()
+    }
+
+    /// Gives back what could not be added.
+    pub fn give_back(&self, counts: Vec<(ObjectId, DeliveryTotals)>) {
+        let mut inner = self.0.lock();
+        for (id, counted) in counts {
+            if let Some(of_webhook) = inner.webhooks.get_mut(&id) {
+                add(&mut of_webhook.uncounted, counted);
+            }
+        }
+    }
+}
+
+impl Inner {
+    /// Removes the oldest delivery of a webhook that is not in flight; answers whether there was one.
+    fn push_out(&mut self, webhook_id: ObjectId, dropped: &mut Vec<ObjectId>) -> bool {
+        let deliveries = self.webhooks.get(&webhook_id).map(|of| of.deliveries.iter());
+        let oldest = deliveries.into_iter().flatten().find(|(_, kept)| !kept.in_flight);
+        let Some(id) = oldest.map(|(id, _)| *id) else {
+            return false;
+        };
+        let removed = self.remove(id);
+        if removed.is_some_and(|removed| removed.delivery.status == DeliveryStatus::Pending) {
+            dropped.push(id);
+        }
+        true
+    }
+
+    fn of_owner(&mut self, id: ObjectId) -> Option<&mut OfWebhook> {
+        self.webhooks.get_mut(self.owners.get(&id)?)
+    }
+
+    fn remove(&mut self, id: ObjectId) -> Option<Kept> {
+        let owner = self.owners.remove(&id)?;
+        let of_webhook = self.webhooks.get_mut(&owner)?;
+        let removed = of_webhook.deliveries.remove(&id)?;
+        let bytes = bytes_of(&removed.delivery);
+        of_webhook.bytes -= bytes;
+        self.bytes -= bytes;
+        Some(removed)
+    }
+
+    fn largest(&self) -> Option<ObjectId> {
+        let largest = self
+            .webhooks
+            .iter()
+            .max_by_key(|(_, of_webhook)| of_webhook.bytes);
+        largest.map(|(id, _)| *id)
+    }
+}
+
+fn bytes_of(delivery: &Delivery) -> usize {
+    delivery.body.0.len() + OVERHEAD_BYTES
+}
+
+fn add(totals: &mut DeliveryTotals, counted: DeliveryTotals) {
+    totals.total += counted.total;
+    totals.successful += counted.successful;
+    totals.failed += counted.failed;
+    if counted.last_at_ns > totals.last_at_ns {
+        (totals.last_at_ns, totals.last_delivered) = (counted.last_at_ns, counted.last_delivered);
+    }
+}

@@ -1,0 +1,208 @@
+//! Bodies to the letter.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::catalog::{
+    Body, DeliveryStatus, Event, RetryConfig, Secret, Webhook, WebhookSettings, WebhookStatus,
+};
+use crate::clock::SECOND_NS;
+use crate::delivery::envelope::{
+    BucketUpdate, Named, Point, Received, Trigger, TriggerPoint, deliveries, test_body,
+};
+use crate::ids::{ObjectId, ObjectIds};
+use crate::timestamp::Timestamp;
+
+const AT_NS: i64 = 1_700_000_000 * SECOND_NS + 500_000_000;
+const BUCKET: ObjectId = ObjectId::from_bytes([0xb0; 12]);
+const OTHER_BUCKET: ObjectId = ObjectId::from_bytes([0xb1; 12]);
+const SOURCE: Named<'_> = Named {
+    id: ObjectId::from_bytes([0x50; 12]),
+    name: "probe \"7\"",
+};
+const WEBHOOK_ID: ObjectId = ObjectId::from_bytes([0xee; 12]);
+
+fn raw(text: &str) -> Box<RawValue> {
+    RawValue::from_string(text.to_owned()).unwrap()
+}
+
+fn text(body: &Body) -> &str {
+    std::str::from_utf8(&body.0).unwrap()
+}
+
+fn trigger<'a>(
+    point: Option<TriggerPoint<'a>>,
+    [value, threshold, operator]: [Option<&'a RawValue>; 3],
+) -> Trigger<'a> {
+    Trigger {
+        rule_id: ObjectId::from_bytes([0xa1; 12]),
+        rule_name: "too hot",
+        condition: "temperature above 30",
+        bucket: Named {
+            id: BUCKET,
+            name: "plant",
+        },
+        source: SOURCE,
+        current_value: value,
+        threshold,
+        operator,
+        triggered_at_ns: AT_NS,
+        point,
+    }
+}
+
+#[test]
+fn a_trigger_says_what_was_compared_with_what() {
+    let (value, threshold, operator) = (raw("31.50"), raw("30"), raw("\"gt\""));
+    let (values, metadata) = (raw(r#"{"temperature":31.50}"#), raw(r#"{"rack":1e2}"#));
+    let point = Point {
+        timestamp: Timestamp(1_700_000_000 * SECOND_NS),
+        values: &values,
+        metadata: Some(&metadata),
+    };
+    let compared = [Some(&*value), Some(&*threshold), Some(&*operator)];
+    let trigger = trigger(Some(TriggerPoint::Newest(point)), compared);
+    assert_eq!(
+        text(&trigger.body(WEBHOOK_ID)),
+        concat!(
+            r#"{"event":"alert.triggered","timestamp":"2023-11-14T22:13:20.500Z","#,
+            r#""webhookId":"eeeeeeeeeeeeeeeeeeeeeeee","bucketId":"b0b0b0b0b0b0b0b0b0b0b0b0","#,
+            r#""data":{"alertId":"a1a1a1a1a1a1a1a1a1a1a1a1","alertName":"too hot","#,
+            r#""dataSourceId":"505050505050505050505050","dataSourceName":"probe \"7\"","#,
+            r#""condition":"temperature above 30","currentValue":31.50,"threshold":30,"operator":"gt","#,
+            r#""triggeredAt":"2023-11-14T22:13:20.500Z","dataPoint":{"timestamp":"2023-11-14T22:13:20Z","#,
+            r#""values":{"temperature":31.50},"metadata":{"rack":1e2}}}}"#
+        )
+    );
+    assert_eq!(
+        text(&trigger.rule_body()),
+        concat!(
+            r#"{"alertId":"a1a1a1a1a1a1a1a1a1a1a1a1","alertName":"too hot","condition":"temperature above 30","#,
+            r#""triggeredAt":"2023-11-14T22:13:20.500Z","dataPoint":{"timestamp":"2023-11-14T22:13:20Z","#,
+            r#""values":{"temperature":31.50},"metadata":{"rack":1e2}},"#,
+            r#""bucket":{"_id":"b0b0b0b0b0b0b0b0b0b0b0b0","name":"plant"},"#,
+            r#""dataSource":{"_id":"505050505050505050505050","name":"probe \"7\""}}"#
+        )
+    );
+}
+
+#[test]
+fn what_nobody_said_is_null_and_evidence_stands_as_it_was_sent() {
+    let body = trigger(None, [None; 3]).body(WEBHOOK_ID);
+    assert!(text(&body).contains(r#""currentValue":null,"threshold":null,"operator":null,"#));
+    assert!(text(&body).contains(r#""dataPoint":null"#));
+    let evidence = raw(r#"{"values" : [1, 2.0]}"#);
+    let body = trigger(Some(TriggerPoint::Evidence(&evidence)), [None; 3]).rule_body();
+    assert!(text(&body).contains(r#""dataPoint":{"values" : [1, 2.0]},"#));
+}
+
+#[test]
+fn an_ingest_shows_its_point_and_a_batch_counts() {
+    let values = raw(r#"{"t":1.0,"on":true}"#);
+    let single = Received {
+        bucket_id: BUCKET,
+        source: SOURCE,
+        point_id: "0000000100000000000000ff",
+        point: Point {
+            timestamp: Timestamp(0),
+            values: &values,
+            metadata: None,
+        },
+        point_count: None,
+        received_at_ns: AT_NS,
+    };
+    let expected = concat!(
+        r#"{"event":"data.received","timestamp":"2023-11-14T22:13:20.500Z","#,
+        r#""webhookId":"eeeeeeeeeeeeeeeeeeeeeeee","bucketId":"b0b0b0b0b0b0b0b0b0b0b0b0","#,
+        r#""data":{"dataSourceId":"505050505050505050505050","dataSourceName":"probe \"7\"","#,
+        r#""dataPoint":{"_id":"0000000100000000000000ff","timestamp":"1970-01-01T00:00:00Z","#,
+        r#""values":{"t":1.0,"on":true},"metadata":{}}}}"#
+    );
+    assert_eq!(text(&single.body(WEBHOOK_ID)), expected);
+    let batch = Received {
+        point_count: Some(250),
+        ..single
+    };
+    let expected = expected.replace(r#""metadata":{}}}}"#, r#""metadata":{}},"dataPointCount":250}}"#);
+    assert_eq!(text(&batch.body(WEBHOOK_ID)), expected);
+}
+
+#[test]
+fn an_update_lists_what_changed() {
+    let changes = [
+        ("name", Value::from("old"), Value::from("new")),
+        ("description", Value::Null, Value::from("d")),
+    ];
+    let update = BucketUpdate {
+        bucket_id: BUCKET,
+        changes: &changes,
+        updated_by: ObjectId::from_bytes([0x0b; 12]),
+        updated_at_ns: AT_NS,
+    };
+    assert_eq!(
+        text(&update.body(WEBHOOK_ID)),
+        concat!(
+            r#"{"event":"bucket.updated","timestamp":"2023-11-14T22:13:20.500Z","#,
+            r#""webhookId":"eeeeeeeeeeeeeeeeeeeeeeee","bucketId":"b0b0b0b0b0b0b0b0b0b0b0b0","#,
+            r#""data":{"changes":{"name":{"old":"old","new":"new"},"description":{"old":null,"new":"d"}},"#,
+            r#""updatedBy":"0b0b0b0b0b0b0b0b0b0b0b0b","updatedAt":"2023-11-14T22:13:20.500Z"}}"#
+        )
+    );
+}
+
+#[test]
+fn a_test_names_the_bucket_that_the_webhook_hears_or_none() {
+    let body = test_body(WEBHOOK_ID, None, AT_NS);
+    assert!(text(&body).starts_with(r#"{"event":"webhook.test","timestamp":"2023-11-14T22:13:20.500Z","#));
+    assert!(text(&body).contains(r#""bucketId":null,"data":{"message":"#));
+    let body = test_body(WEBHOOK_ID, Some(BUCKET), AT_NS);
+    assert!(text(&body).contains(r#""bucketId":"b0b0b0b0b0b0b0b0b0b0b0b0","#));
+}
+
+fn webhook(number: u8, event: Event, bucket_id: Option<ObjectId>, status: WebhookStatus) -> Arc<Webhook> {
+    Arc::new(Webhook {
+        id: ObjectId::from_bytes([number; 12]),
+        organization_id: ObjectId::from_bytes([0; 12]),
+        settings: WebhookSettings {
+            url: "https://example.com".into(),
+            events: vec![event],
+            bucket_id,
+            secret: Secret("s".into()),
+            retry: RetryConfig::default(),
+            status,
+        },
+        totals: Default::default(),
+        created_at_ns: 0,
+        updated_at_ns: 0,
+    })
+}
+
+#[test]
+fn every_webhook_that_hears_gets_a_delivery_of_its_own() {
+    use Event::{AlertTriggered, BucketUpdated};
+    use WebhookStatus::{Active, Paused};
+    let webhooks = [
+        webhook(1, AlertTriggered, None, Active),
+        webhook(2, AlertTriggered, Some(BUCKET), Active),
+        webhook(3, AlertTriggered, Some(OTHER_BUCKET), Active),
+        webhook(4, AlertTriggered, None, Paused),
+        webhook(5, BucketUpdated, None, Active),
+    ];
+    let ids = ObjectIds::new().unwrap();
+    let made = deliveries(AlertTriggered, BUCKET, &webhooks, &ids, AT_NS, |webhook_id| {
+        trigger(None, [None; 3]).body(webhook_id)
+    });
+    let owners: Vec<_> = made.iter().map(|delivery| delivery.receiver.owner()).collect();
+    assert_eq!(owners, [webhooks[0].id, webhooks[1].id]);
+    for delivery in &made {
+        assert!(text(&delivery.body).contains(&format!(r#""webhookId":"{}""#, delivery.webhook_id)));
+        assert_eq!(delivery.next_attempt_at_ns, Some(AT_NS), "due at once");
+        assert_eq!((delivery.status, delivery.tries), (DeliveryStatus::Pending, 0));
+    }
+    let mut ids: Vec<_> = made.iter().flat_map(|made| [made.id, made.webhook_id]).collect();
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), 4, "no id is used twice");
+}

@@ -1,0 +1,103 @@
+//! `absence`: nothing came. The one kind for which an empty window says something.
+
+use super::parameters::Parameters;
+use super::{Alert, Finding, Judge, Outcome, Row, Window, number};
+use crate::clock::SECOND_NS;
+use crate::ingest::timestamp;
+
+/// Parameter `maxGapSeconds`: met when the newest row is older than that before the window's end; without it, when the
+/// window has no row.
+#[derive(Clone, Copy, Debug)]
+pub struct Absence {
+    gap_seconds_max: Option<f64>,
+}
+
+impl Absence {
+    pub fn read(parameters: &mut Parameters<'_>) -> Result<Self, String> {
+        Ok(Self {
+            gap_seconds_max: parameters.optional_positive("maxGapSeconds")?,
+        })
+    }
+
+    pub fn judge(self) -> AbsenceJudge {
+        AbsenceJudge {
+            absence: self,
+            newest: None,
+        }
+    }
+}
+
+pub struct AbsenceJudge {
+    absence: Absence,
+    newest: Option<Row>,
+}
+
+impl Judge for AbsenceJudge {
+    fn see(&mut self, row: Row) {
+        if row.value.is_some() {
+            self.newest = Some(row);
+        }
+    }
+
+    fn conclude(self: Box<Self>, window: &Window) -> Finding {
+        let length = window
+            .start_ns
+            .zip(window.end_ns)
+            .map(|(start, end)| seconds(end - start));
+        match (self.newest, self.absence.gap_seconds_max) {
+            (None, None) => met(None, length, length),
+            (Some(row), None) => Finding {
+                row: Some(row),
+                ..Finding::of(Outcome::NotMet)
+            },
+            (None, Some(gap_max)) => match length {
+                // What came before the window is older than the window is long.
+                Some(length) if length >= gap_max => met(None, Some(length), Some(gap_max)),
+                Some(_) => Finding::inconclusive(
+                    "no rows in the window, and it is shorter than maxGapSeconds: make windowSeconds longer",
+                ),
+                None => Finding::inconclusive("the query has no time range"),
+            },
+            (Some(row), Some(gap_max)) => judge_gap(row, gap_max, window),
+        }
+    }
+}
+
+/// A raw row says when the last point came; a group only that it came within the group.
+fn judge_gap(row: Row, gap_max: f64, window: &Window) -> Finding {
+    let (Some(end), Ok(from)) = (window.end_ns, timestamp::parse(&row.timestamp)) else {
+        return Finding::inconclusive("the end of the window or the newest timestamp cannot be read");
+    };
+    let longest = seconds(end.saturating_sub(from).max(0));
+    let shortest = seconds(end.saturating_sub(from.saturating_add(window.row_ns)).max(0));
+    if shortest > gap_max {
+        return met(Some(row), Some(shortest), Some(gap_max));
+    }
+    let finding = if longest <= gap_max {
+        Finding::of(Outcome::NotMet)
+    } else {
+        Finding::inconclusive("the newest group is too long to tell when its last point came: group finer")
+    };
+    Finding {
+        row: Some(row),
+        ..finding.with("gapSeconds", number(longest))
+    }
+}
+
+/// `silent` and `limit` in seconds; nothing is said of either in an alert when the window's length is unknown.
+fn met(row: Option<Row>, silent: Option<f64>, limit: Option<f64>) -> Finding {
+    let alert = silent.zip(limit).map(|(silent, limit)| Alert {
+        current_value: number(silent),
+        threshold: number(limit),
+        operator: "absent_for",
+    });
+    Finding {
+        row,
+        alert,
+        ..Finding::of(Outcome::Met)
+    }
+}
+
+fn seconds(ns: i64) -> f64 {
+    ns as f64 / SECOND_NS as f64
+}

@@ -1,0 +1,128 @@
+//! From the findings of a rule's inputs to the one verdict with its evidence.
+
+use serde_json::{Map, Value, json};
+
+use super::{Finding, Inputs, Outcome, Row, Scalar};
+
+/// Characters kept of any text of unknown length: what the evidence holds stays far below the 65,536 bytes that the
+/// service takes.
+const TEXT_CHARS_MAX: usize = 128;
+/// Bytes of a point's metadata in the evidence, as much as the service stores.
+const METADATA_BYTES_MAX: usize = 16_384;
+
+/// What is posted for a rule.
+#[derive(Debug, PartialEq)]
+pub struct Verdict {
+    /// The outcome of the whole rule.
+    pub outcome: Outcome,
+    /// An object that says why.
+    pub evidence: Value,
+}
+
+/// What one input was found to say.
+#[derive(Debug)]
+pub struct InputFinding {
+    /// The input's key.
+    pub key: String,
+    /// Its field.
+    pub field: String,
+    /// Rows read.
+    pub rows: u64,
+    /// What they mean.
+    pub finding: Finding,
+}
+
+/// The verdict on a rule that cannot be judged at all.
+pub fn inconclusive(kind: Option<&str>, reason: &str) -> Verdict {
+    Verdict {
+        outcome: Outcome::Inconclusive,
+        evidence: json!({"kind": kind.map(clip), "reason": reason}),
+    }
+}
+
+/// The verdict that the findings of all inputs make together.
+pub fn verdict(kind: Option<&str>, inputs: Inputs, findings: &[InputFinding]) -> Verdict {
+    let outcomes: Vec<_> = findings.iter().map(|input| input.finding.outcome).collect();
+    let outcome = inputs.combine(&outcomes);
+    let mut evidence = Map::new();
+    evidence.insert("kind".to_owned(), kind.map(clip).into());
+    if outcome == Outcome::Met
+        && let Some(input) = findings
+            .iter()
+            .find(|input| input.finding.outcome == Outcome::Met)
+    {
+        insert_alert(&mut evidence, input);
+    }
+    let shown = findings.iter().map(input_evidence).collect();
+    evidence.insert("inputs".to_owned(), Value::Array(shown));
+    Verdict {
+        outcome,
+        evidence: evidence.into(),
+    }
+}
+
+/// At most so many characters of a text.
+pub fn clip(text: &str) -> String {
+    match text.char_indices().nth(TEXT_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// What the service puts into `alert.triggered`: the first input that is met speaks for the rule.
+fn insert_alert(evidence: &mut Map<String, Value>, input: &InputFinding) {
+    if let Some(alert) = &input.finding.alert {
+        evidence.insert("currentValue".to_owned(), shown(alert.current_value.clone()));
+        evidence.insert("threshold".to_owned(), shown(alert.threshold.clone()));
+        evidence.insert("operator".to_owned(), alert.operator.into());
+    }
+    if let Some(row) = &input.finding.row {
+        let mut values = Map::new();
+        values.insert(clip(&input.field), value_of(row));
+        let mut point = json!({"timestamp": clip(&row.timestamp), "values": values});
+        if let Some(metadata) = metadata_of(row) {
+            point["metadata"] = metadata;
+        }
+        evidence.insert("dataPoint".to_owned(), point);
+    }
+}
+
+fn input_evidence(input: &InputFinding) -> Value {
+    let finding = &input.finding;
+    let mut shown = json!({
+        "key": clip(&input.key),
+        "field": clip(&input.field),
+        "outcome": finding.outcome,
+        "rows": input.rows,
+    });
+    if let Some(reason) = &finding.reason {
+        shown["reason"] = reason.as_str().into();
+    }
+    if let Some(row) = &finding.row {
+        shown["row"] = json!({"timestamp": clip(&row.timestamp), "value": value_of(row)});
+    }
+    for (name, figure) in &finding.figures {
+        shown[name.as_str()] = figure.clone();
+    }
+    shown
+}
+
+fn value_of(row: &Row) -> Value {
+    row.value
+        .as_ref()
+        .map(Scalar::to_value)
+        .map_or(Value::Null, shown)
+}
+
+fn shown(value: Value) -> Value {
+    match value {
+        Value::String(text) => clip(&text).into(),
+        value => value,
+    }
+}
+
+/// Left out where it holds a number that the service would not read again, or would have grown too long.
+fn metadata_of(row: &Row) -> Option<Value> {
+    let metadata: Value = serde_json::from_str(row.metadata.as_ref()?.get()).ok()?;
+    (metadata.to_string().len() <= METADATA_BYTES_MAX).then_some(metadata)
+}

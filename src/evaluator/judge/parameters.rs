@@ -1,0 +1,108 @@
+//! Reading a rule's parameters, with words for what is wrong about them.
+
+use serde_json::{Map, Value};
+
+use super::clip;
+
+/// The parameters of a rule; remembers which were asked for, to refuse the others.
+pub struct Parameters<'a> {
+    given: &'a Map<String, Value>,
+    known: Vec<&'static str>,
+}
+
+impl<'a> Parameters<'a> {
+    pub fn new(given: &'a Map<String, Value>) -> Self {
+        Self {
+            given,
+            known: Vec::new(),
+        }
+    }
+
+    /// The parameter's value as given.
+    pub fn optional(&mut self, name: &'static str) -> Option<&'a Value> {
+        self.known.push(name);
+        self.given.get(name)
+    }
+
+    pub fn optional_number(&mut self, name: &'static str) -> Result<Option<f64>, String> {
+        let number = |value: &Value| {
+            value
+                .as_f64()
+                .ok_or_else(|| format!("parameter `{name}` must be a number"))
+        };
+        self.optional(name).map(number).transpose()
+    }
+
+    pub fn number(&mut self, name: &'static str) -> Result<f64, String> {
+        self.optional_number(name)?.ok_or_else(|| missing(name))
+    }
+
+    /// A number above zero.
+    pub fn optional_positive(&mut self, name: &'static str) -> Result<Option<f64>, String> {
+        match self.optional_number(name)? {
+            Some(number) if number <= 0.0 => Err(format!("parameter `{name}` must be greater than 0")),
+            number => Ok(number),
+        }
+    }
+
+    /// An integer of at least `least`; `5.0` is one.
+    pub fn optional_count(&mut self, name: &'static str, least: u32) -> Result<Option<u64>, String> {
+        match self.optional_number(name)? {
+            Some(number) if number.fract() != 0.0 || number < f64::from(least) || number > 1e15 => Err(
+                format!("parameter `{name}` must be an integer of at least {least}"),
+            ),
+            number => Ok(number.map(|number| number as u64)),
+        }
+    }
+
+    pub fn optional_boolean(&mut self, name: &'static str) -> Result<Option<bool>, String> {
+        let boolean = |value: &Value| {
+            value
+                .as_bool()
+                .ok_or_else(|| format!("parameter `{name}` must be true or false"))
+        };
+        self.optional(name).map(boolean).transpose()
+    }
+
+    /// One of these words.
+    pub fn one_of<T: Copy>(
+        &mut self,
+        name: &'static str,
+        words: &[(&'static str, T)],
+    ) -> Result<Option<T>, String> {
+        let Some(value) = self.optional(name) else {
+            return Ok(None);
+        };
+        let found = words.iter().find(|(word, _)| value.as_str() == Some(word));
+        match found {
+            Some((_, meaning)) => Ok(Some(*meaning)),
+            None => {
+                let words: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+                Err(format!("parameter `{name}` must be one of {}", words.join(", ")))
+            }
+        }
+    }
+
+    /// Ends the reading.
+    ///
+    /// # Errors
+    /// A parameter was given that was not asked for.
+    pub fn finish(self) -> Result<(), String> {
+        match self
+            .given
+            .keys()
+            .find(|name| !self.known.contains(&name.as_str()))
+        {
+            Some(name) => Err(format!(
+                "parameter `{}` is not one of {}",
+                clip(name),
+                self.known.join(", ")
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+pub fn missing(name: &str) -> String {
+    format!("parameter `{name}` is missing")
+}

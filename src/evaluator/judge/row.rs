@@ -1,0 +1,122 @@
+//! Rows as a judge sees them, and the window they were asked for.
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use crate::clock::SECOND_NS;
+use crate::ingest::timestamp;
+
+/// A measurement.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scalar {
+    /// A finite number.
+    Number(f64),
+    /// A string.
+    Text(String),
+    /// A boolean.
+    Boolean(bool),
+}
+
+impl Scalar {
+    /// The measurement of a JSON value; null and containers are none.
+    pub fn of(value: Value) -> Option<Self> {
+        match value {
+            Value::Number(number) => number.as_f64().map(Self::Number),
+            Value::String(text) => Some(Self::Text(text)),
+            Value::Bool(flag) => Some(Self::Boolean(flag)),
+            Value::Null | Value::Array(_) | Value::Object(_) => None,
+        }
+    }
+
+    /// What it is called in a schema.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::Number(_) => "number",
+            Self::Text(_) => "string",
+            Self::Boolean(_) => "boolean",
+        }
+    }
+
+    /// Its JSON value.
+    pub fn to_value(&self) -> Value {
+        match self {
+            Self::Number(value) => number(*value),
+            Self::Text(text) => text.as_str().into(),
+            Self::Boolean(flag) => (*flag).into(),
+        }
+    }
+}
+
+/// A number as the service writes it: without `.0` when it is whole. An infinite one is null.
+pub fn number(value: f64) -> Value {
+    /// Up to here every whole number is a double of its own.
+    const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
+    if value.fract() == 0.0 && value.abs() <= WHOLE_MAX {
+        (value as i64).into()
+    } else {
+        value.into()
+    }
+}
+
+/// A raw point or a group, with what it says about one field.
+#[derive(Debug)]
+pub struct Row {
+    /// When: the point's moment, or the start of the group.
+    pub timestamp: String,
+    /// `values[field]`.
+    pub value: Option<Scalar>,
+    /// Of a raw point that has some; kept as text, as its numbers may be beyond what a double holds.
+    pub metadata: Option<Box<RawValue>>,
+}
+
+impl Row {
+    /// The value when it is a number.
+    pub fn number(&self) -> Option<f64> {
+        match self.value {
+            Some(Scalar::Number(number)) => Some(number),
+            _ => None,
+        }
+    }
+}
+
+/// What a query's body says about the rows it asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    /// `filters.startTime`, UTC nanoseconds.
+    pub start_ns: Option<i64>,
+    /// `filters.endTime`.
+    pub end_ns: Option<i64>,
+    /// How long a row reaches, at most: 0 for a raw point, the unit for a group.
+    pub row_ns: i64,
+}
+
+impl Window {
+    /// The window of a query's body.
+    pub fn of_query(query: &Map<String, Value>) -> Self {
+        let moment = |name| {
+            let text = query.get("filters")?.get(name)?.as_str()?;
+            timestamp::parse(text).ok()
+        };
+        let row_seconds = match query.get("groupBy").and_then(Value::as_str) {
+            Some("minute") => 60,
+            Some("hour") => 3_600,
+            Some("day") => 86_400,
+            Some("week") => 7 * 86_400,
+            Some("month") => 31 * 86_400,
+            _ => 0,
+        };
+        Self {
+            start_ns: moment("startTime"),
+            end_ns: moment("endTime"),
+            row_ns: row_seconds * SECOND_NS,
+        }
+    }
+}
+
+/// Why there is nothing to judge: no rows at all, or none with a value of the type.
+pub fn nothing_to_judge(rows: u64, wanted: &str) -> String {
+    match rows {
+        0 => "no rows in the window".to_owned(),
+        rows => format!("none of the {rows} rows has a {wanted} in the field"),
+    }
+}

@@ -1,0 +1,119 @@
+//! `zscore`: the newest number against the mean and standard deviation of those before it.
+
+use serde_json::json;
+
+use super::parameters::Parameters;
+use super::row::nothing_to_judge;
+use super::{Alert, Finding, Judge, Outcome, Row, Window, number};
+
+const LIMIT_DEFAULT: f64 = 3.0;
+const POINTS_MIN_DEFAULT: u64 = 30;
+/// A sample has a deviation from two numbers on.
+const POINTS_MIN_LEAST: u32 = 2;
+
+/// Parameters `limit`, `minPoints`. Met when the newest number lies more than `limit` sample standard deviations from
+/// the mean of the others, of which there must be `minPoints`. Where the others do not vary at all, any other number
+/// is beyond every limit and the same number is not: a signal that stood still and jumps is what one wants to hear of.
+#[derive(Clone, Copy, Debug)]
+pub struct ZScore {
+    limit: f64,
+    points_min: u64,
+}
+
+impl ZScore {
+    pub fn read(parameters: &mut Parameters<'_>) -> Result<Self, String> {
+        let limit = parameters.optional_positive("limit")?;
+        let points_min = parameters.optional_count("minPoints", POINTS_MIN_LEAST)?;
+        Ok(Self {
+            limit: limit.unwrap_or(LIMIT_DEFAULT),
+            points_min: points_min.unwrap_or(POINTS_MIN_DEFAULT),
+        })
+    }
+
+    pub fn judge(self) -> ZScoreJudge {
+        ZScoreJudge {
+            zscore: self,
+            rows: 0,
+            newest: None,
+            others: Sample::default(),
+        }
+    }
+}
+
+pub struct ZScoreJudge {
+    zscore: ZScore,
+    rows: u64,
+    newest: Option<(f64, Row)>,
+    others: Sample,
+}
+
+/// Mean and sum of squared deviations, updated number by number (Welford 1962), which loses no digits where the sum
+/// of squares would.
+#[derive(Default)]
+struct Sample {
+    count: u64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Sample {
+    fn add(&mut self, number: f64) {
+        self.count += 1;
+        let before = number - self.mean;
+        self.mean += before / self.count as f64;
+        self.squares += before * (number - self.mean);
+    }
+
+    fn deviation(&self) -> f64 {
+        (self.squares / (self.count as f64 - 1.0)).sqrt()
+    }
+}
+
+impl Judge for ZScoreJudge {
+    fn see(&mut self, row: Row) {
+        self.rows += 1;
+        let Some(number) = row.number() else { return };
+        if let Some((before, _)) = self.newest.replace((number, row)) {
+            self.others.add(before);
+        }
+    }
+
+    fn conclude(self: Box<Self>, _: &Window) -> Finding {
+        let ZScore { limit, points_min } = self.zscore;
+        let Some((value, row)) = self.newest else {
+            return Finding::inconclusive(nothing_to_judge(self.rows, "number"));
+        };
+        let Sample { count, mean, .. } = self.others;
+        if count < points_min {
+            return Finding::inconclusive(format!(
+                "{count} numbers before the newest, minPoints asks for {points_min}"
+            ));
+        }
+        let deviation = self.others.deviation();
+        if !(deviation.is_finite() && mean.is_finite()) {
+            return Finding::inconclusive("the numbers are too large for a standard deviation");
+        }
+        let zscore = match (value - mean, deviation == 0.0) {
+            (0.0, _) => 0.0,
+            (distance, false) => distance / deviation,
+            (distance, true) => distance.signum() * f64::INFINITY,
+        };
+        let met = zscore.abs() > limit;
+        let reach = limit * deviation;
+        let alert = Alert {
+            current_value: number(value),
+            threshold: json!([number(mean - reach), number(mean + reach)]),
+            operator: "outside",
+        };
+        Finding {
+            row: Some(row),
+            alert: met.then_some(alert),
+            ..Finding::of(Outcome::of(met))
+        }
+        .with("points", count)
+        .with("mean", number(mean))
+        .with("deviation", number(deviation))
+        // Infinite where the others do not vary, which JSON has no word for but null.
+        .with("zscore", number(zscore))
+    }
+}

@@ -1,0 +1,62 @@
+//! One due rule, from its windows to its verdict. Nothing that happens here stops the other rules, but a refused key.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::calls::{Calls, DueRule, Failure, Posted};
+use super::judge::{self, Condition, Verdict};
+use super::window::{Interruption, judge_input};
+
+/// The key does not open what an evaluator needs.
+#[derive(Debug)]
+pub struct Refused(pub String);
+
+/// Reads the rule's windows, judges, and posts the verdict, all within the claim that was taken `since`: after it
+/// another evaluator may have the rule. Reading may take half of it, so that there is time to say that it failed.
+///
+/// # Errors
+/// The service refuses the key.
+pub async fn evaluate(calls: &Calls, due: DueRule, since: Instant, claim: Duration) -> Result<(), Refused> {
+    let rule = due.rule_id;
+    let verdict = match find(calls, due, since + claim / 2).await {
+        Ok(verdict) => verdict,
+        Err(Interruption::Refused(message)) => return Err(Refused(message)),
+        Err(Interruption::Unreachable(cause)) => {
+            tracing::warn!(
+                cause,
+                "no verdict: the service is out of reach, the rule stays due"
+            );
+            return Ok(());
+        }
+        Err(Interruption::Stopped) => {
+            tracing::info!("no verdict: stopping, the rule stays due");
+            return Ok(());
+        }
+    };
+    let outcome = verdict.outcome;
+    match calls.verdict(rule, &verdict, since + claim).await {
+        Ok(Posted::Recorded(evaluation)) => {
+            let triggered = evaluation["triggered"] == true;
+            tracing::info!(%outcome, triggered, "verdict recorded");
+        }
+        Ok(Posted::TooLate(answer)) => tracing::info!(%outcome, answer, "verdict not needed"),
+        Ok(Posted::RuleGone) => tracing::info!("verdict not needed: the rule is gone"),
+        Err(Failure::Refused(message)) => return Err(Refused(message)),
+        Err(failure) => tracing::error!(%outcome, ?failure, "verdict not taken: the rule stays due"),
+    }
+    Ok(())
+}
+
+async fn find(calls: &Calls, due: DueRule, until: Instant) -> Result<Verdict, Interruption> {
+    let kind = due.kind.as_deref();
+    let condition = match Condition::read(kind, &due.parameters) {
+        Ok(condition) => condition,
+        Err(reason) => return Ok(judge::inconclusive(kind, &reason)),
+    };
+    let mut findings = Vec::with_capacity(due.inputs.len());
+    for input in due.inputs {
+        findings.push(judge_input(calls, &condition, input, until).await?);
+    }
+    Ok(judge::verdict(kind, condition.inputs, &findings))
+}

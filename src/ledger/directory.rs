@@ -1,0 +1,74 @@
+//! The names in the ledger's directory.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use wal::disk::Disk;
+
+use super::error::LedgerError;
+use super::run::Run;
+
+const RUN_SUFFIX: &str = ".run";
+
+/// Where the runs are.
+#[derive(Clone, Debug)]
+pub struct LedgerDir(PathBuf);
+
+/// What is in the directory, by name.
+#[derive(Clone, Debug, Default)]
+pub struct Listing {
+    /// Ids of run files.
+    pub runs: Vec<u64>,
+    /// Names that are none of ours.
+    pub others: Vec<OsString>,
+}
+
+impl LedgerDir {
+    /// That of a data directory.
+    pub fn of(data_dir: &Path) -> Self {
+        Self(data_dir.join("ledger"))
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The path of a run.
+    pub fn run_path(&self, id: u64) -> PathBuf {
+        self.0.join(format!("{id:012}{RUN_SUFFIX}"))
+    }
+
+    /// Opens a run: reads its footer and tables.
+    ///
+    /// # Errors
+    /// The disk's, or damage.
+    pub fn open(&self, disk: &dyn Disk, id: u64) -> Result<Run, LedgerError> {
+        let path = self.run_path(id);
+        let bytes = disk
+            .map(&path)
+            .map_err(|error| LedgerError::Io(path.clone(), error))?;
+        Run::open(id, &path, bytes)
+    }
+
+    /// What is in it; nothing when it does not exist.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn list(&self, disk: &dyn Disk) -> Result<Listing, LedgerError> {
+        let mut listing = Listing::default();
+        let names = match disk.list(&self.0) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(listing),
+            listed => listed.map_err(|error| LedgerError::Io(self.0.clone(), error))?,
+        };
+        for name in names {
+            let id = name.to_str().and_then(|name| name.strip_suffix(RUN_SUFFIX));
+            match id.and_then(|id| id.parse::<u64>().ok()) {
+                Some(id) => listing.runs.push(id),
+                None => listing.others.push(name),
+            }
+        }
+        Ok(listing)
+    }
+}

@@ -1,0 +1,204 @@
+//! The ledger's directory: writes runs, merges them, removes what is no longer named. Owned by the checkpointer, one
+//! writer; which files count, the catalog's snapshot says, which the checkpointer writes between [`LedgerFiles::save`]
+//! and [`LedgerFiles::adopt`].
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use wal::disk::Disk;
+
+use super::error::LedgerError;
+use super::format::checksum;
+use super::merge::{Keep, Merge, worth_merging};
+use super::run::Run;
+use super::writer::{Item, RunWriter};
+use super::{Ledger, LedgerDir, Runs};
+use crate::catalog::{FrozenTail, Stream};
+use crate::sealed_file;
+
+/// The writing end of the ledger.
+pub struct LedgerFiles {
+    disk: Arc<dyn Disk>,
+    dir: LedgerDir,
+    ledger: Ledger,
+    next_id: u64,
+    /// Run files that are there.
+    present: BTreeSet<u64>,
+    /// Streams with a damaged run among those to merge.
+    unmergeable: Vec<Stream>,
+}
+
+impl LedgerFiles {
+    /// Opens the runs that the catalog's snapshot names. Alters nothing.
+    ///
+    /// # Errors
+    /// The disk's, or damage.
+    pub fn open(disk: Arc<dyn Disk>, data_dir: &Path, named: &[u64]) -> Result<Self, LedgerError> {
+        let dir = LedgerDir::of(data_dir);
+        let runs = named.iter().map(|id| dir.open(&*disk, *id));
+        let runs = runs.collect::<Result<Vec<_>, _>>()?;
+        let present: BTreeSet<u64> = dir
+            .list(&*disk)?
+            .runs
+            .into_iter()
+            .chain(named.iter().copied())
+            .collect();
+        Ok(Self {
+            disk,
+            dir,
+            ledger: Ledger::new(runs.into_iter().map(Arc::new).collect()),
+            next_id: present.last().map_or(1, |last| last + 1),
+            present,
+            unmergeable: Vec::new(),
+        })
+    }
+
+    /// The reading end.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Removes run files that are not in use: leftovers of a crash, and those that others have taken the place of. That
+    /// the disk does not remove one is only logged.
+    pub fn remove_unused(&mut self) {
+        let used = self.ledger.runs().ids();
+        self.remove(|id| used.contains(&id));
+    }
+
+    /// The same after a checkpoint that failed, where the snapshot on disk names other runs than those in use.
+    pub fn remove_unnamed(&mut self, named: &[u64]) {
+        let used = self.ledger.runs().ids();
+        self.remove(|id| used.contains(&id) || named.contains(&id));
+    }
+
+    fn remove(&mut self, keeps: impl Fn(u64) -> bool) {
+        let (disk, dir) = (&self.disk, &self.dir);
+        self.present.retain(|id| {
+            if keeps(*id) {
+                return true;
+            }
+            let path = dir.run_path(*id);
+            // Readers may have it mapped: the bytes stay until they are done.
+            match disk.remove(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    tracing::warn!(path = %path.display(), %error, "a file no longer in use stays for now");
+                    true
+                }
+                _ => false,
+            }
+        });
+    }
+
+    /// Writes the frozen tail; answers the runs that hold all there is, to be named by a snapshot and then adopted.
+    /// Runs that are expired as a whole are not among them.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn save(&mut self, tail: &FrozenTail, keep: &Keep) -> Result<Runs, LedgerError> {
+        let mut runs = self.ledger.runs().to_vec();
+        runs.retain(|run| keep.not_expired(run.stream(), run.newest_ns()));
+        for stream in Stream::ALL {
+            let mut entries = tail
+                .of(stream)
+                .filter(|(key, _)| keep.keeps(stream, key.owner, key.at_ns))
+                .map(|(key, entry)| Item {
+                    owner: key.owner,
+                    at_ns: key.at_ns,
+                    id: key.id,
+                    again: entry.again,
+                    payload: &entry.payload,
+                    crc: checksum(&[&entry.payload]),
+                });
+            runs.extend(self.write_run(stream, || Ok(entries.next()))?);
+        }
+        Ok(runs.into_iter().collect())
+    }
+
+    /// Has readers find these runs. Called once a snapshot names them, under the catalog's lock.
+    pub fn adopt(&self, runs: Runs) {
+        self.ledger.adopt(runs);
+    }
+
+    /// Merges what is worth merging, one merge of each stream at most; `None` where nothing is. Answers the runs as
+    /// [`LedgerFiles::save`] does.
+    ///
+    /// # Errors
+    /// The disk's, or damage: then the stream is not merged until the next start.
+    pub fn merge(&mut self, keep: &Keep) -> Result<Option<Runs>, LedgerError> {
+        let mut runs = self.ledger.runs().to_vec();
+        let before = runs.len();
+        for stream in Stream::ALL {
+            if self.unmergeable.contains(&stream) {
+                continue;
+            }
+            let (of_stream, mut others): (Vec<_>, Vec<_>) =
+                runs.iter().cloned().partition(|run| run.stream() == stream);
+            let sizes: Vec<u64> = of_stream.iter().map(|run| run.bytes()).collect();
+            let Some(merged) = worth_merging(&sizes) else {
+                continue;
+            };
+            others.extend_from_slice(&of_stream[..merged.start]);
+            let written = Merge::new(stream, &of_stream[merged], keep)
+                .and_then(|mut merge| self.write_run(stream, || merge.next()));
+            if let Err(LedgerError::Damaged { .. }) = &written {
+                // It would fail again at every checkpoint.
+                self.unmergeable.push(stream);
+            }
+            others.extend(written?);
+            runs = others;
+        }
+        // A merge leaves fewer.
+        Ok((runs.len() < before).then(|| runs.into_iter().collect()))
+    }
+
+    /// Writes entries to a file; none where there are none.
+    fn write_run<'a>(
+        &mut self,
+        stream: Stream,
+        mut next: impl FnMut() -> Result<Option<Item<'a>>, LedgerError>,
+    ) -> Result<Option<Arc<Run>>, LedgerError> {
+        let Some(mut item) = next()? else {
+            return Ok(None);
+        };
+        let id = self.next_id;
+        self.next_id += 1;
+        let path = self.dir.run_path(id);
+        let written = sealed_file::write(&*self.disk, &path, |out| {
+            let mut writer = RunWriter::new(out, stream)?;
+            loop {
+                writer.push(&item)?;
+                match next()? {
+                    Some(following) => item = following,
+                    None => break,
+                }
+            }
+            Ok(writer.finish()?)
+        });
+        let bytes = written.map_err(|error| match error {
+            WriteError::Io(error) => LedgerError::Io(path.clone(), error),
+            WriteError::Entries(error) => error,
+        })?;
+        self.present.insert(id);
+        Ok(Some(Arc::new(Run::open(id, &path, bytes)?)))
+    }
+}
+
+/// Why a run was not written: the disk it goes to, or where its entries come from.
+enum WriteError {
+    Io(io::Error),
+    Entries(LedgerError),
+}
+
+impl From<io::Error> for WriteError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<LedgerError> for WriteError {
+    fn from(error: LedgerError) -> Self {
+        Self::Entries(error)
+    }
+}

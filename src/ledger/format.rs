@@ -1,0 +1,204 @@
+//! The bytes of a run file, as FORMAT.md draws them: sizes, and how each part is read and written.
+
+use crate::catalog::Stream;
+use crate::ids::ObjectId;
+
+pub(super) const MAGIC: &[u8; 8] = b"TWLRUN01";
+pub(super) const HEADER_BYTES: usize = 16;
+/// Entries under one checksum: few enough that checking them costs less than reading them from a disk.
+pub(super) const BLOCK_ENTRIES: u64 = 128;
+pub(super) const ENTRY_BYTES: usize = 40;
+pub(super) const BLOCK_ROW_BYTES: usize = 20;
+pub(super) const OWNER_ROW_BYTES: usize = 20;
+pub(super) const FOOTER_BYTES: usize = 56;
+/// Of the footer, what its own checksum covers.
+pub(super) const FOOTER_CHECKED_BYTES: usize = FOOTER_BYTES - 4;
+
+/// Where an entry stands within its owner, in order.
+pub(super) type Place = (i64, ObjectId);
+
+/// The first place that is not before a moment.
+pub(super) const fn place_of(at_ns: i64) -> Place {
+    (at_ns, ObjectId::from_bytes([0; 12]))
+}
+
+/// One of the fixed-size entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub at_ns: i64,
+    pub id: ObjectId,
+    pub offset: u64,
+    pub len: u32,
+    pub crc: u32,
+    pub again: bool,
+    /// Entries that count, before this one in its block.
+    pub firsts: u8,
+}
+
+impl Entry {
+    pub fn place(&self) -> Place {
+        (self.at_ns, self.id)
+    }
+
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.at_ns.to_le_bytes());
+        out.extend_from_slice(self.id.as_bytes());
+        out.extend_from_slice(&self.offset.to_le_bytes());
+        out.extend_from_slice(&self.len.to_le_bytes());
+        out.extend_from_slice(&self.crc.to_le_bytes());
+        out.extend_from_slice(&[u8::from(self.again), self.firsts, 0, 0]);
+    }
+
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let (at_ns, rest) = bytes.split_first_chunk()?;
+        let (id, rest) = rest.split_first_chunk()?;
+        let (offset, rest) = rest.split_first_chunk()?;
+        let (len, rest) = rest.split_first_chunk()?;
+        let (crc, rest) = rest.split_first_chunk()?;
+        let ([again, firsts, _, _], _) = rest.split_first_chunk()?;
+        Some(Self {
+            at_ns: i64::from_le_bytes(*at_ns),
+            id: ObjectId::from_bytes(*id),
+            offset: u64::from_le_bytes(*offset),
+            len: u32::from_le_bytes(*len),
+            crc: u32::from_le_bytes(*crc),
+            again: *again != 0,
+            firsts: *firsts,
+        })
+    }
+}
+
+/// What the block table says of a block.
+#[derive(Clone, Copy)]
+pub(super) struct BlockRow {
+    pub entries_at: u64,
+    /// Entries that count, before this block.
+    pub firsts: u64,
+    pub crc: u32,
+}
+
+impl BlockRow {
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.entries_at.to_le_bytes());
+        out.extend_from_slice(&self.firsts.to_le_bytes());
+        out.extend_from_slice(&self.crc.to_le_bytes());
+    }
+
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let (entries_at, rest) = bytes.split_first_chunk()?;
+        let (firsts, rest) = rest.split_first_chunk()?;
+        let (crc, _) = rest.split_first_chunk()?;
+        Some(Self {
+            entries_at: u64::from_le_bytes(*entries_at),
+            firsts: u64::from_le_bytes(*firsts),
+            crc: u32::from_le_bytes(*crc),
+        })
+    }
+}
+
+/// An owner, and the number of its first entry.
+#[derive(Clone, Copy)]
+pub(super) struct OwnerRow {
+    pub owner: ObjectId,
+    pub first: u64,
+}
+
+impl OwnerRow {
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.owner.as_bytes());
+        out.extend_from_slice(&self.first.to_le_bytes());
+    }
+
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let (owner, rest) = bytes.split_first_chunk()?;
+        let (first, _) = rest.split_first_chunk()?;
+        Some(Self {
+            owner: ObjectId::from_bytes(*owner),
+            first: u64::from_le_bytes(*first),
+        })
+    }
+}
+
+/// The end of a file, and all of it that is checked when it is opened.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Footer {
+    pub entries: u64,
+    pub firsts: u64,
+    pub owners: u64,
+    pub oldest_ns: i64,
+    pub newest_ns: i64,
+    pub tables_at: u64,
+    pub tables_crc: u32,
+}
+
+impl Footer {
+    /// The whole of it, behind this header.
+    pub fn encode(&self, header: &[u8; HEADER_BYTES]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(FOOTER_BYTES);
+        for number in [self.entries, self.firsts, self.owners] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        out.extend_from_slice(&self.oldest_ns.to_le_bytes());
+        out.extend_from_slice(&self.newest_ns.to_le_bytes());
+        out.extend_from_slice(&self.tables_at.to_le_bytes());
+        out.extend_from_slice(&self.tables_crc.to_le_bytes());
+        let crc = checksum(&[header, &out]);
+        out.extend_from_slice(&crc.to_le_bytes());
+        out
+    }
+
+    /// `None` where it is not what was written behind this header.
+    pub fn decode(header: &[u8; HEADER_BYTES], bytes: &[u8; FOOTER_BYTES]) -> Option<Self> {
+        let (checked, crc) = bytes.split_first_chunk::<FOOTER_CHECKED_BYTES>()?;
+        if checksum(&[header, checked]).to_le_bytes() != *crc {
+            return None;
+        }
+        let (entries, rest) = checked.split_first_chunk()?;
+        let (firsts, rest) = rest.split_first_chunk()?;
+        let (owners, rest) = rest.split_first_chunk()?;
+        let (oldest_ns, rest) = rest.split_first_chunk()?;
+        let (newest_ns, rest) = rest.split_first_chunk()?;
+        let (tables_at, rest) = rest.split_first_chunk()?;
+        let (tables_crc, _) = rest.split_first_chunk()?;
+        Some(Self {
+            entries: u64::from_le_bytes(*entries),
+            firsts: u64::from_le_bytes(*firsts),
+            owners: u64::from_le_bytes(*owners),
+            oldest_ns: i64::from_le_bytes(*oldest_ns),
+            newest_ns: i64::from_le_bytes(*newest_ns),
+            tables_at: u64::from_le_bytes(*tables_at),
+            tables_crc: u32::from_le_bytes(*tables_crc),
+        })
+    }
+
+    pub fn blocks(&self) -> u64 {
+        self.entries.div_ceil(BLOCK_ENTRIES)
+    }
+
+    /// Length of both tables; `None` where no file could be so long.
+    pub fn tables_bytes(&self) -> Option<usize> {
+        let rows = |count: u64, bytes: usize| usize::try_from(count).ok()?.checked_mul(bytes);
+        rows(self.blocks(), BLOCK_ROW_BYTES)?.checked_add(rows(self.owners, OWNER_ROW_BYTES)?)
+    }
+}
+
+pub(super) fn header(stream: Stream) -> [u8; HEADER_BYTES] {
+    let mut header = [0; HEADER_BYTES];
+    header[..8].copy_from_slice(MAGIC);
+    header[8] = match stream {
+        Stream::History => 1,
+        Stream::Deliveries => 2,
+    };
+    header
+}
+
+/// The stream of a file with this header; `None` for one of another kind or version.
+pub(super) fn stream_of(found: &[u8; HEADER_BYTES]) -> Option<Stream> {
+    Stream::ALL.into_iter().find(|stream| header(*stream) == *found)
+}
+
+pub(super) fn checksum(parts: &[&[u8]]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    parts.iter().for_each(|part| hasher.update(part));
+    hasher.finalize()
+}

@@ -1,0 +1,218 @@
+//! Which runs are merged, and their entries as one sequence.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::error::LedgerError;
+use super::format::Entry;
+use super::run::{Entries, Run};
+use super::writer::Item;
+use crate::catalog::{Frozen, Stream};
+use crate::ids::ObjectId;
+
+/// A run is left alone when it is larger than all newer ones together by this factor: then there are log3 of the whole
+/// of them, and an entry is written again each time the whole has grown by half.
+const RATIO: u64 = 2;
+/// Smaller runs count as this: to write so much again costs little, and a look-up in one more run costs more.
+const RUN_BYTES_MIN: u64 = 256 << 10;
+
+/// Which entries are kept when files are written.
+pub struct Keep {
+    owners: HashSet<ObjectId>,
+    now_ns: i64,
+}
+
+impl Keep {
+    /// Those of these owners that are not expired now.
+    pub fn new(owners: HashSet<ObjectId>, now_ns: i64) -> Self {
+        Self { owners, now_ns }
+    }
+
+    /// Those that a catalog knows the owners of.
+    pub fn of(frozen: &Frozen, now_ns: i64) -> Self {
+        Self::new(frozen.ledger_owners(), now_ns)
+    }
+
+    pub(super) fn keeps(&self, stream: Stream, owner: ObjectId, at_ns: i64) -> bool {
+        self.not_expired(stream, at_ns) && self.owners.contains(&owner)
+    }
+
+    pub(super) fn not_expired(&self, stream: Stream, at_ns: i64) -> bool {
+        at_ns >= stream.cutoff_ns(self.now_ns)
+    }
+}
+
+/// The runs to merge, of all of these sizes in bytes, oldest first: the newest ones, up to a larger one. Never a single
+/// one.
+pub(super) fn worth_merging(sizes: &[u64]) -> Option<Range<usize>> {
+    let mut first = sizes.len().checked_sub(1)?;
+    let size = |index: usize| sizes[index].max(RUN_BYTES_MIN);
+    let mut newer = size(first);
+    while first > 0 && size(first - 1) <= RATIO * newer {
+        first -= 1;
+        newer += size(first);
+    }
+    let runs = first..sizes.len();
+    (runs.len() > 1).then_some(runs)
+}
+
+/// Entries of several runs in order, the newest version of each, expired ones and those of nobody left out.
+pub(super) struct Merge<'a> {
+    stream: Stream,
+    keep: &'a Keep,
+    /// Older before newer.
+    cursors: Vec<Cursor<'a>>,
+}
+
+impl<'a> Merge<'a> {
+    pub fn new(stream: Stream, runs: &'a [Arc<Run>], keep: &'a Keep) -> Result<Self, LedgerError> {
+        let cursors = runs.iter().map(|run| Cursor::new(run));
+        Ok(Self {
+            stream,
+            keep,
+            cursors: cursors.collect::<Result<_, _>>()?,
+        })
+    }
+
+    pub fn next(&mut self) -> Result<Option<Item<'a>>, LedgerError> {
+        while let Some(item) = self.next_of_all()? {
+            if self.keep.keeps(self.stream, item.owner, item.at_ns) {
+                return Ok(Some(item));
+            }
+        }
+        Ok(None)
+    }
+
+    fn next_of_all(&mut self) -> Result<Option<Item<'a>>, LedgerError> {
+        let heads = self.cursors.iter().filter_map(Cursor::head);
+        let Some(place) = heads.map(|(owner, entry)| (owner, entry.place())).min() else {
+            return Ok(None);
+        };
+        let mut item: Option<Item<'a>> = None;
+        for cursor in &mut self.cursors {
+            let Some((owner, entry)) = cursor.head() else {
+                continue;
+            };
+            if (owner, entry.place()) != place {
+                continue;
+            }
+            item = Some(Item {
+                owner,
+                at_ns: entry.at_ns,
+                id: entry.id,
+                // Of the oldest version, of which the others are further ones.
+                again: item.map_or(entry.again, |older| older.again),
+                payload: cursor.payload(&entry)?,
+                crc: entry.crc,
+            });
+            cursor.advance()?;
+        }
+        Ok(item)
+    }
+}
+
+/// A run from its first entry to its last.
+pub(super) struct Cursor<'a> {
+    entries: Entries<'a>,
+    number: u64,
+    owner_number: u64,
+    /// Number behind the last entry of the owner.
+    owner_end: u64,
+    head: Option<(ObjectId, Entry)>,
+}
+
+impl<'a> Cursor<'a> {
+    pub fn new(run: &'a Run) -> Result<Self, LedgerError> {
+        let mut cursor = Self {
+            entries: run.entries(),
+            number: 0,
+            owner_number: 0,
+            owner_end: 0,
+            head: None,
+        };
+        if run.entry_count() > 0 {
+            cursor.owner_end = run.end_of_owner(0)?;
+            cursor.head = Some((run.owner(0)?.owner, cursor.entries.get(0)?));
+        }
+        Ok(cursor)
+    }
+
+    /// The entry it stands at.
+    pub fn head(&self) -> Option<(ObjectId, Entry)> {
+        self.head
+    }
+
+    /// What an entry says, unchecked: its checksum goes with it.
+    fn payload(&self, entry: &Entry) -> Result<&'a [u8], LedgerError> {
+        self.entries.run().unchecked_payload(entry)
+    }
+
+    pub fn advance(&mut self) -> Result<(), LedgerError> {
+        let run = self.entries.run();
+        self.number += 1;
+        if self.number >= run.entry_count() {
+            self.head = None;
+            return Ok(());
+        }
+        if self.number == self.owner_end {
+            self.owner_number += 1;
+            self.owner_end = run.end_of_owner(self.owner_number)?;
+        }
+        let owner = run.owner(self.owner_number)?.owner;
+        self.head = Some((owner, self.entries.get(self.number)?));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    /// Sizes of the runs, largest number of runs at any time, and bytes written, after checkpoints of this size.
+    fn grow(checkpoints: u64, bytes: u64) -> (Vec<u64>, usize, u64) {
+        let (mut sizes, mut most, mut written) = (Vec::new(), 0, 0);
+        for _ in 0..checkpoints {
+            sizes.push(bytes);
+            written += bytes;
+            if let Some(runs) = worth_merging(&sizes) {
+                let merged = sizes.drain(runs).sum();
+                sizes.push(merged);
+                written += merged;
+            }
+            most = most.max(sizes.len());
+        }
+        (sizes, most, written)
+    }
+
+    #[test]
+    fn runs_stay_few_and_entries_are_seldom_written_again() {
+        for (checkpoints, bytes) in [(1_000, MIB), (30_000, MIB), (20_000, 8 * MIB), (5_000, 10)] {
+            let (sizes, most, written) = grow(checkpoints, bytes);
+            let total: u64 = sizes.iter().sum();
+            assert_eq!(total, checkpoints * bytes, "nothing is lost");
+            let amplification = written as f64 / total as f64;
+            println!(
+                "{checkpoints} of {bytes} bytes: at most {most} runs, each byte written {amplification:.1} times"
+            );
+            assert!(most <= 11, "{most} runs");
+            if bytes >= MIB {
+                // One time for each time the whole has grown by half, and the first.
+                let bound = 2.0 + (checkpoints as f64).ln() / 1.5f64.ln();
+                assert!(amplification <= bound, "{amplification} > {bound}");
+            } else {
+                assert!(sizes.len() <= 2, "small runs become one: {sizes:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_single_run_is_left_alone() {
+        assert_eq!(worth_merging(&[]), None);
+        assert_eq!(worth_merging(&[5]), None);
+        assert_eq!(worth_merging(&[100 * MIB, MIB]), None);
+        assert_eq!(worth_merging(&[100 * MIB, MIB, MIB]), Some(1..3));
+    }
+}

@@ -1,0 +1,111 @@
+//! What happened and is kept for a while: verdicts and triggers of rules, finished deliveries of webhooks. Millions of
+//! entries, so they are neither in memory nor in the catalog's snapshot: they lie in immutable sorted run files, drawn
+//! in FORMAT.md. Entries younger than the last checkpoint are in the catalog's tail; a checkpoint writes them to a run,
+//! and the catalog's snapshot, which names the runs, is the ledger's manifest.
+//!
+//! [`Ledger`] is what services read; [`LedgerFiles`] is the checkpointer's, the only one who writes. Nothing gets in
+//! but through the catalog's commands, and what an entry says is its writer's matter.
+
+mod directory;
+mod error;
+mod files;
+mod format;
+mod merge;
+mod payload;
+mod run;
+mod source;
+mod verify;
+mod view;
+mod writer;
+
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+
+pub use directory::{LedgerDir, Listing};
+pub use error::LedgerError;
+pub use files::LedgerFiles;
+pub use merge::Keep;
+pub use payload::Payload;
+pub use run::Run;
+pub use verify::{RunReport, salvage, verify};
+pub use view::{Content, Page, View};
+
+use crate::catalog::{Catalog, Stream};
+use crate::ids::ObjectId;
+
+/// The ledger, as readers have it. Cheap to clone; no reader waits for a checkpoint.
+#[derive(Clone, Default)]
+pub struct Ledger(Arc<RwLock<Runs>>);
+
+/// Runs that are in use together, oldest first.
+#[derive(Clone, Default)]
+pub struct Runs(Arc<[Arc<Run>]>);
+
+/// Figures of the files in use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LedgerStats {
+    /// Files.
+    pub runs: u64,
+    /// Entries in them; one that has several versions may count for each.
+    pub entries: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+}
+
+impl Ledger {
+    fn new(runs: Runs) -> Self {
+        Self(Arc::new(RwLock::new(runs)))
+    }
+
+    /// An owner's entries now. Whoever has a `&Catalog` holds its lock, under which a checkpoint moves entries from
+    /// tail to runs: so a view finds each in one of them. Reads no file; takes as long as the owner's part of the tail.
+    pub fn view(&self, catalog: &Catalog, stream: Stream, owner: ObjectId) -> View {
+        View::new(self.runs(), catalog.ledger(), stream, owner)
+    }
+
+    /// Figures of the files in use.
+    pub fn stats(&self) -> LedgerStats {
+        let runs = self.runs();
+        LedgerStats {
+            runs: runs.0.len() as u64,
+            entries: runs.0.iter().map(|run| run.entry_count()).sum(),
+            bytes: runs.0.iter().map(|run| run.bytes()).sum(),
+        }
+    }
+
+    fn runs(&self) -> Runs {
+        self.0.read().clone()
+    }
+
+    fn adopt(&self, runs: Runs) {
+        *self.0.write() = runs;
+    }
+}
+
+impl Runs {
+    /// Their ids, as a snapshot names them.
+    pub fn ids(&self) -> Vec<u64> {
+        self.0.iter().map(|run| run.id()).collect()
+    }
+
+    fn of(&self, stream: Stream) -> impl Iterator<Item = &Run> {
+        self.0
+            .iter()
+            .map(|run| &**run)
+            .filter(move |run| run.stream() == stream)
+    }
+
+    fn to_vec(&self) -> Vec<Arc<Run>> {
+        self.0.to_vec()
+    }
+}
+
+impl FromIterator<Arc<Run>> for Runs {
+    fn from_iter<I: IntoIterator<Item = Arc<Run>>>(runs: I) -> Self {
+        Self(runs.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,46 @@
+//! What an entry says, without copying it.
+
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+
+use wal::disk::Bytes;
+
+/// Bytes of an entry, in memory or in a run file, which stays mapped as long as somebody holds them.
+#[derive(Clone)]
+pub struct Payload(Home);
+
+#[derive(Clone)]
+enum Home {
+    Memory(Arc<[u8]>),
+    Run(Arc<dyn Bytes>, Range<usize>),
+}
+
+impl Payload {
+    pub(super) fn mapped(bytes: Arc<dyn Bytes>, range: Range<usize>) -> Self {
+        Self(Home::Run(bytes, range))
+    }
+}
+
+impl From<Arc<[u8]>> for Payload {
+    fn from(bytes: Arc<[u8]>) -> Self {
+        Self(Home::Memory(bytes))
+    }
+}
+
+impl Deref for Payload {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Home::Memory(bytes) => bytes,
+            // Checked when it was made.
+            Home::Run(bytes, range) => &(**bytes).as_ref()[range.clone()],
+        }
+    }
+}
+
+impl std::fmt::Debug for Payload {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} bytes", self.len())
+    }
+}

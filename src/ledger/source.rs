@@ -1,0 +1,152 @@
+//! Where a view finds entries of its owner: in a run, or in memory. By number, in order of their places.
+
+use std::collections::btree_map;
+use std::ops::Range;
+
+use super::error::LedgerError;
+use super::format::Place;
+use super::run::{Entries, Run};
+use super::view::{Content, Recent};
+use crate::ids::ObjectId;
+
+pub(super) struct Source<'a, P> {
+    home: Home<'a, P>,
+    range: Range<u64>,
+}
+
+enum Home<'a, P> {
+    Run(Entries<'a>),
+    Memory(Vec<InMemory<'a, P>>),
+}
+
+struct InMemory<'a, P> {
+    place: Place,
+    content: &'a Content<P>,
+    firsts_before: u64,
+    again: bool,
+}
+
+impl<'a, P: Clone> Source<'a, P> {
+    /// Those of a run's entries that stand at `from` or behind it.
+    pub fn run(run: &'a Run, entries_of_owner: Range<u64>, from: &Place) -> Result<Self, LedgerError> {
+        let mut entries = run.entries();
+        let end = entries_of_owner.end;
+        let start = entries.lower_bound(entries_of_owner, from)?;
+        Ok(Self {
+            home: Home::Run(entries),
+            range: start..end,
+        })
+    }
+
+    pub fn memory(recent: btree_map::Range<'a, Place, Recent<P>>) -> Self {
+        let mut firsts = 0;
+        let entries: Vec<_> = recent
+            .map(|(place, recent)| {
+                let firsts_before = firsts;
+                firsts += u64::from(!recent.again);
+                InMemory {
+                    place: *place,
+                    content: &recent.content,
+                    firsts_before,
+                    again: recent.again,
+                }
+            })
+            .collect();
+        Self {
+            range: 0..entries.len() as u64,
+            home: Home::Memory(entries),
+        }
+    }
+
+    /// Numbers of the entries.
+    pub fn range(&self) -> Range<u64> {
+        self.range.clone()
+    }
+
+    /// Leaves out the entries from this number on.
+    pub fn end_at(&mut self, end: u64) {
+        self.range.end = end;
+    }
+
+    pub fn place(&mut self, number: u64) -> Result<Place, LedgerError> {
+        match &mut self.home {
+            Home::Run(entries) => Ok(entries.get(number)?.place()),
+            Home::Memory(entries) => Ok(entries[number as usize].place),
+        }
+    }
+
+    /// How many of these entries count.
+    pub fn firsts(&mut self, range: Range<u64>) -> Result<u64, LedgerError> {
+        match &mut self.home {
+            Home::Run(entries) => Ok(entries.firsts_before(range.end)? - entries.firsts_before(range.start)?),
+            Home::Memory(entries) => {
+                let before = |number: u64| match (entries.get(number as usize), entries.last()) {
+                    (Some(entry), _) => entry.firsts_before,
+                    (None, Some(last)) => last.firsts_before + u64::from(!last.again),
+                    (None, None) => 0,
+                };
+                Ok(before(range.end) - before(range.start))
+            }
+        }
+    }
+
+    /// Number of the first of these entries that stands at the place or behind it.
+    pub fn lower_bound(&mut self, range: Range<u64>, place: &Place) -> Result<u64, LedgerError> {
+        match &mut self.home {
+            Home::Run(entries) => entries.lower_bound(range, place),
+            Home::Memory(entries) => {
+                let within = &entries[range.start as usize..range.end as usize];
+                let before = within.partition_point(|entry| entry.place < *place);
+                Ok(range.start + before as u64)
+            }
+        }
+    }
+
+    /// The newest entry.
+    pub fn last(&mut self) -> Result<Option<Place>, LedgerError> {
+        if self.range.is_empty() {
+            return Ok(None);
+        }
+        self.place(self.range.end - 1).map(Some)
+    }
+
+    /// Leaves out the newest entry.
+    pub fn drop_last(&mut self) {
+        self.range.end -= 1;
+    }
+
+    /// What the newest entry says.
+    pub fn last_content(&mut self) -> Result<Content<P>, LedgerError> {
+        self.content(self.range.end - 1)
+    }
+
+    /// An entry by its id, among those within two places or among all.
+    pub fn find(
+        &mut self,
+        id: ObjectId,
+        within: Option<(Place, Place)>,
+    ) -> Result<Option<(Place, Content<P>)>, LedgerError> {
+        let mut range = self.range();
+        if let Some((from, until)) = within {
+            range.start = self.lower_bound(range.clone(), &from)?;
+            range.end = self.lower_bound(range.clone(), &until)?;
+        }
+        for number in range {
+            let place = self.place(number)?;
+            if place.1 == id {
+                return Ok(Some((place, self.content(number)?)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn content(&mut self, number: u64) -> Result<Content<P>, LedgerError> {
+        match &mut self.home {
+            Home::Run(entries) => {
+                let entry = entries.get(number)?;
+                Ok(Content::Stored(entries.run().payload(&entry)?))
+            }
+            Home::Memory(entries) => Ok(entries[number as usize].content.clone()),
+        }
+    }
+}

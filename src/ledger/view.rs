@@ -1,0 +1,245 @@
+//! One owner's entries at one moment: those of the run files, overridden by those in memory.
+//!
+//! Entries stand at (moment, id), a newer version at the place of the older. Exactly one version of each is a *first*,
+//! so that firsts counted over all sources count entries, whatever overrides what: totals and offsets come from the
+//! counts that runs keep, without looking at the entries between.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+
+use super::Runs;
+use super::error::LedgerError;
+use super::format::{Place, place_of};
+use super::payload::Payload;
+use super::source::Source;
+use crate::catalog::{EntryKey, LedgerTail, Stream};
+use crate::clock::SECOND_NS;
+use crate::ids::ObjectId;
+
+/// One owner's entries at one moment. `P` is what the caller puts over them, see [`View::with`].
+pub struct View<P = Infallible> {
+    runs: Runs,
+    stream: Stream,
+    owner: ObjectId,
+    recent: BTreeMap<Place, Recent<P>>,
+}
+
+/// An entry in memory.
+pub(super) struct Recent<P> {
+    pub content: Content<P>,
+    pub again: bool,
+}
+
+/// What an entry says.
+#[derive(Clone, Debug)]
+pub enum Content<P = Infallible> {
+    /// As it was put into the ledger.
+    Stored(Payload),
+    /// As the caller has it.
+    Given(P),
+}
+
+/// A part of the list, newest first.
+#[derive(Debug)]
+pub struct Page<P = Infallible> {
+    /// Those that read.
+    pub entries: Vec<(EntryKey, Content<P>)>,
+    /// Entries of the whole list.
+    pub total: u64,
+    /// Entries of this page that do not read, and are not among `entries`.
+    pub damaged: Vec<LedgerError>,
+}
+
+impl View {
+    pub(super) fn new(runs: Runs, tail: &LedgerTail, stream: Stream, owner: ObjectId) -> Self {
+        let recent = tail.of(stream, owner).into_iter().map(|(key, entry)| {
+            let content = Content::Stored(entry.payload.into());
+            (
+                (key.at_ns, key.id),
+                Recent {
+                    content,
+                    again: entry.again,
+                },
+            )
+        });
+        Self {
+            runs,
+            stream,
+            owner,
+            recent: recent.collect(),
+        }
+    }
+
+    /// Puts entries over these that are not in the ledger yet (moment, id, whether a version of it is, content). To be
+    /// taken within the same look at the catalog.
+    pub fn with<P>(self, given: impl IntoIterator<Item = (i64, ObjectId, bool, P)>) -> View<P> {
+        let stored = |(place, recent): (Place, Recent<Infallible>)| {
+            let content = match recent.content {
+                Content::Stored(payload) => Content::Stored(payload),
+            };
+            (
+                place,
+                Recent {
+                    content,
+                    again: recent.again,
+                },
+            )
+        };
+        let mut over: BTreeMap<Place, Recent<P>> = self.recent.into_iter().map(stored).collect();
+        for (at_ns, id, again, content) in given {
+            let content = Content::Given(content);
+            // The oldest version says whether the entry counts.
+            let again = over.get(&(at_ns, id)).map_or(again, |held| held.again);
+            over.insert((at_ns, id), Recent { content, again });
+        }
+        View {
+            runs: self.runs,
+            stream: self.stream,
+            owner: self.owner,
+            recent: over,
+        }
+    }
+}
+
+impl<P: Clone> View<P> {
+    /// Up to `limit` entries behind the `offset` newest ones, newest first; those before `not_before_ns` are neither
+    /// listed nor counted. The cost grows with the runs, the logarithm of their lengths, `limit`, and the entries in
+    /// memory; not with `offset`.
+    ///
+    /// # Errors
+    /// Entries of a run do not read, so that nobody knows which they were.
+    pub fn page(&self, not_before_ns: i64, offset: u64, limit: usize) -> Result<Page<P>, LedgerError> {
+        let mut sources = self.sources(not_before_ns)?;
+        let mut page = Page {
+            entries: Vec::new(),
+            total: count(&mut sources)?,
+            damaged: Vec::new(),
+        };
+        skip(&mut sources, offset)?;
+        for _ in 0..limit {
+            let Some((newest, place)) = newest(&mut sources)? else {
+                break;
+            };
+            match sources[newest].last_content() {
+                Ok(content) => page.entries.push((self.key(place), content)),
+                Err(error) => page.damaged.push(error),
+            }
+            for source in &mut sources {
+                if source.last()? == Some(place) {
+                    source.drop_last();
+                }
+            }
+        }
+        Ok(page)
+    }
+
+    /// The newest version of an entry that is not older than `not_before_ns`.
+    ///
+    /// An id tells the second in which it was made, which is where entries are looked for first: a logarithm of the
+    /// owner's entries, and those of that second. An entry whose moment lies in another second, as the clock stepped,
+    /// or none at all, is found out by looking at all entries of the owner, 40 bytes each.
+    ///
+    /// # Errors
+    /// Entries, or this one, do not read.
+    pub fn get(
+        &self,
+        id: ObjectId,
+        not_before_ns: i64,
+    ) -> Result<Option<(EntryKey, Content<P>)>, LedgerError> {
+        let [a, b, c, d, ..] = *id.as_bytes();
+        let second_ns = i64::from(u32::from_be_bytes([a, b, c, d])) * SECOND_NS;
+        let within = (place_of(second_ns), place_of(second_ns + SECOND_NS));
+        let mut sources = self.sources(not_before_ns)?;
+        for within in [Some(within), None] {
+            for source in sources.iter_mut().rev() {
+                if let Some((place, content)) = source.find(id, within)? {
+                    return Ok(Some((self.key(place), content)));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Older before newer.
+    fn sources(&self, not_before_ns: i64) -> Result<Vec<Source<'_, P>>, LedgerError> {
+        let from = place_of(not_before_ns);
+        let mut sources = Vec::new();
+        for run in self.runs.of(self.stream) {
+            if run.newest_ns() >= not_before_ns {
+                let entries = run.entries_of(self.owner)?;
+                sources.push(Source::run(run, entries, &from)?);
+            }
+        }
+        sources.push(Source::memory(self.recent.range(from..)));
+        Ok(sources)
+    }
+
+    fn key(&self, (at_ns, id): Place) -> EntryKey {
+        EntryKey {
+            stream: self.stream,
+            owner: self.owner,
+            at_ns,
+            id,
+        }
+    }
+}
+
+/// How many entries there are.
+fn count<P: Clone>(sources: &mut [Source<'_, P>]) -> Result<u64, LedgerError> {
+    sources
+        .iter_mut()
+        .map(|source| source.firsts(source.range()))
+        .sum()
+}
+
+/// The newest entry, and the newest of the sources that have it.
+fn newest<P: Clone>(sources: &mut [Source<'_, P>]) -> Result<Option<(usize, Place)>, LedgerError> {
+    let mut newest: Option<(usize, Place)> = None;
+    for (index, source) in sources.iter_mut().enumerate() {
+        if let Some(place) = source.last()?
+            && newest.is_none_or(|(_, other)| other <= place)
+        {
+            newest = Some((index, place));
+        }
+    }
+    Ok(newest)
+}
+
+/// Takes the `offset` newest entries off the sources.
+///
+/// An entry is among them when at most `offset` firsts stand at its place or behind it. That holds behind some place
+/// and not before it, so that the place is searched by halves: of the source where it is least known, the middle one
+/// of the entries in question decides for all sources.
+fn skip<P: Clone>(sources: &mut [Source<'_, P>], offset: u64) -> Result<(), LedgerError> {
+    if offset == 0 {
+        return Ok(());
+    }
+    // In between, each source ends.
+    let mut open: Vec<_> = sources.iter().map(Source::range).collect();
+    while let Some(widest) = (0..open.len()).max_by_key(|index| open[*index].end - open[*index].start)
+        && !open[widest].is_empty()
+    {
+        let middle = open[widest].start + (open[widest].end - open[widest].start) / 2;
+        let place = sources[widest].place(middle)?;
+        let mut bounds = Vec::with_capacity(sources.len());
+        let mut behind = 0;
+        for (source, open) in sources.iter_mut().zip(&open) {
+            let bound = source.lower_bound(open.clone(), &place)?;
+            behind += source.firsts(bound..source.range().end)?;
+            bounds.push(bound);
+        }
+        for ((source, open), bound) in sources.iter_mut().zip(&mut open).zip(bounds) {
+            if behind <= offset {
+                open.end = bound;
+            } else if bound < open.end && source.place(bound)? == place {
+                open.start = bound + 1;
+            } else {
+                open.start = bound;
+            }
+        }
+    }
+    for (source, open) in sources.iter_mut().zip(open) {
+        source.end_at(open.end);
+    }
+    Ok(())
+}

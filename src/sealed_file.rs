@@ -1,0 +1,75 @@
+//! Large files that are written once, synced, and mapped from then on: segments, answers files, runs of the ledger.
+//! Which of them count, a manifest says; whoever writes them names them there afterwards.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use wal::disk::{Bytes, Disk, DiskFile};
+
+/// Writes a new file and makes it last, its name included; answers its bytes.
+///
+/// # Errors
+/// The disk's, or those of `write`; what was written of the file is removed.
+pub fn write<R, E: From<io::Error>>(
+    disk: &dyn Disk,
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> Result<R, E>,
+) -> Result<Arc<dyn Bytes>, E> {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    disk.create_dir_all(dir)?;
+    let attempt = || -> Result<Arc<dyn Bytes>, E> {
+        let mut out = FileWriter::new(disk.create(path)?);
+        write(&mut out)?;
+        out.finish()?;
+        disk.sync_dir(dir)?;
+        Ok(disk.map(path)?)
+    };
+    let written = attempt();
+    if written.is_err() {
+        // The first error is the one to tell. A leftover is removed at the next start.
+        drop(disk.remove(path));
+    }
+    written
+}
+
+/// Gathers small writes into large ones.
+struct FileWriter {
+    file: Box<dyn DiskFile>,
+    offset: u64,
+    buffer: Vec<u8>,
+}
+
+const WRITE_BYTES: usize = 1 << 20;
+
+impl FileWriter {
+    fn new(file: Box<dyn DiskFile>) -> Self {
+        FileWriter {
+            file,
+            offset: 0,
+            buffer: Vec::with_capacity(64 << 10),
+        }
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        self.flush()?;
+        self.file.sync_data()
+    }
+}
+
+impl Write for FileWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= WRITE_BYTES {
+            self.flush()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.write_all_at(self.offset, &self.buffer)?;
+        self.offset += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+}

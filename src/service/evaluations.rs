@@ -1,0 +1,258 @@
+//! What external evaluators do: ask which rules are due, and post a verdict.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::triggers::{Facts, NewestPoint};
+use super::{Caller, Service, rule_for};
+use crate::alerts::transition::{due_at_ns, missed_intervals, state_at};
+use crate::alerts::{self, Decision, DueRule, Judgement, Refusal};
+use crate::catalog::{Evaluation, Input, Outcome, Rule, RuleRuntime, RuleState};
+use crate::error::ServiceError;
+use crate::ids::ObjectId;
+use crate::limits::QUERY_LIMIT_MAX;
+use crate::timestamp::Timestamp;
+
+/// A rule that is due, with the queries to ask for it.
+pub struct DueEvaluation {
+    /// As it stands.
+    pub rule: Arc<Rule>,
+    /// Since when, in UTC nanoseconds.
+    pub due_at_ns: i64,
+    /// Whole intervals that have passed beyond the one that is due.
+    pub missed_intervals: i64,
+    /// One for each input, in their order.
+    pub queries: Vec<Value>,
+}
+
+/// Where a rule stands, as of a verdict.
+#[derive(Clone, Copy, Debug)]
+pub struct Standing {
+    /// The rule.
+    pub rule_id: ObjectId,
+    /// Of its last verdict; `None` when it was never judged.
+    pub outcome: Option<Outcome>,
+    /// Where it stands.
+    pub state: RuleState,
+    /// All moments of it.
+    pub runtime: RuleRuntime,
+    /// When it is due next, in UTC nanoseconds.
+    pub next_due_at_ns: i64,
+}
+
+/// An accepted verdict.
+pub struct Accepted {
+    /// After it.
+    pub standing: Standing,
+    /// Before it.
+    pub previous_state: RuleState,
+    /// Whether the rule fired.
+    pub triggered: bool,
+}
+
+/// What was decided while the rule was the asker's.
+enum Decided {
+    Accepted(Accepted),
+    /// It would fire, and the point to tell of was not looked up.
+    NeedsPoint,
+}
+
+/// Why a verdict is not accepted now.
+enum Refused {
+    Verdict(Refusal),
+    NeedsPoint,
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        Self::Verdict(refusal)
+    }
+}
+
+impl Service {
+    /// The rules of the caller's organization that are due and that nobody has claimed.
+    ///
+    /// # Errors
+    /// 503 when the server is saturated.
+    pub async fn due_evaluations(
+        &self,
+        caller: &Caller,
+        limit: u64,
+        claim_seconds: Option<u64>,
+    ) -> Result<Vec<DueEvaluation>, ServiceError> {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let claim = claim_seconds.and_then(|seconds| u32::try_from(seconds).ok());
+        let (now_ns, due) = self.alerts.due(caller.organization_id, limit, claim).await?;
+        let with_queries = |DueRule { rule, due_at_ns }| {
+            let evaluation = rule.settings.evaluation.as_ref()?;
+            let queries = evaluation.inputs.iter();
+            Some(DueEvaluation {
+                due_at_ns,
+                missed_intervals: missed_intervals(due_at_ns, evaluation.interval_ns(), now_ns),
+                queries: queries
+                    .map(|input| query(&rule, evaluation, input, now_ns))
+                    .collect(),
+                rule: Arc::clone(&rule),
+            })
+        };
+        Ok(due.into_iter().filter_map(with_queries).collect())
+    }
+
+    /// Records a verdict. When the answer says that the rule fired, the trigger and what it owes are durable.
+    ///
+    /// # Errors
+    /// 404; 400 for a plain rule; 409 for one that is not active, or not due: that one carries where the rule stands.
+    pub async fn record_verdict(
+        &self,
+        caller: &Caller,
+        rule_id: ObjectId,
+        outcome: Outcome,
+        evidence: Option<Box<str>>,
+    ) -> Result<Accepted, ServiceError> {
+        let (_, rule) = self.catalog.read(|catalog| rule_for(catalog, caller, rule_id))?;
+        let facts = Arc::new(Facts::of(evidence.as_deref()));
+        let mut fires = would_fire(&rule, outcome, self.now_ns());
+        loop {
+            let newest = if fires && facts.need_point() {
+                Some(self.newest_point(caller, &rule).await?)
+            } else {
+                None
+            };
+            let judgement = Judgement {
+                outcome,
+                evidence: evidence.clone(),
+                key_id: caller.actor_id(),
+                verdict_id: self.next_id(),
+                trigger_id: self.next_id(),
+            };
+            match self.judge(rule_id, judgement, Arc::clone(&facts), newest).await? {
+                Decided::Accepted(accepted) => return Ok(accepted),
+                Decided::NeedsPoint => fires = true,
+            }
+        }
+    }
+
+    async fn judge(
+        &self,
+        rule_id: ObjectId,
+        judgement: Judgement,
+        facts: Arc<Facts>,
+        newest: Option<Option<NewestPoint>>,
+    ) -> Result<Decided, ServiceError> {
+        let triggers = self.triggers();
+        let decide = move |rule: Option<&Arc<Rule>>, now_ns: i64| {
+            let rule = rule.ok_or_else(|| ServiceError::not_found("alert rule"))?;
+            let outcome = judgement.outcome;
+            let judged = alerts::judge(rule, judgement, now_ns, |rule| {
+                if newest.is_none() && facts.need_point() {
+                    return Err(Refused::NeedsPoint);
+                }
+                let newest = newest.flatten();
+                Ok(triggers.deliveries(rule, &facts, newest.as_ref(), now_ns))
+            });
+            match judged {
+                Ok(judged) => {
+                    let (transition, deliveries) = (judged.transition, judged.owed);
+                    let standing = Standing {
+                        rule_id: rule.id,
+                        outcome: Some(outcome),
+                        state: transition.runtime.state,
+                        runtime: transition.runtime,
+                        next_due_at_ns: judged.next_due_at_ns,
+                    };
+                    let accepted = Accepted {
+                        standing,
+                        previous_state: transition.previous_state,
+                        triggered: transition.triggered,
+                    };
+                    let decision = Decision {
+                        command: Some(judged.command),
+                        deliveries,
+                    };
+                    Ok((decision, Decided::Accepted(accepted)))
+                }
+                Err(Refused::NeedsPoint) => Ok((Decision::nothing(), Decided::NeedsPoint)),
+                Err(Refused::Verdict(refusal)) => Err(refused(rule, refusal, now_ns)),
+            }
+        };
+        self.alerts.change(rule_id, decide).await
+    }
+}
+
+/// Whether a verdict would fire the rule, by what is known now: the actor decides.
+fn would_fire(rule: &Rule, outcome: Outcome, now_ns: i64) -> bool {
+    let dwell_ns = rule.settings.evaluation.as_ref().map(Evaluation::dwell_ns);
+    outcome == Outcome::Met
+        && dwell_ns.is_some_and(|dwell_ns| state_at(&rule.runtime, dwell_ns, now_ns) == RuleState::Armed)
+}
+
+fn refused(rule: &Rule, refusal: Refusal, now_ns: i64) -> ServiceError {
+    let conflict = |message: String| {
+        let standing = standing_of(rule, now_ns);
+        ServiceError::conflict(message)
+            .with_member("evaluation", standing.map_or(Value::Null, Standing::json))
+    };
+    match refusal {
+        Refusal::Plain => ServiceError::validation("the rule has no evaluation block: nobody judges it"),
+        Refusal::NotActive(status) => conflict(format!("the rule is {}, not active", status.name())),
+        Refusal::NotDue => {
+            conflict("the rule is not due: the verdict of this interval is recorded already".to_owned())
+        }
+    }
+}
+
+/// Where a rule with an evaluation block stands now.
+pub fn standing_of(rule: &Rule, now_ns: i64) -> Option<Standing> {
+    let evaluation = rule.settings.evaluation.as_ref()?;
+    Some(Standing {
+        rule_id: rule.id,
+        outcome: rule.runtime.last_outcome,
+        state: state_at(&rule.runtime, evaluation.dwell_ns(), now_ns),
+        runtime: rule.runtime,
+        next_due_at_ns: due_at_ns(&rule.runtime, evaluation.interval_ns(), now_ns),
+    })
+}
+
+impl Standing {
+    /// As the API shows it.
+    pub fn json(self) -> Value {
+        let moment = |at_ns: Option<i64>| at_ns.map(|at_ns| Timestamp(at_ns).to_string());
+        json!({
+            "ruleId": self.rule_id,
+            "outcome": self.outcome.map(Outcome::name),
+            "state": self.state.name(),
+            "lastEvaluatedAt": moment(self.runtime.last_evaluated_at_ns),
+            "conditionClearedAt": moment(self.runtime.condition_cleared_at_ns),
+            "nextDueAt": moment(Some(self.next_due_at_ns)),
+        })
+    }
+}
+
+/// A body for `POST /api/data/query` whose window ends now. Never averages that nobody asked for.
+fn query(rule: &Rule, evaluation: &Evaluation, input: &Input, now_ns: i64) -> Value {
+    let start_ns = now_ns.saturating_sub(evaluation.window_ns(input));
+    let mut body = Map::new();
+    body.insert("bucketId".to_owned(), json!(rule.bucket_id));
+    body.insert(
+        "filters".to_owned(),
+        json!({
+            "dataSourceIds": [input.source_id.unwrap_or(rule.source_id)],
+            "startTime": Timestamp(start_ns).to_string(),
+            "endTime": Timestamp(now_ns).to_string(),
+            "fields": [input.field],
+        }),
+    );
+    match &input.grouping {
+        Some((aggregation, unit)) => {
+            body.insert("aggregation".to_owned(), json!(aggregation));
+            body.insert("groupBy".to_owned(), json!(unit));
+        }
+        None => {
+            body.insert("downsampling".to_owned(), json!(false));
+        }
+    }
+    body.insert("limit".to_owned(), json!(QUERY_LIMIT_MAX));
+    body.insert("sort".to_owned(), json!("asc"));
+    Value::Object(body)
+}

@@ -1,0 +1,98 @@
+//! What the ledger remembers, read for its owners: the history of rules, the deliveries of receivers.
+
+use std::sync::Arc;
+
+use super::page::{Page, PageRequest};
+use super::{Caller, Service, rule_for};
+use crate::catalog::{Delivery, EntryKey, HistoryEntry, Stream};
+use crate::error::ServiceError;
+use crate::ids::ObjectId;
+use crate::ledger::{self, Content, LedgerError, View};
+
+impl Service {
+    /// The verdicts and triggers of a rule, newest first, for as long as they are kept.
+    ///
+    /// # Errors
+    /// 404, 403; 500 when the ledger cannot be read.
+    pub fn rule_history(
+        &self,
+        caller: &Caller,
+        rule_id: ObjectId,
+        asked: PageRequest,
+    ) -> Result<Page<(EntryKey, HistoryEntry)>, ServiceError> {
+        let view = self.catalog.read(|catalog| {
+            rule_for(catalog, caller, rule_id)?;
+            Ok::<_, ServiceError>(self.ledger.view(catalog, Stream::History, rule_id))
+        })?;
+        let page = self.page_of(&view, Stream::History, asked)?;
+        let decoded = page.entries.into_iter().map(|(key, content)| {
+            let Content::Stored(payload) = content;
+            Ok((key, HistoryEntry::decode(&payload)?))
+        });
+        let decoded: Result<_, rmp_serde::decode::Error> = decoded.collect();
+        Ok(Page {
+            entries: decoded.map_err(ServiceError::internal)?,
+            total: page.total,
+        })
+    }
+
+    /// The deliveries of a webhook, or of a rule's `webhookUrl`: those in the ledger, those still owed, and those that
+    /// are not logged.
+    pub(super) fn deliveries_of(
+        &self,
+        owner: ObjectId,
+        asked: PageRequest,
+    ) -> Result<Page<Delivery>, ServiceError> {
+        let page = self.page_of(&self.delivery_view(owner), Stream::Deliveries, asked)?;
+        let decoded = page.entries.into_iter().map(|(_, content)| delivery_of(content));
+        Ok(Page {
+            entries: decoded.collect::<Result<_, _>>()?,
+            total: page.total,
+        })
+    }
+
+    /// A delivery, wherever it stands.
+    pub(super) fn delivery_of(
+        &self,
+        owner: ObjectId,
+        id: ObjectId,
+    ) -> Result<Option<Delivery>, ServiceError> {
+        let not_before_ns = Stream::Deliveries.cutoff_ns(self.now_ns());
+        let found = self.delivery_view(owner).get(id, not_before_ns);
+        let found = found.map_err(ServiceError::internal)?;
+        found.map(|(_, content)| delivery_of(content)).transpose()
+    }
+
+    fn delivery_view(&self, owner: ObjectId) -> View<Arc<Delivery>> {
+        let recent = self.deliveries.recent(owner);
+        self.catalog.read(|catalog| {
+            let owed = catalog.pending_deliveries_of(owner).cloned();
+            // What is owed stands over what was not logged, should that be redelivered.
+            let given = recent.into_iter().chain(owed);
+            let given = given.map(|delivery| (delivery.created_at_ns, delivery.id, delivery.again, delivery));
+            self.ledger.view(catalog, Stream::Deliveries, owner).with(given)
+        })
+    }
+
+    fn page_of<P: Clone>(
+        &self,
+        view: &View<P>,
+        stream: Stream,
+        asked: PageRequest,
+    ) -> Result<ledger::Page<P>, ServiceError> {
+        let limit = usize::try_from(asked.limit).unwrap_or(usize::MAX);
+        let page = view.page(stream.cutoff_ns(self.now_ns()), asked.offset, limit);
+        let page = page.map_err(ServiceError::internal)?;
+        page.damaged
+            .iter()
+            .for_each(|error: &LedgerError| tracing::error!(%error, "an entry of the ledger is left out"));
+        Ok(page)
+    }
+}
+
+fn delivery_of(content: Content<Arc<Delivery>>) -> Result<Delivery, ServiceError> {
+    match content {
+        Content::Stored(payload) => Delivery::decode(&payload).map_err(ServiceError::internal),
+        Content::Given(delivery) => Ok(Arc::unwrap_or_clone(delivery)),
+    }
+}

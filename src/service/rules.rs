@@ -1,0 +1,344 @@
+//! Alert rules: what is set of them. How they are judged is in `evaluations`.
+
+use std::sync::Arc;
+
+use super::page::{Page, PageRequest};
+use super::{Caller, Service, bucket_for, rule_for, source_for};
+use crate::alerts::{Decision, condition, transition};
+use crate::catalog::{
+    Catalog, Command, Evaluation, FieldType, KeyType, NewRule, ParsedCondition, Rule, RuleForm, RuleRuntime,
+    RuleSettings, RuleStatus, Schema, Source,
+};
+use crate::error::{Detail, ServiceError};
+use crate::ids::ObjectId;
+
+/// A new rule whose shape is in order.
+pub struct RuleInput {
+    /// Where its source is.
+    pub bucket_id: ObjectId,
+    /// What it watches.
+    pub source_id: ObjectId,
+    /// Trimmed.
+    pub name: String,
+    /// The condition in words, and under which name it came.
+    pub text: (RuleForm, String),
+    /// Where triggers are delivered; there for form A.
+    pub webhook_url: Option<String>,
+    /// Kept and shown.
+    pub cooldown_minutes: f64,
+    /// Whether it is judged.
+    pub status: RuleStatus,
+    /// How it is judged.
+    pub evaluation: Option<Evaluation>,
+}
+
+/// A change whose shape is in order; `None` leaves as it is.
+#[derive(Default)]
+pub struct RulePatch {
+    /// Trimmed.
+    pub name: Option<String>,
+    /// The condition in words, and under which name it came.
+    pub text: Option<(RuleForm, String)>,
+    /// `Some(None)` removes it.
+    pub webhook_url: Option<Option<String>>,
+    /// Kept and shown.
+    pub cooldown_minutes: Option<f64>,
+    /// Whether it is judged.
+    pub status: Option<RuleStatus>,
+    /// The whole block; `Some(None)` removes it.
+    pub evaluation: Option<Option<Evaluation>>,
+}
+
+/// The member that a rule's text is sent as.
+pub const fn text_member(form: RuleForm) -> &'static str {
+    match form {
+        RuleForm::Condition => "condition",
+        RuleForm::NaturalLanguageQuery => "naturalLanguageQuery",
+    }
+}
+
+/// Only who may set an evaluation block may send one, or touch a rule that has one.
+///
+/// # Errors
+/// 403 for write keys.
+pub fn check_may_evaluate(caller: &Caller) -> Result<(), ServiceError> {
+    match caller.key_type() {
+        None | Some(KeyType::Admin) => Ok(()),
+        Some(_) => Err(ServiceError::forbidden(
+            "a rule with an evaluation block needs an admin key",
+        )),
+    }
+}
+
+impl Service {
+    /// The rules of a bucket.
+    ///
+    /// # Errors
+    /// 404, 403.
+    pub fn list_rules(
+        &self,
+        caller: &Caller,
+        bucket_id: ObjectId,
+        page: PageRequest,
+    ) -> Result<Page<Arc<Rule>>, ServiceError> {
+        self.catalog.read(|catalog| {
+            bucket_for(catalog, caller, bucket_id)?;
+            Ok(page.cut(
+                catalog.rule_count(bucket_id),
+                catalog.rules_of(bucket_id).cloned(),
+            ))
+        })
+    }
+
+    /// One rule.
+    ///
+    /// # Errors
+    /// 404, 403.
+    pub fn rule(&self, caller: &Caller, rule_id: ObjectId) -> Result<Arc<Rule>, ServiceError> {
+        let (_, rule) = self.catalog.read(|catalog| rule_for(catalog, caller, rule_id))?;
+        Ok(rule)
+    }
+
+    /// Creates a rule.
+    ///
+    /// # Errors
+    /// 404, 403; 400 for a text that is not understood, a URL that may not be called, inputs that do not exist.
+    pub async fn create_rule(&self, caller: &Caller, input: RuleInput) -> Result<Arc<Rule>, ServiceError> {
+        let (bucket_id, source_id) = (input.bucket_id, input.source_id);
+        self.catalog
+            .read(|catalog| source_for(catalog, caller, bucket_id, source_id))?;
+        let url_fault = self.url_fault("webhookUrl", input.webhook_url.as_deref()).await;
+        let (form, text) = input.text;
+        let mut settings = RuleSettings {
+            name: input.name.into(),
+            text: text.into(),
+            form,
+            parsed: None,
+            webhook_url: input.webhook_url.map(Into::into),
+            cooldown_minutes: input.cooldown_minutes,
+            status: input.status,
+            evaluation: input.evaluation,
+        };
+        let (id, catalog, caller) = (self.next_id(), self.catalog.clone(), *caller);
+        let created = self.alerts.change(id, move |_, now_ns| {
+            settings.parsed = catalog.read(|catalog| {
+                let (_, source) = source_for(catalog, &caller, bucket_id, source_id)?;
+                checked(catalog, &source, &settings, url_fault)
+            })?;
+            let rule = NewRule {
+                id,
+                source_id,
+                settings,
+                created_at_ns: now_ns,
+            };
+            Ok((writing(Command::RuleCreated { rule }), ()))
+        });
+        created.await?;
+        self.rule(&caller, id)
+    }
+
+    /// Changes a rule. Where it stands is kept: a firing rule is not fired again, a running dwell runs on.
+    ///
+    /// # Errors
+    /// As [`Service::create_rule`]; 403 for a write key where there is an evaluation block.
+    pub async fn update_rule(
+        &self,
+        caller: &Caller,
+        rule_id: ObjectId,
+        patch: RulePatch,
+    ) -> Result<Arc<Rule>, ServiceError> {
+        self.changeable_rule(caller, rule_id)?;
+        let url = patch.webhook_url.as_ref().and_then(Option::as_deref);
+        let url_fault = self.url_fault("webhookUrl", url).await;
+        let (catalog, for_change) = (self.catalog.clone(), *caller);
+        let changed = self.alerts.change(rule_id, move |rule, now_ns| {
+            let rule = rule.ok_or_else(|| ServiceError::not_found("alert rule"))?;
+            if rule.settings.evaluation.is_some() {
+                check_may_evaluate(&for_change)?;
+            }
+            let runtime = runtime_after(rule, &patch, now_ns);
+            let mut settings = patched(&rule.settings, patch);
+            settings.parsed = catalog.read(|catalog| {
+                let (_, source) = source_for(catalog, &for_change, rule.bucket_id, rule.source_id)?;
+                checked(catalog, &source, &settings, url_fault)
+            })?;
+            let command = Command::RuleUpdated {
+                rule_id,
+                settings,
+                runtime,
+                at_ns: now_ns,
+            };
+            Ok((writing(command), ()))
+        });
+        changed.await?;
+        self.rule(caller, rule_id)
+    }
+
+    /// Deletes a rule; what its triggers owe is still delivered.
+    ///
+    /// # Errors
+    /// 404, 403; 403 for a write key where there is an evaluation block.
+    pub async fn delete_rule(&self, caller: &Caller, rule_id: ObjectId) -> Result<Arc<Rule>, ServiceError> {
+        self.changeable_rule(caller, rule_id)?;
+        let caller = *caller;
+        let deleted = self.alerts.change(rule_id, move |rule, _| {
+            let rule = rule.ok_or_else(|| ServiceError::not_found("alert rule"))?;
+            if rule.settings.evaluation.is_some() {
+                check_may_evaluate(&caller)?;
+            }
+            Ok((writing(Command::RuleDeleted { rule_id }), Arc::clone(rule)))
+        });
+        deleted.await
+    }
+
+    /// The fields of a source in words, for who sent an evaluation block that is not in order; `None` for a source
+    /// that the caller may not see.
+    pub fn fields_in_words(
+        &self,
+        caller: &Caller,
+        bucket_id: ObjectId,
+        source_id: ObjectId,
+    ) -> Option<String> {
+        let found = self
+            .catalog
+            .read(|catalog| source_for(catalog, caller, bucket_id, source_id));
+        found.ok().map(|(_, source)| available(&source.schema))
+    }
+
+    fn changeable_rule(&self, caller: &Caller, rule_id: ObjectId) -> Result<Arc<Rule>, ServiceError> {
+        let rule = self.rule(caller, rule_id)?;
+        if rule.settings.evaluation.is_some() {
+            check_may_evaluate(caller)?;
+        }
+        Ok(rule)
+    }
+}
+
+/// A decision that writes this and owes nothing.
+fn writing(command: Command) -> Decision {
+    Decision {
+        command: Some(command),
+        deliveries: Vec::new(),
+    }
+}
+
+/// Where the rule stands after a change: what the old dwell has done by now stays done, and a new block is due at once.
+fn runtime_after(rule: &Rule, patch: &RulePatch, now_ns: i64) -> RuleRuntime {
+    let mut runtime = match &rule.settings.evaluation {
+        Some(old) => transition::settled(&rule.runtime, old.dwell_ns(), now_ns),
+        None => rule.runtime,
+    };
+    if rule.settings.evaluation.is_none() && matches!(patch.evaluation, Some(Some(_))) {
+        runtime.due_from_ns = now_ns;
+    }
+    runtime
+}
+
+fn patched(settings: &RuleSettings, patch: RulePatch) -> RuleSettings {
+    let (form, text) = match patch.text {
+        Some((form, text)) => (form, text.into()),
+        None => (settings.form, settings.text.clone()),
+    };
+    RuleSettings {
+        name: patch.name.map_or_else(|| settings.name.clone(), Into::into),
+        text,
+        form,
+        parsed: None,
+        webhook_url: match patch.webhook_url {
+            Some(url) => url.map(Into::into),
+            None => settings.webhook_url.clone(),
+        },
+        cooldown_minutes: patch.cooldown_minutes.unwrap_or(settings.cooldown_minutes),
+        status: patch.status.unwrap_or(settings.status),
+        evaluation: patch.evaluation.unwrap_or_else(|| settings.evaluation.clone()),
+    }
+}
+
+/// What only the source and its bucket can tell about a rule, all faults together; answers what the text says.
+fn checked(
+    catalog: &Catalog,
+    source: &Source,
+    settings: &RuleSettings,
+    url_fault: Option<Detail>,
+) -> Result<Option<ParsedCondition>, ServiceError> {
+    let mut faults = Vec::from_iter(url_fault);
+    if settings.form == RuleForm::Condition && settings.webhook_url.is_none() {
+        faults.push(detail(&["webhookUrl"], "is required with condition".to_owned()));
+    }
+    let parsed = match condition::parse(&settings.text, &source.schema) {
+        Ok(parsed) => Some(parsed),
+        // The evaluator judges it.
+        Err(_) if settings.evaluation.is_some() => None,
+        Err(error) => {
+            faults.push(detail(&[text_member(settings.form)], error.to_string()));
+            None
+        }
+    };
+    if let Some(evaluation) = &settings.evaluation {
+        check_inputs(catalog, source, evaluation, &mut faults);
+    }
+    if faults.is_empty() {
+        Ok(parsed)
+    } else {
+        Err(ServiceError::faults(faults))
+    }
+}
+
+fn check_inputs(catalog: &Catalog, own: &Source, evaluation: &Evaluation, faults: &mut Vec<Detail>) {
+    for (index, input) in evaluation.inputs.iter().enumerate() {
+        let mut fault = |member: &str, message: String| {
+            faults.push(detail(
+                &["evaluation", "inputs", &index.to_string(), member],
+                message,
+            ));
+        };
+        let source = match input.source_id {
+            None => Some(own),
+            Some(id) => catalog
+                .source(id)
+                .filter(|source| source.bucket_id == own.bucket_id)
+                .map(AsRef::as_ref),
+        };
+        let Some(source) = source else {
+            fault(
+                "dataSourceId",
+                "is no data source of the rule's bucket".to_owned(),
+            );
+            continue;
+        };
+        let field = source.schema.field(&input.field);
+        let Some(field) = field.and_then(|field| source.schema.fields.get(usize::from(field))) else {
+            let fields = available(&source.schema);
+            fault("field", format!("{:?} is not declared; {fields}", input.field));
+            continue;
+        };
+        if let Some((aggregation, _)) = &input.grouping
+            && field.kind != FieldType::Number
+            && &**aggregation != "count"
+        {
+            let kind = field.kind.name();
+            fault(
+                "aggregation",
+                format!(
+                    "{aggregation} needs a number field, {:?} is a {kind}; use count",
+                    input.field
+                ),
+            );
+        }
+    }
+}
+
+fn available(schema: &Schema) -> String {
+    let fields = schema.fields.iter();
+    let names: Vec<_> = fields
+        .map(|field| format!("{} ({})", field.name, field.kind.name()))
+        .collect();
+    format!("the fields available are {}", names.join(", "))
+}
+
+fn detail(path: &[&str], message: String) -> Detail {
+    Detail {
+        path: path.iter().map(|member| (*member).to_owned()).collect(),
+        message,
+    }
+}

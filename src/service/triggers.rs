@@ -1,0 +1,199 @@
+//! What a trigger tells its receivers: from the evidence where it says so, else from the parsed condition and the
+//! source's newest point.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
+
+use super::query::QueryInput;
+use super::{Caller, Service};
+use crate::catalog::{CatalogHandle, Delivery, Event, ParsedCondition, Receiver, Rule};
+use crate::delivery::{Named, Point, Trigger, TriggerPoint, deliveries, delivery};
+use crate::error::ServiceError;
+use crate::ids::ObjectIds;
+use crate::ingest::timestamp;
+use crate::timestamp::Timestamp;
+
+/// What the evidence says of a trigger.
+#[derive(Default)]
+pub(super) struct Facts {
+    current_value: Option<Box<RawValue>>,
+    threshold: Option<Box<RawValue>>,
+    operator: Option<Box<RawValue>>,
+    data_point: Option<Box<RawValue>>,
+}
+
+impl Facts {
+    /// Reads them; evidence that is no object says nothing.
+    pub fn of(evidence: Option<&str>) -> Self {
+        let members =
+            evidence.and_then(|text| serde_json::from_str::<HashMap<String, Box<RawValue>>>(text).ok());
+        let Some(mut members) = members else {
+            return Self::default();
+        };
+        Self {
+            current_value: members.remove("currentValue"),
+            threshold: members.remove("threshold"),
+            operator: members.remove("operator"),
+            data_point: members.remove("dataPoint").map(with_metadata),
+        }
+    }
+
+    /// Whether the newest point has to fill in for what is not said.
+    pub fn need_point(&self) -> bool {
+        self.current_value.is_none() || self.data_point.is_none()
+    }
+}
+
+/// In the bodies of webhooks every point has metadata, if only an empty object.
+fn with_metadata(point: Box<RawValue>) -> Box<RawValue> {
+    match serde_json::from_str::<Map<String, Value>>(point.get()) {
+        Ok(mut members) if !members.contains_key("metadata") => {
+            members.insert("metadata".to_owned(), Value::Object(Map::new()));
+            to_raw_value(&members).unwrap_or(point)
+        }
+        _ => point,
+    }
+}
+
+/// The newest point of a source.
+#[derive(Deserialize)]
+pub(super) struct NewestPoint {
+    timestamp: String,
+    values: Box<RawValue>,
+    #[serde(default)]
+    metadata: Option<Box<RawValue>>,
+}
+
+impl NewestPoint {
+    fn value(&self, field: &str) -> Option<Box<RawValue>> {
+        let values: HashMap<String, &RawValue> = serde_json::from_str(self.values.get()).ok()?;
+        values.get(field).map(|value| (*value).to_owned())
+    }
+
+    fn point(&self) -> Option<Point<'_>> {
+        Some(Point {
+            timestamp: Timestamp(timestamp::parse(&self.timestamp).ok()?),
+            values: &self.values,
+            metadata: self.metadata.as_deref(),
+        })
+    }
+}
+
+/// Makes the deliveries of triggers.
+#[derive(Clone)]
+pub(super) struct Triggers {
+    catalog: CatalogHandle,
+    ids: Arc<ObjectIds>,
+}
+
+impl Service {
+    pub(super) fn triggers(&self) -> Triggers {
+        Triggers {
+            catalog: self.catalog.clone(),
+            ids: Arc::clone(&self.ids),
+        }
+    }
+
+    /// The newest point of a rule's source, if it has any.
+    pub(super) async fn newest_point(
+        &self,
+        caller: &Caller,
+        rule: &Rule,
+    ) -> Result<Option<NewestPoint>, ServiceError> {
+        #[derive(Deserialize)]
+        struct Answer {
+            data: Vec<NewestPoint>,
+        }
+        let input = QueryInput {
+            bucket_id: rule.bucket_id,
+            source_ids: vec![rule.source_id],
+            start_ns: None,
+            end_ns: None,
+            metadata: Map::new(),
+            fields: Vec::new(),
+            grouping: None,
+            limit: Some(1),
+            offset: 0,
+            descending: true,
+            cursor: None,
+            merge_sources: false,
+            downsampling: false,
+        };
+        let body = self.query(caller, input, Ok).await?;
+        let mut answer: Answer = serde_json::from_slice(&body).map_err(ServiceError::internal)?;
+        Ok(answer.data.pop())
+    }
+}
+
+impl Triggers {
+    /// One for each webhook that hears of it, and one for the rule's own URL.
+    pub fn deliveries(
+        &self,
+        rule: &Rule,
+        facts: &Facts,
+        newest: Option<&NewestPoint>,
+        now_ns: i64,
+    ) -> Vec<Delivery> {
+        let found = self.catalog.read(|catalog| {
+            let bucket = catalog.bucket(rule.bucket_id)?;
+            let source = catalog.source(rule.source_id)?;
+            let webhooks: Vec<_> = catalog
+                .webhooks_of(bucket.organization_id)
+                .filter(|webhook| webhook.hears(Event::AlertTriggered, bucket.id))
+                .cloned()
+                .collect();
+            Some((Arc::clone(bucket), Arc::clone(source), webhooks))
+        });
+        // A rule whose bucket or source was deleted meanwhile is gone with it.
+        let Some((bucket, source, webhooks)) = found else {
+            return Vec::new();
+        };
+        let parsed = rule.settings.parsed.as_ref();
+        let threshold = parsed.and_then(|parsed| to_raw_value(&parsed.to_json()["value"]).ok());
+        let operator = parsed.and_then(|parsed| to_raw_value(&parsed.operator).ok());
+        let value_of = |parsed: &ParsedCondition| newest?.value(&parsed.field);
+        let current_value = parsed.and_then(value_of);
+        let trigger = Trigger {
+            rule_id: rule.id,
+            rule_name: &rule.settings.name,
+            condition: &rule.settings.text,
+            bucket: Named {
+                id: bucket.id,
+                name: &bucket.name,
+            },
+            source: Named {
+                id: source.id,
+                name: &source.name,
+            },
+            current_value: facts.current_value.as_deref().or(current_value.as_deref()),
+            threshold: facts.threshold.as_deref().or(threshold.as_deref()),
+            operator: facts.operator.as_deref().or(operator.as_deref()),
+            triggered_at_ns: now_ns,
+            point: match &facts.data_point {
+                Some(point) => Some(TriggerPoint::Evidence(point)),
+                None => newest.and_then(NewestPoint::point).map(TriggerPoint::Newest),
+            },
+        };
+        let mut owed = deliveries(
+            Event::AlertTriggered,
+            bucket.id,
+            &webhooks,
+            &self.ids,
+            now_ns,
+            |webhook_id| trigger.body(webhook_id),
+        );
+        if let Some(url) = &rule.settings.webhook_url {
+            let receiver = Receiver::Rule {
+                rule_id: rule.id,
+                url: url.clone(),
+            };
+            let body = |_| trigger.rule_body();
+            owed.push(delivery(receiver, Event::AlertTriggered, &self.ids, now_ns, body));
+        }
+        owed
+    }
+}

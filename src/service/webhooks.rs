@@ -1,0 +1,304 @@
+//! Webhooks: who is told, and what became of it.
+
+use std::sync::Arc;
+
+use super::page::{Page, PageRequest};
+use super::{Caller, Service, bucket_for, rule_for};
+use crate::catalog::{
+    Command, Delivery, DeliveryStatus, DeliveryTotals, Event, Receiver, RetryConfig, Secret, Webhook,
+    WebhookSettings, WebhookStatus,
+};
+pub use crate::delivery::check_secret;
+use crate::delivery::{delivery, generate_secret, test_body};
+use crate::error::{Detail, ServiceError};
+use crate::ids::ObjectId;
+use crate::journal::JournalError;
+
+/// A new webhook whose shape is in order.
+pub struct WebhookInput {
+    /// Where it is told.
+    pub url: String,
+    /// What it hears of.
+    pub events: Vec<Event>,
+    /// The one bucket it hears.
+    pub bucket_id: Option<ObjectId>,
+    /// Made when absent.
+    pub secret: Option<String>,
+    /// When a failed delivery is tried again.
+    pub retry: RetryConfig,
+    /// Whether anything is queued for it.
+    pub status: WebhookStatus,
+}
+
+/// A change whose shape is in order; `None` leaves as it is.
+#[derive(Default)]
+pub struct WebhookPatch {
+    /// Where it is told.
+    pub url: Option<String>,
+    /// What it hears of.
+    pub events: Option<Vec<Event>>,
+    /// `Some(None)`: all buckets.
+    pub bucket_id: Option<Option<ObjectId>>,
+    /// Another secret.
+    pub secret: Option<String>,
+    /// When a failed delivery is tried again.
+    pub retry: RetryPatch,
+    /// Whether anything is queued for it.
+    pub status: Option<WebhookStatus>,
+}
+
+/// Members of a retry configuration; `None` leaves as it is.
+#[derive(Clone, Copy, Default)]
+pub struct RetryPatch {
+    /// Attempts after the first.
+    pub max_retries: Option<u8>,
+    /// Base of the waits.
+    pub backoff_multiplier: Option<f64>,
+}
+
+impl RetryPatch {
+    /// The configuration with these members changed.
+    #[must_use]
+    pub fn applied_to(self, config: RetryConfig) -> RetryConfig {
+        RetryConfig {
+            max_retries: self.max_retries.unwrap_or(config.max_retries),
+            backoff_multiplier: self.backoff_multiplier.unwrap_or(config.backoff_multiplier),
+        }
+    }
+}
+
+impl Service {
+    /// The webhooks of the caller's organization.
+    pub fn list_webhooks(&self, caller: &Caller, page: PageRequest) -> Page<Arc<Webhook>> {
+        self.catalog.read(|catalog| {
+            let count = catalog.webhooks_of(caller.organization_id).count();
+            page.cut(count, catalog.webhooks_of(caller.organization_id).cloned())
+        })
+    }
+
+    /// One webhook.
+    ///
+    /// # Errors
+    /// 404.
+    pub fn webhook(&self, caller: &Caller, id: ObjectId) -> Result<Arc<Webhook>, ServiceError> {
+        self.catalog
+            .read(|catalog| catalog.webhook(id).cloned())
+            .filter(|webhook| webhook.organization_id == caller.organization_id)
+            .ok_or_else(|| ServiceError::not_found("webhook"))
+    }
+
+    /// Creates a webhook.
+    ///
+    /// # Errors
+    /// 404 for an unknown bucket; 400 for a URL that may not be called.
+    pub async fn create_webhook(
+        &self,
+        caller: &Caller,
+        input: WebhookInput,
+    ) -> Result<Arc<Webhook>, ServiceError> {
+        self.check_bucket(caller, input.bucket_id)?;
+        self.check_url(Some(&input.url)).await?;
+        let secret = match input.secret {
+            Some(secret) => Secret(secret.into()),
+            None => generate_secret()?,
+        };
+        let (id, now_ns) = (self.next_id(), self.now_ns());
+        let webhook = Webhook {
+            id,
+            organization_id: caller.organization_id,
+            settings: WebhookSettings {
+                url: input.url.into(),
+                events: input.events,
+                bucket_id: input.bucket_id,
+                secret,
+                retry: input.retry,
+                status: input.status,
+            },
+            totals: DeliveryTotals::default(),
+            created_at_ns: now_ns,
+            updated_at_ns: now_ns,
+        };
+        self.journal.commit(Command::WebhookCreated { webhook }).await?;
+        self.webhook(caller, id)
+    }
+
+    /// Changes a webhook.
+    ///
+    /// # Errors
+    /// As [`Service::create_webhook`]; 404.
+    pub async fn update_webhook(
+        &self,
+        caller: &Caller,
+        id: ObjectId,
+        patch: WebhookPatch,
+    ) -> Result<Arc<Webhook>, ServiceError> {
+        self.webhook(caller, id)?;
+        self.check_bucket(caller, patch.bucket_id.flatten())?;
+        self.check_url(patch.url.as_deref()).await?;
+        let _deciding = self.locks.lock(caller.organization_id).await;
+        let known = self.webhook(caller, id)?;
+        let old = &known.settings;
+        let settings = WebhookSettings {
+            url: patch.url.map_or_else(|| old.url.clone(), Into::into),
+            events: patch.events.unwrap_or_else(|| old.events.clone()),
+            bucket_id: patch.bucket_id.unwrap_or(old.bucket_id),
+            secret: patch
+                .secret
+                .map_or_else(|| old.secret.clone(), |secret| Secret(secret.into())),
+            retry: patch.retry.applied_to(old.retry),
+            status: patch.status.unwrap_or(old.status),
+        };
+        let command = Command::WebhookUpdated {
+            webhook_id: id,
+            settings,
+            at_ns: self.now_ns(),
+        };
+        self.journal.commit(command).await?;
+        self.webhook(caller, id)
+    }
+
+    /// Deletes a webhook with its deliveries.
+    ///
+    /// # Errors
+    /// 404.
+    pub async fn delete_webhook(&self, caller: &Caller, id: ObjectId) -> Result<Arc<Webhook>, ServiceError> {
+        let _deciding = self.locks.lock(caller.organization_id).await;
+        let webhook = self.webhook(caller, id)?;
+        self.journal
+            .commit(Command::WebhookDeleted { webhook_id: id })
+            .await?;
+        Ok(webhook)
+    }
+
+    /// Sends a test event, also to a paused webhook.
+    ///
+    /// # Errors
+    /// 404; 503 when the log takes no writes.
+    pub async fn test_webhook(&self, caller: &Caller, id: ObjectId) -> Result<Delivery, ServiceError> {
+        let webhook = self.webhook(caller, id)?;
+        let now_ns = self.now_ns();
+        let bucket_id = webhook.settings.bucket_id;
+        let test = delivery(
+            Receiver::Webhook(id),
+            Event::WebhookTest,
+            &self.ids,
+            now_ns,
+            |webhook_id| test_body(webhook_id, bucket_id, now_ns),
+        );
+        self.queue_delivery(test).await
+    }
+
+    /// Sends a delivery once more, with its `webhookId` and a schedule of its own, whatever became of it.
+    ///
+    /// # Errors
+    /// 404; 503 when the log takes no writes.
+    pub async fn redeliver(
+        &self,
+        caller: &Caller,
+        webhook_id: ObjectId,
+        delivery_id: ObjectId,
+    ) -> Result<Delivery, ServiceError> {
+        self.webhook(caller, webhook_id)?;
+        let now_ns = self.now_ns();
+        // One that is not logged is pending for the log from now on, whatever became of it.
+        let unlogged = self.deliveries.recent_delivery(webhook_id, delivery_id).is_some();
+        let known = self.delivery_of(webhook_id, delivery_id)?.map(|known| Delivery {
+            status: if unlogged {
+                DeliveryStatus::Pending
+            } else {
+                known.status
+            },
+            ..known
+        });
+        let known = known.ok_or_else(|| ServiceError::not_found("delivery"))?;
+        let again = Delivery {
+            tries: 0,
+            next_attempt_at_ns: Some(now_ns),
+            ..known
+        };
+        self.queue_delivery(again).await
+    }
+
+    /// The deliveries of a webhook, newest first, for as long as they are kept.
+    ///
+    /// # Errors
+    /// 404; 500 when the ledger cannot be read.
+    pub fn webhook_deliveries(
+        &self,
+        caller: &Caller,
+        webhook_id: ObjectId,
+        page: PageRequest,
+    ) -> Result<Page<Delivery>, ServiceError> {
+        self.webhook(caller, webhook_id)?;
+        self.deliveries_of(webhook_id, page)
+    }
+
+    /// The deliveries of a rule's `webhookUrl`, likewise.
+    ///
+    /// # Errors
+    /// 404, 403; 500 when the ledger cannot be read.
+    pub fn rule_deliveries(
+        &self,
+        caller: &Caller,
+        rule_id: ObjectId,
+        page: PageRequest,
+    ) -> Result<Page<Delivery>, ServiceError> {
+        self.catalog.read(|catalog| rule_for(catalog, caller, rule_id))?;
+        self.deliveries_of(rule_id, page)
+    }
+
+    /// Makes a command durable, and has the deliveries that it owes sent, whether or not the asker still waits.
+    pub(super) async fn commit_owing(
+        &self,
+        command: Command,
+        owed: Vec<ObjectId>,
+    ) -> Result<(), ServiceError> {
+        let (done, committed) = tokio::sync::oneshot::channel();
+        let deliveries = self.deliveries.clone();
+        self.journal.submit_command(command, move |outcome| {
+            if outcome.is_ok() {
+                deliveries.queued(owed);
+            }
+            let _ = done.send(outcome);
+        })?;
+        match committed.await {
+            Ok(outcome) => Ok(outcome?),
+            Err(_) => Err(JournalError::Closed.into()),
+        }
+    }
+
+    /// What is wrong with a URL that a receiver is to be called at.
+    pub(super) async fn url_fault(&self, member: &str, url: Option<&str>) -> Option<Detail> {
+        let checked = self.deliveries.check_url(url?).await;
+        checked.err().map(|message| Detail {
+            path: vec![member.to_owned()],
+            message,
+        })
+    }
+
+    async fn check_url(&self, url: Option<&str>) -> Result<(), ServiceError> {
+        match self.url_fault("url", url).await {
+            None => Ok(()),
+            Some(fault) => Err(ServiceError::faults(vec![fault])),
+        }
+    }
+
+    fn check_bucket(&self, caller: &Caller, bucket_id: Option<ObjectId>) -> Result<(), ServiceError> {
+        let Some(bucket_id) = bucket_id else {
+            return Ok(());
+        };
+        self.catalog
+            .read(|catalog| bucket_for(catalog, caller, bucket_id).map(drop))
+    }
+
+    async fn queue_delivery(&self, delivery: Delivery) -> Result<Delivery, ServiceError> {
+        let command = Command::DeliveriesQueued {
+            deliveries: vec![delivery.clone()],
+        };
+        self.commit_owing(command, vec![delivery.id]).await?;
+        Ok(Delivery {
+            status: DeliveryStatus::Pending,
+            ..delivery
+        })
+    }
+}

@@ -1,0 +1,37 @@
+//! The signals that ask a process to stop.
+
+use std::future::poll_fn;
+use std::io;
+use std::task::Poll;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// SIGTERM and SIGINT, heard instead of ending the process.
+pub struct StopSignals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl StopSignals {
+    /// Listens from now on.
+    ///
+    /// # Errors
+    /// The operating system gives no signals.
+    pub fn listen() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Waits for the first of them and names it.
+    pub async fn received(mut self) -> &'static str {
+        poll_fn(|context| {
+            if self.terminate.poll_recv(context).is_ready() {
+                return Poll::Ready("SIGTERM");
+            }
+            self.interrupt.poll_recv(context).map(|_| "SIGINT")
+        })
+        .await
+    }
+}

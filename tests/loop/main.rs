@@ -1,0 +1,31 @@
+//! The whole loop over intervals: points, rules that become due, queries, verdicts, triggers, receivers. The server
+//! runs within the test's process, spoken to over HTTP, with a clock that the test turns: days pass without waiting.
+//!
+//! `LOOP_SEED` repeats a random walk; the seed is printed.
+#![expect(
+    clippy::unwrap_used,
+    reason = "in a test a panic is the report, its place is the message"
+)]
+
+#[path = "../support/client.rs"]
+mod client;
+mod clock;
+mod contest;
+mod due;
+#[path = "../support/given.rs"]
+mod given;
+mod kept;
+mod patch;
+#[path = "../support/receiver.rs"]
+mod receiver;
+mod replay;
+mod series;
+mod states;
+#[path = "../support/time.rs"]
+mod time;
+#[path = "../support/waiting.rs"]
+mod waiting;
+mod walk;
+#[path = "../support/watch.rs"]
+mod watch;
+mod world;

@@ -1,0 +1,265 @@
+//! The table of chapter 6, cell by cell: state × outcome, with and without a running timer.
+
+use serde_json::{Value, json};
+
+use crate::time::{SECOND, timestamp};
+use crate::world::{START, scene};
+
+const INTERVAL: i64 = 60;
+const DWELL: i64 = 300;
+
+/// What `conditionClearedAt` is after a verdict.
+#[derive(Clone, Copy, Debug)]
+enum Cleared {
+    Null,
+    Now,
+    /// As of the n-th verdict, counted from 0.
+    AsOf(i64),
+}
+
+struct Cell {
+    /// Verdicts before, an interval apart.
+    before: &'static [&'static str],
+    outcome: &'static str,
+    previous: &'static str,
+    state: &'static str,
+    triggered: bool,
+    cleared: Cleared,
+}
+
+const fn cell(
+    before: &'static [&'static str],
+    outcome: &'static str,
+    (previous, state): (&'static str, &'static str),
+    triggered: bool,
+    cleared: Cleared,
+) -> Cell {
+    Cell {
+        before,
+        outcome,
+        previous,
+        state,
+        triggered,
+        cleared,
+    }
+}
+
+const TABLE: &[Cell] = &[
+    cell(&[], "met", ("armed", "firing"), true, Cleared::Null),
+    cell(&[], "not_met", ("armed", "armed"), false, Cleared::Now),
+    cell(&[], "inconclusive", ("armed", "armed"), false, Cleared::Null),
+    cell(&["not_met"], "met", ("armed", "firing"), true, Cleared::Null),
+    cell(
+        &["not_met"],
+        "not_met",
+        ("armed", "armed"),
+        false,
+        Cleared::AsOf(0),
+    ),
+    cell(
+        &["not_met"],
+        "inconclusive",
+        ("armed", "armed"),
+        false,
+        Cleared::AsOf(0),
+    ),
+    cell(&["met"], "met", ("firing", "firing"), false, Cleared::Null),
+    cell(&["met"], "not_met", ("firing", "clearing"), false, Cleared::Now),
+    cell(
+        &["met"],
+        "inconclusive",
+        ("firing", "firing"),
+        false,
+        Cleared::Null,
+    ),
+    cell(
+        &["met", "not_met"],
+        "met",
+        ("clearing", "firing"),
+        false,
+        Cleared::Null,
+    ),
+    cell(
+        &["met", "not_met"],
+        "not_met",
+        ("clearing", "clearing"),
+        false,
+        Cleared::AsOf(1),
+    ),
+    cell(
+        &["met", "not_met"],
+        "inconclusive",
+        ("clearing", "clearing"),
+        false,
+        Cleared::AsOf(1),
+    ),
+    cell(
+        &[
+            "met",
+            "not_met",
+            "inconclusive",
+            "inconclusive",
+            "inconclusive",
+            "inconclusive",
+        ],
+        "met",
+        ("armed", "firing"),
+        true,
+        Cleared::Null,
+    ),
+    cell(
+        &["met", "not_met", "not_met", "not_met", "not_met"],
+        "met",
+        ("clearing", "firing"),
+        false,
+        Cleared::Null,
+    ),
+    cell(
+        &["met", "not_met", "not_met", "not_met", "not_met", "not_met"],
+        "met",
+        ("armed", "firing"),
+        true,
+        Cleared::Null,
+    ),
+];
+
+#[test]
+fn every_cell_of_the_table() {
+    let scene = scene();
+    for (nth, cell) in TABLE.iter().enumerate() {
+        let rule = scene.rule(&format!("cell {nth}"), INTERVAL, DWELL);
+        let mut at = Vec::new();
+        let mut fired = 0;
+        for outcome in cell.before {
+            at.push(now(&scene));
+            fired += i32::from(scene.evaluator.judge(&rule, outcome)["triggered"] == true);
+            scene.world.pass(INTERVAL);
+        }
+        let now = now(&scene);
+        let said = scene.evaluator.judge(&rule, cell.outcome);
+        let what = format!("contract 6, the table: {:?}, then {}", cell.before, cell.outcome);
+        assert_eq!(said["previousState"], cell.previous, "{what}: {said}");
+        assert_eq!(said["state"], cell.state, "{what}: {said}");
+        assert_eq!(said["triggered"], cell.triggered, "{what}: {said}");
+        let cleared = match cell.cleared {
+            Cleared::Null => Value::Null,
+            Cleared::Now => json!(now),
+            Cleared::AsOf(verdict) => json!(at[usize::try_from(verdict).unwrap()]),
+        };
+        assert_eq!(said["conditionClearedAt"], cleared, "{what}: {said}");
+        assert_eq!(
+            said["lastEvaluatedAt"], now,
+            "contract 6: every accepted verdict sets `lastEvaluatedAt`"
+        );
+        let shown = scene.bucket.shown(&rule);
+        assert_eq!(
+            shown["lastOutcome"], cell.outcome,
+            "contract 6: and `lastOutcome`"
+        );
+        let triggers = scene.bucket.history(&rule);
+        let triggers = triggers.iter().filter(|entry| entry["kind"] == "trigger").count();
+        assert_eq!(
+            i32::try_from(triggers).unwrap(),
+            fired + i32::from(cell.triggered),
+            "{what}: each firing is one trigger in the history"
+        );
+        if cell.triggered {
+            assert_eq!(shown["lastTriggeredAt"], now, "{what}: `lastTriggeredAt`");
+        }
+    }
+}
+
+fn now(scene: &crate::world::Scene) -> String {
+    use tidewatch::clock::Clock;
+    timestamp(scene.world.clock.now_ns())
+}
+
+#[test]
+fn without_a_dwell_a_rule_is_armed_at_once() {
+    let scene = scene();
+    let rule = scene.rule("dwell 0", INTERVAL, 0);
+    let sentence = "contract 6: `clearing` becomes `armed` when `dwellSeconds` have passed (0: at once)";
+    for round in 0..3 {
+        let said = scene.evaluator.judge(&rule, "met");
+        assert_eq!(
+            (&said["previousState"], &said["triggered"]),
+            (&json!("armed"), &json!(true)),
+            "{sentence}, round {round}: {said}"
+        );
+        scene.world.pass(INTERVAL);
+        assert_eq!(
+            scene.evaluator.judge(&rule, "not_met")["state"],
+            "armed",
+            "{sentence}"
+        );
+        assert_eq!(scene.bucket.shown(&rule)["state"], "armed", "{sentence}");
+        scene.world.pass(INTERVAL);
+    }
+}
+
+/// Nobody has to judge for a dwell to end.
+#[test]
+fn a_dwell_ends_by_itself_to_the_second() {
+    let mut scene = scene();
+    let rule = scene.rule("dwell", INTERVAL, DWELL);
+    scene.evaluator.judge(&rule, "met");
+    scene.world.pass(INTERVAL);
+    scene.evaluator.judge(&rule, "not_met");
+    let sentence =
+        "contract 6: `clearing` becomes `armed` when `dwellSeconds` have passed since `conditionClearedAt`";
+    for (passed, state) in [
+        (0, "clearing"),
+        (DWELL - 1, "clearing"),
+        (1, "armed"),
+        (1000, "armed"),
+    ] {
+        scene.world.pass(passed);
+        assert_eq!(scene.bucket.shown(&rule)["state"], state, "{sentence}");
+        let listed = scene
+            .bucket
+            .client
+            .get(&format!("/api/buckets/{}/alerts", scene.bucket.id));
+        let listed = listed.key(&scene.bucket.admin).send().json();
+        assert_eq!(
+            listed["alertRules"][0]["state"], state,
+            "{sentence}, in the list too"
+        );
+        scene.world.restart(0);
+        assert_eq!(
+            scene.bucket.shown(&rule)["state"],
+            state,
+            "contract 6: timers survive restarts"
+        );
+    }
+    let said = scene.evaluator.judge(&rule, "met");
+    assert_eq!(
+        said["triggered"], true,
+        "contract 6: re-armed, it fires again: {said}"
+    );
+}
+
+#[test]
+fn the_default_dwell_is_the_window() {
+    let scene = scene();
+    let rule = scene.bucket.judged_rule("default", &scene.source);
+    assert_eq!(
+        scene.bucket.shown(&rule)["createdAt"],
+        timestamp(*START / SECOND * SECOND),
+        "the clock stands still"
+    );
+    scene.evaluator.judge(&rule, "met");
+    scene.world.pass(INTERVAL);
+    scene.evaluator.judge(&rule, "not_met");
+    scene.world.pass(299);
+    assert_eq!(
+        scene.bucket.shown(&rule)["state"],
+        "clearing",
+        "spec: dwellSeconds default equals windowSeconds"
+    );
+    scene.world.pass(1);
+    assert_eq!(
+        scene.bucket.shown(&rule)["state"],
+        "armed",
+        "spec: dwellSeconds default equals windowSeconds"
+    );
+}

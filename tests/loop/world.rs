@@ -1,0 +1,172 @@
+//! A server within this process, on a data directory and a clock of its own.
+
+use std::net::SocketAddr;
+use std::sync::mpsc;
+use std::sync::{Arc, LazyLock};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tidewatch::catalog::Plan;
+use tidewatch::clock::ManualClock;
+use tidewatch::config::{Config, SyncMode};
+use tidewatch::startup;
+use tokio::sync::oneshot;
+
+use crate::client::{Answer, Client};
+use crate::given::{Account, Bucket};
+use crate::receiver::{Receiver, status};
+use crate::time::{HOUR, SECOND, now_ns};
+use crate::watch::Evaluator;
+
+/// When every world begins: the last full hour.
+pub static START: LazyLock<i64> = LazyLock::new(|| now_ns() / HOUR * HOUR);
+
+const START_WITHIN: Duration = Duration::from_secs(60);
+
+pub struct World {
+    pub clock: Arc<ManualClock>,
+    pub client: Client,
+    directory: TempDir,
+    running: Option<Running>,
+}
+
+struct Running {
+    stop: oneshot::Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+/// What most tests of this binary begin with.
+pub struct Scene {
+    pub world: World,
+    pub account: Account,
+    pub bucket: Bucket,
+    /// With the number field `level`.
+    pub source: String,
+    pub evaluator: Evaluator,
+}
+
+impl World {
+    fn start() -> Self {
+        let mut world = Self {
+            clock: Arc::new(ManualClock::new(*START)),
+            client: Client::new(),
+            directory: TempDir::new().unwrap(),
+            running: None,
+        };
+        world.launch();
+        world
+    }
+
+    /// Lets time pass.
+    pub fn pass(&self, seconds: i64) {
+        self.clock.advance(seconds * SECOND);
+    }
+
+    /// Sets the clock without any time passing.
+    pub fn step(&self, seconds: i64) {
+        self.clock.step(seconds * SECOND);
+    }
+
+    /// Stops in order and starts again, the clock stepped in between.
+    pub fn restart(&mut self, step_seconds: i64) {
+        self.stop();
+        self.step(step_seconds);
+        self.launch();
+    }
+
+    fn launch(&mut self) {
+        let mut config = Config::default();
+        config.server.listen = SocketAddr::from(([127, 0, 0, 1], 0));
+        config.server.workers = 1;
+        config.storage.data_dir = self.directory.path().join("data");
+        // What a crash would take is for the tests that crash.
+        config.wal.sync = SyncMode::Never;
+        config.accounts.default_plan = Plan::Enterprise;
+        config.webhooks.allow_private_networks = true;
+        let clock = Arc::clone(&self.clock);
+        let (stop, stopped) = oneshot::channel();
+        let (said, address) = mpsc::channel();
+        let thread = thread::spawn(move || {
+            actix_web::rt::System::new().block_on(async move {
+                let running = startup::start(config, clock).await.unwrap();
+                said.send(running.address()).unwrap();
+                // A test that panicked has dropped the other end: that stops the server too.
+                let _ = stopped.await;
+                running.stop().await.unwrap();
+            });
+        });
+        let address = address
+            .recv_timeout(START_WITHIN)
+            .unwrap_or_else(|error| panic!("the server did not start: {error}"));
+        self.client.point_at(&format!("http://{address}"));
+        self.running = Some(Running { stop, thread });
+    }
+
+    fn stop(&mut self) {
+        let running = self.running.take().unwrap();
+        running.stop.send(()).unwrap();
+        running.thread.join().unwrap();
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if let Some(running) = self.running.take() {
+            let _ = running.stop.send(());
+            // Its panic, if any, is not worth a second one.
+            let _ = running.thread.join();
+        }
+    }
+}
+
+/// Takes everything with 200.
+pub fn receiver() -> Receiver {
+    Receiver::answering(|_, _| status(200))
+}
+
+pub fn scene() -> Scene {
+    let world = World::start();
+    let account = Account::sign_up(&world.client);
+    let bucket = account.bucket("tides");
+    Scene {
+        source: bucket.source("gauge", &["level"]),
+        evaluator: account.evaluator(),
+        world,
+        account,
+        bucket,
+    }
+}
+
+impl Scene {
+    /// A rule over `level` with an evaluation block of this interval and dwell.
+    #[track_caller]
+    pub fn rule(&self, name: &str, interval_seconds: i64, dwell_seconds: i64) -> String {
+        self.bucket.rule(&json!({
+            "dataSourceId": self.source, "name": name, "naturalLanguageQuery": "level is above 5",
+            "evaluation": {
+                "intervalSeconds": interval_seconds, "windowSeconds": 300, "dwellSeconds": dwell_seconds,
+                "inputs": [{"key": "x", "field": "level"}], "parameters": {},
+            },
+        }))
+    }
+
+    /// A call with the admin key; `Value::Null` sends no body.
+    #[track_caller]
+    pub fn call(&self, method: &str, path: &str, body: &Value) -> Answer {
+        let request = self.world.client.request(method, path).key(&self.account.admin);
+        if body.is_null() {
+            request.send()
+        } else {
+            request.json(body).send()
+        }
+    }
+
+    /// PATCHes a rule; answers it as it is then.
+    #[track_caller]
+    pub fn patch(&self, rule: &str, body: &Value) -> Value {
+        let answer = self.call("PATCH", &format!("/api/alerts/{rule}"), body);
+        answer.expect(200, "contract 6: PATCH /api/alerts/:id")["alertRule"].clone()
+    }
+}

@@ -1,0 +1,29 @@
+//! Waiting for what a server does on its own time: asking again until it is so, with a deadline.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// On two busy cores.
+const WITHIN: Duration = Duration::from_secs(30);
+
+/// Asks until there is an answer; `what` says what was waited for.
+#[track_caller]
+pub fn until<T>(what: &str, ask: impl FnMut() -> Option<T>) -> T {
+    until_within(WITHIN, what, ask)
+}
+
+/// The same with a deadline of its own.
+#[track_caller]
+pub fn until_within<T>(within: Duration, what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + within;
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(
+            Instant::now() < deadline,
+            "within {within:?} it should have been so: {what}"
+        );
+        thread::sleep(Duration::from_millis(5));
+    }
+}
