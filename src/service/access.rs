@@ -171,7 +171,7 @@ impl Service {
     /// # Errors
     /// 401 when the token is malformed, expired, or older than the password.
     pub fn caller_of_token(&self, token: &str) -> Result<Caller, ServiceError> {
-        let claims = self.tokens.verify(token)?;
+        let claims = self.tokens.verify(token, self.now_ns())?;
         self.catalog
             .read(|catalog| catalog.user(claims.user_id).cloned())
             .filter(|user| user.password_version == claims.password_version)

@@ -60,8 +60,8 @@ impl Tokens {
         validation.set_issuer(&[SELF]);
         validation.set_audience(&[SELF]);
         validation.set_required_spec_claims(&["exp", "nbf", "iss", "aud", "sub"]);
-        validation.validate_nbf = true;
-        validation.leeway = 0;
+        // Times are judged by the server's clock, in `verify`.
+        validation.validate_exp = false;
         Self {
             signing: EncodingKey::from_secret(secret),
             verifying: DecodingKey::from_secret(secret),
@@ -98,19 +98,24 @@ impl Tokens {
         })
     }
 
-    /// What a token says, when its signature, times, issuer and audience are right.
+    /// What a token says, when its signature, issuer and audience are right, and its times at `now_ns`.
     ///
     /// # Errors
     /// 401 that tells expiry from everything else.
-    pub fn verify(&self, token: &str) -> Result<TokenClaims, ServiceError> {
+    pub fn verify(&self, token: &str, now_ns: i64) -> Result<TokenClaims, ServiceError> {
+        let invalid = || ServiceError::unauthorized("the bearer token is invalid; sign in again");
         let claims = decode::<Claims>(token, &self.verifying, &self.validation)
-            .map_err(|fault| match fault.kind() {
-                JwtErrorKind::ExpiredSignature => {
-                    ServiceError::unauthorized("the bearer token has expired; sign in again")
-                }
-                _ => ServiceError::unauthorized("the bearer token is invalid; sign in again"),
-            })?
+            .map_err(|_| invalid())?
             .claims;
+        let now = now_ns.div_euclid(SECOND_NS);
+        if claims.exp <= now {
+            return Err(ServiceError::unauthorized(
+                "the bearer token has expired; sign in again",
+            ));
+        }
+        if claims.nbf > now {
+            return Err(invalid());
+        }
         Ok(TokenClaims {
             user_id: claims.sub,
             password_version: claims.pwv,
@@ -179,9 +184,10 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::clock::{Clock, SystemClock};
 
     const SECRET: [u8; 32] = [42; 32];
+
+    const NOW_NS: i64 = 1_772_323_200 * SECOND_NS + 5;
 
     fn user() -> ObjectId {
         ObjectId::from_bytes([1; 12])
@@ -200,7 +206,7 @@ mod tests {
     }
 
     fn good() -> Value {
-        let now = SystemClock.now_ns() / SECOND_NS;
+        let now = NOW_NS / SECOND_NS;
         json!({"iss": SELF, "aud": SELF, "sub": user().to_string(), "iat": now, "nbf": now, "exp": now + 60, "pwv": 3})
     }
 
@@ -219,13 +225,26 @@ mod tests {
     #[test]
     fn an_issued_token_says_who_and_which_password() {
         let tokens = Tokens::new(&SECRET);
-        let issued = tokens.issue(user(), 3, SystemClock.now_ns()).unwrap();
-        let claims = tokens.verify(&issued.token).unwrap();
+        let issued = tokens.issue(user(), 3, NOW_NS).unwrap();
+        let claims = tokens.verify(&issued.token, NOW_NS).unwrap();
         assert_eq!((claims.user_id, claims.password_version), (user(), 3));
         assert!(
             tokens
-                .verify(&forged(&json!({"alg": "HS256", "typ": "JWT"}), &good(), &SECRET))
+                .verify(
+                    &forged(&json!({"alg": "HS256", "typ": "JWT"}), &good(), &SECRET),
+                    NOW_NS
+                )
                 .is_ok()
+        );
+        assert_eq!(
+            issued.expires_at_ns,
+            (NOW_NS / SECOND_NS + TOKEN_HOURS * 3_600) * SECOND_NS
+        );
+        let last_ns = issued.expires_at_ns - 1;
+        assert!(tokens.verify(&issued.token, last_ns).is_ok(), "good to the end");
+        assert!(
+            tokens.verify(&issued.token, last_ns + 1).is_err(),
+            "and no longer"
         );
     }
 
@@ -233,7 +252,7 @@ mod tests {
     fn every_forgery_is_refused() {
         let tokens = Tokens::new(&SECRET);
         let hs256 = json!({"alg": "HS256", "typ": "JWT"});
-        let now = SystemClock.now_ns() / SECOND_NS;
+        let now = NOW_NS / SECOND_NS;
         let mut forgeries = vec![
             forged(&hs256, &good(), &[43; 32]),
             forged(&json!({"alg": "none"}), &good(), &SECRET),
@@ -243,10 +262,10 @@ mod tests {
             String::new(),
         ];
         for claims in [
-            with("exp", json!(now - 1)),
+            with("exp", json!(now)),
             with("exp", json!((now + 60).to_string())),
             with("exp", Value::Null),
-            with("nbf", json!(now + 60)),
+            with("nbf", json!(now + 1)),
             with("aud", json!("another")),
             with("iss", json!("another")),
             with("sub", json!("not an id")),
@@ -264,7 +283,7 @@ mod tests {
         forgeries.push(format!("{right}AA"));
         forgeries.push(right[..right.rfind('.').unwrap() + 1].to_owned());
         for forgery in forgeries {
-            assert!(tokens.verify(&forgery).is_err(), "{forgery}");
+            assert!(tokens.verify(&forgery, NOW_NS).is_err(), "{forgery}");
         }
     }
 }
