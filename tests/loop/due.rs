@@ -135,6 +135,11 @@ fn a_claim_ends_by_passing_time() {
         "reliability R14: timers monotonic: nor does it prolong a claim"
     );
     claim(&scene, 3600);
+    scene.patch(&rule, &json!({"name": "renamed"}));
+    assert!(
+        !due(&scene),
+        "contract 6: until the claim ends or the verdict comes: a change ends no claim"
+    );
     scene.evaluator.judge(&rule, "not_met");
     scene.world.pass(60);
     assert!(
