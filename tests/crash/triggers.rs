@@ -17,7 +17,7 @@ use crate::support::receiver::{Received, Receiver, answer, status};
 use crate::support::waiting::until;
 use crate::support::watch::{Evaluator, evaluation};
 
-const ROUNDS: u64 = 10;
+const ROUNDS: u64 = 20;
 const RULES_PER_ROUND: usize = 6;
 /// Each judges every rule of the round.
 const EVALUATORS: usize = 4;

@@ -92,7 +92,7 @@ fn an_idempotency_key_is_kept_a_day() {
 }
 
 #[test]
-fn a_token_outlives_a_restart() {
+fn a_token_is_good_for_twelve_hours() {
     let mut scene = scene();
     let me = |scene: &Scene| {
         scene
@@ -113,6 +113,8 @@ fn a_token_outlives_a_restart() {
         said["organization"]["_id"], scene.account.organization_id,
         "contract 2: GET /api/auth/me"
     );
+    scene.world.pass(1);
+    me(&scene).expect(401, "contract 2: and no longer");
 }
 
 #[test]

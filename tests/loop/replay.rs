@@ -209,12 +209,12 @@ fn a_machine_that_fails() {
         dwell_seconds,
     };
     let watches = [
-        watch("hot", Reading::Last, 300, (false, 90.0), 0),
-        watch("hot-for-long", Reading::Last, 300, (false, 90.0), 3_600),
+        watch("hot", Reading::Last, 300, (false, 87.0), 0),
+        watch("hot-for-long", Reading::Last, 300, (false, 75.0), 3_600),
         watch("cold", Reading::HourlyMean, 7_200, (true, 70.0), 900),
     ];
     // Three hours without a word, in the middle of the failure.
-    replay(&points, 400..436, &watches, 1);
+    replay(&points, 400..436, &watches, 2);
 }
 
 #[test]
