@@ -107,7 +107,7 @@ fn a_claim_ends_by_passing_time() {
         let listed = scene.evaluator.due_rules(&format!("?claim={seconds}"));
         assert_eq!(
             listed,
-            std::slice::from_ref(&rule),
+            [&*rule],
             "contract 6: with `?claim=SECONDS` the listed rules are claimed"
         );
     };
@@ -157,7 +157,7 @@ fn a_claimed_rule_can_be_deleted() {
     let (first, second) = (scene.rule("first", 60, 0), scene.rule("second", 60, 0));
     assert_eq!(
         scene.evaluator.due_rules("?claim=30&limit=1"),
-        std::slice::from_ref(&first),
+        [&*first],
         "contract 6: claimed"
     );
     let path = format!("/api/alerts/{first}");

@@ -162,7 +162,7 @@ fn a_new_interval_moves_when_the_rule_is_due() {
     );
     assert_eq!(
         scene.evaluator.due_rules(""),
-        std::slice::from_ref(&rule),
+        [&*rule],
         "contract 6: due, its interval has passed"
     );
     let shown = scene.patch(&rule, &block(86_400, DWELL));

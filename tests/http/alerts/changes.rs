@@ -310,11 +310,7 @@ fn rules_that_are_not_active_are_not_judged() {
             found["nextDueAt"], due,
             "contract 10: pausing changes nothing in `dueAt`"
         );
-        assert_eq!(
-            evaluator.due_rules(""),
-            std::slice::from_ref(&rule),
-            "an active rule is due again"
-        );
+        assert_eq!(evaluator.due_rules(""), [&*rule], "an active rule is due again");
         evaluator.judge(&rule, "not_met");
     }
 }

@@ -378,7 +378,7 @@ fn rules_go_with_their_source_and_bucket() {
     let evaluator = account.evaluator();
     assert_eq!(
         evaluator.due_rules(""),
-        std::slice::from_ref(&of_other),
+        [&*of_other],
         "contract 6: a deleted rule is not due"
     );
     let deleted = bucket.call("DELETE", "", &Value::Null);

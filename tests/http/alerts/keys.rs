@@ -150,7 +150,7 @@ fn rules_survive_every_end() {
         assert_eq!(bucket.history(&fired), history, "{sentence}, and history");
         assert_eq!(
             evaluator.due_rules(""),
-            std::slice::from_ref(&waiting),
+            [&*waiting],
             "{sentence}: what was judged is not due again"
         );
         evaluator.verdict(&fired, &json!({"outcome": "met"})).refused(

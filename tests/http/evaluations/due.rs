@@ -204,11 +204,7 @@ fn a_restart_releases_claims() {
     let source = bucket.source("gauge", &["level"]);
     let rule = bucket.judged_rule("judged", &source);
     let evaluator = account.evaluator();
-    assert_eq!(
-        evaluator.due_rules("?claim=3600"),
-        std::slice::from_ref(&rule),
-        "a claim"
-    );
+    assert_eq!(evaluator.due_rules("?claim=3600"), [&*rule], "a claim");
     assert!(evaluator.due_rules("").is_empty(), "claimed");
     server.kill();
     server.launch();
@@ -233,7 +229,7 @@ fn organizations_see_their_own() {
     let foreign = foreign_bucket.judged_rule("c", &foreign_bucket.source("gauge", &["level"]));
     assert_eq!(
         foreigner.evaluator().due_rules("?claim=3600"),
-        std::slice::from_ref(&foreign),
+        [&*foreign],
         "contract 1: a key never learns of another organization's rules"
     );
     let evaluator = account.evaluator();
