@@ -10,7 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use super::schedule::Schedule;
 use super::transition::due_at_ns;
 use super::{Decision, DueRule, Neighbours};
-use crate::catalog::{Rule, RuleStatus};
+use crate::catalog::{Command, Rule, RuleStatus};
 use crate::clock::SECOND_NS;
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
@@ -24,6 +24,9 @@ pub(super) struct Step {
     pub(super) decision: Decision,
     pub(super) done: Done,
 }
+
+/// How a rule gets its place in the schedule.
+type Put = fn(&mut Schedule, ObjectId, ObjectId, u64, i64);
 
 type Done = Box<dyn FnOnce(Result<(), ServiceError>) + Send>;
 type Decide = Box<dyn FnOnce(Option<&Arc<Rule>>, i64) -> Step + Send>;
@@ -42,6 +45,8 @@ pub(super) struct Change {
 #[rtype(result = "()")]
 struct Written {
     rule_id: ObjectId,
+    /// Only a verdict ends a claim.
+    put: Put,
     outcome: Result<(), JournalError>,
     deliveries: Vec<ObjectId>,
     done: Done,
@@ -92,7 +97,7 @@ impl RuleActor {
     }
 
     /// Puts the rule where it stands now.
-    fn place(&mut self, rule_id: ObjectId, put: fn(&mut Schedule, ObjectId, ObjectId, u64, i64)) {
+    fn place(&mut self, rule_id: ObjectId, put: Put) {
         let found = self.neighbours.catalog.read(|catalog| {
             let rule = catalog.rule(rule_id)?;
             let bucket = catalog.bucket(rule.bucket_id)?;
@@ -138,6 +143,10 @@ impl RuleActor {
         let Some(command) = decision.command else {
             return done(Ok(()));
         };
+        let put = match command {
+            Command::VerdictRecorded { .. } => Schedule::put,
+            _ => Schedule::postpone,
+        };
         // From here on the rule is busy, until `Written` comes back.
         self.parked.entry(rule_id).or_default();
         let (address, deliveries) = (context.address(), decision.deliveries);
@@ -148,6 +157,7 @@ impl RuleActor {
             if let Some(done) = done.lock().take() {
                 address.do_send(Written {
                     rule_id,
+                    put,
                     outcome,
                     deliveries,
                     done,
@@ -214,12 +224,13 @@ impl Handler<Written> for RuleActor {
     fn handle(&mut self, written: Written, context: &mut Self::Context) {
         let Written {
             rule_id,
+            put,
             outcome,
             deliveries,
             done,
         } = written;
         if outcome.is_ok() {
-            self.place(rule_id, Schedule::put);
+            self.place(rule_id, put);
             if !deliveries.is_empty() {
                 (self.neighbours.owed)(deliveries);
             }

@@ -31,13 +31,10 @@ struct Queue {
 }
 
 impl Schedule {
-    /// The rule is due from this moment on. A claim ends when this is another turn than the one that was claimed.
+    /// The rule is due from this moment on. A claim ends: it was for the turn before.
     pub fn put(&mut self, organization_id: ObjectId, rule_id: ObjectId, ordinal: u64, due_at_ns: i64) {
-        let turn = (due_at_ns, ordinal, rule_id);
-        if self.places.get(&rule_id).is_some_and(|place| place.turn == turn) {
-            return;
-        }
         self.remove(rule_id);
+        let turn = (due_at_ns, ordinal, rule_id);
         let place = Place {
             organization_id,
             turn,
@@ -163,14 +160,6 @@ mod tests {
         );
         assert_eq!(due(&mut schedule, 30, 500), [1, 2, 3]);
         schedule.claim(id(1), 900);
-        schedule.put(id(100), id(1), 1, 10);
-        assert_eq!(due(&mut schedule, 30, 501), [2, 3], "the same turn");
-        schedule.postpone(id(100), id(1), 1, 5);
-        assert_eq!(
-            due(&mut schedule, 30, 501),
-            [2, 3],
-            "the same turn, after a step of the clock"
-        );
         schedule.put(id(100), id(1), 1, 20);
         assert_eq!(due(&mut schedule, 30, 501), [2, 3, 1], "the verdict ended it");
         schedule.claim(id(3), 900);
@@ -196,14 +185,8 @@ mod tests {
                 0 => {
                     let due_at = now + dice.i64(-20..40);
                     schedule.put(id(100), id(number), u64::from(number), due_at);
-                    // The same turn again keeps its claim.
-                    if !list
-                        .iter()
-                        .any(|(other, at, _)| (*other, *at) == (number, due_at))
-                    {
-                        list.retain(|(other, ..)| *other != number);
-                        list.push((number, due_at, i64::MIN));
-                    }
+                    list.retain(|(other, ..)| *other != number);
+                    list.push((number, due_at, i64::MIN));
                 }
                 1 => {
                     schedule.remove(id(number));
