@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::counters::Counters;
 use super::guard::Guard;
-use super::handle::Neighbours;
+use super::handle::{Hold, Neighbours};
 use super::outgoing::{Destination, receiver_key, retry_config};
 use super::points::NewPoints;
 use super::recent::Recent;
@@ -36,12 +36,13 @@ const SLEEP_MAX: Duration = Duration::from_secs(3_600);
 #[rtype(result = "()")]
 pub(super) struct Queued(pub(super) Vec<ObjectId>);
 
-/// Points that webhooks may hear of; `release` gives their bytes of the bound back.
+/// Points that webhooks may hear of.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Offered {
     pub(super) points: NewPoints,
-    pub(super) release: Box<dyn FnOnce() + Send>,
+    /// Their bytes of the mailbox's bound.
+    pub(super) hold: Hold,
 }
 
 /// Starts no attempt any more; answers when those in flight are over, at the latest after `within`.
@@ -314,9 +315,8 @@ impl DeliveryActor {
                 "deliveries cut short go on after the next start"
             );
         }
-        // Whoever asked may have gone.
         self.count(move || {
-            // Whoever asked may have given up.
+            // Whoever asked may have gone.
             let _ = reply.send(());
         });
     }
@@ -351,8 +351,8 @@ impl Handler<Queued> for DeliveryActor {
 impl Handler<Offered> for DeliveryActor {
     type Result = ();
 
-    fn handle(&mut self, Offered { points, release }: Offered, context: &mut Self::Context) {
-        release();
+    fn handle(&mut self, Offered { points, hold }: Offered, context: &mut Self::Context) {
+        drop(hold);
         let webhooks = self.catalog(|catalog| points.hearers(catalog));
         for delivery in points.deliveries(&webhooks, &self.ids) {
             let (id, receiver) = (delivery.id, ReceiverKey::Webhook(delivery.receiver.owner()));

@@ -1,10 +1,9 @@
 //! Why an attempt failed, in words that whoever runs the receiver can act on.
 
-use std::error::Error;
 use std::io::{self, ErrorKind};
 
 use awc::error::{ConnectError, SendRequestError};
-use rustls::{AlertDescription, CertificateError};
+use rustls::CertificateError;
 
 /// Whether the failure came before anything was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,13 +41,13 @@ pub(super) fn unreachable(error: &SendRequestError) -> (String, NotConnected) {
 }
 
 fn connecting(error: &io::Error) -> String {
-    if let Some(error) = error.get_ref().and_then(tls) {
+    if let Some(error) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
         return match error {
             rustls::Error::InvalidCertificate(error) => {
                 format!("the certificate is not valid: {}", certificate(error))
             }
             rustls::Error::AlertReceived(alert) => {
-                format!("the receiver refused TLS: {}", alert_name(*alert))
+                format!("the receiver refused TLS: {alert:?}")
             }
             error => format!("no TLS with the receiver: {error}"),
         };
@@ -67,10 +66,6 @@ fn connecting(error: &io::Error) -> String {
     }
 }
 
-fn tls<'e>(error: &'e (dyn Error + Send + Sync + 'static)) -> Option<&'e rustls::Error> {
-    error.downcast_ref()
-}
-
 fn certificate(error: &CertificateError) -> String {
     match error {
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => String::from("it has expired"),
@@ -85,6 +80,55 @@ fn certificate(error: &CertificateError) -> String {
     }
 }
 
-fn alert_name(alert: AlertDescription) -> String {
-    format!("{alert:?}")
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_before_sending_say_what_to_look_at() {
+        let tls = |error: rustls::Error| io::Error::new(ErrorKind::InvalidData, error);
+        let invalid = |error| tls(rustls::Error::InvalidCertificate(error));
+        for (error, expected) in [
+            (
+                io::Error::from(ErrorKind::ConnectionRefused),
+                "connection refused",
+            ),
+            (io::Error::from(ErrorKind::ConnectionReset), "connection reset"),
+            (io::Error::from(ErrorKind::TimedOut), "timed out"),
+            (io::Error::from(ErrorKind::HostUnreachable), "no route"),
+            (io::Error::other("odd"), "no connection to the receiver: odd"),
+            (
+                io::Error::from(ErrorKind::UnexpectedEof),
+                "during the TLS handshake",
+            ),
+            (
+                invalid(CertificateError::Expired),
+                "certificate is not valid: it has expired",
+            ),
+            (
+                invalid(CertificateError::NotValidForName),
+                "it is for another name",
+            ),
+            (
+                invalid(CertificateError::UnknownIssuer),
+                "its issuer is not a public authority",
+            ),
+            (
+                tls(rustls::Error::AlertReceived(
+                    rustls::AlertDescription::HandshakeFailure,
+                )),
+                "HandshakeFailure",
+            ),
+        ] {
+            let (text, not_connected) = unreachable(&SendRequestError::Connect(ConnectError::Io(error)));
+            assert!(text.contains(expected), "{text}");
+            assert_eq!(not_connected, NotConnected(true));
+        }
+    }
+
+    #[test]
+    fn answers_without_success_are_named_by_their_status() {
+        assert_eq!(refused(503), "the receiver answered 503");
+        assert!(refused(302).contains("redirects are not followed"));
+    }
 }

@@ -35,6 +35,29 @@ pub struct Neighbours {
     pub clock: Arc<dyn Clock>,
 }
 
+/// Bytes of what is offered, given back when dropped.
+pub(super) struct Hold {
+    offered_bytes: Arc<AtomicUsize>,
+    bytes: usize,
+}
+
+impl Hold {
+    fn take(offered_bytes: &Arc<AtomicUsize>, bytes: usize) -> Option<Self> {
+        let before = offered_bytes.fetch_add(bytes, Ordering::Relaxed);
+        let hold = Self {
+            offered_bytes: Arc::clone(offered_bytes),
+            bytes,
+        };
+        (before + bytes <= OFFERED_BYTES_MAX).then_some(hold)
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.offered_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
 /// The deliveries' actor. Cheap to clone.
 #[derive(Clone)]
 pub struct Deliveries(Arc<Inner>);
@@ -119,18 +142,10 @@ impl Deliveries {
 
     /// Tells webhooks of new points, if there is room: never waits, never fails; what is dropped is counted.
     pub fn offer_received(&self, points: NewPoints) {
-        let bytes = points.bytes();
-        let offered_bytes = &self.0.offered_bytes;
-        if offered_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > OFFERED_BYTES_MAX {
-            offered_bytes.fetch_sub(bytes, Ordering::Relaxed);
-            self.0.counters.dropped(1);
-            return;
+        match Hold::take(&self.0.offered_bytes, points.bytes()) {
+            Some(hold) => self.0.address.do_send(Offered { points, hold }),
+            None => self.0.counters.dropped(1),
         }
-        let offered_bytes = Arc::clone(offered_bytes);
-        let release = Box::new(move || {
-            offered_bytes.fetch_sub(bytes, Ordering::Relaxed);
-        });
-        self.0.address.do_send(Offered { points, release });
     }
 
     /// The best-effort deliveries of a webhook that are still known, pending and finished, newest first.

@@ -10,8 +10,8 @@ const UNSAFE: &[&str] = &["wal/src/disk/map.rs"];
 /// The only places where a test waits: polling with a deadline.
 const WAITING_TESTS: &[&str] = &[
     "tests/support/process.rs",
-    "tests/support/waiting.rs",
     "tests/crash/rounds.rs",
+    "src/delivery/tests/world.rs",
 ];
 
 #[test]

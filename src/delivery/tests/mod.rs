@@ -1,5 +1,10 @@
 //! Tests of the room that are larger than a file's own.
 
+mod actor;
 mod envelope;
 mod guard;
+mod receiver;
 mod schedule;
+mod script;
+mod transport;
+mod world;

@@ -36,7 +36,9 @@ fn a_receiver_has_one_place_until_it_answers_and_four_after() {
     assert_eq!(start(&mut schedule, ms(1)), [id(1), id(2), id(3), id(4)]);
     schedule.ended(id(2), Some(false));
     assert_eq!(start(&mut schedule, ms(2)), [], "three are in flight still");
-    [1, 3].iter().for_each(|n| schedule.ended(id(*n), Some(false)));
+    [1, 3]
+        .into_iter()
+        .for_each(|n| schedule.ended(id(n), Some(false)));
     assert_eq!(start(&mut schedule, ms(3)), []);
     schedule.ended(id(4), Some(false));
     assert_eq!(start(&mut schedule, ms(4)), [id(5)]);

@@ -1,0 +1,450 @@
+//! The way of a delivery from the catalog to its receiver and back.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::value::RawValue;
+
+use super::script::{Reply, header};
+use super::world::{BUCKET, ORGANIZATION, START_NS, World, id};
+use crate::catalog::{
+    Command, Delivery, DeliveryStatus, Field, FieldType, NewRule, NewSource, Receiver, RuleForm,
+    RuleSettings, RuleStatus, SchemaMode, SourceSettings, SourceStatus,
+};
+use crate::clock::{DAY_NS, SECOND_NS};
+use crate::delivery::NewPoints;
+use crate::delivery::recent::PER_WEBHOOK_MAX;
+use crate::ids::ObjectId;
+
+const A: &str = "https://a.example";
+const B: &str = "https://b.example";
+
+#[actix::test]
+async fn what_is_owed_is_sent_signed_and_recorded() {
+    let world = World::new().await;
+    let webhook = world.webhook(10, A, 3).await;
+    let owed = world.owe(Receiver::Webhook(webhook)).await;
+    world.until("recorded", || world.pending(owed).is_none()).await;
+    let sent = world.script.sent(A);
+    assert_eq!(sent.len(), 1);
+    let webhook_id = String::from_utf8(sent[0].body.to_vec()).unwrap();
+    assert_eq!(header(&sent[0], "webhook-id"), Some(&*webhook_id));
+    assert_eq!(header(&sent[0], "webhook-timestamp"), Some("1700000000"));
+    assert!(
+        header(&sent[0], "x-webhook-signature")
+            .unwrap()
+            .starts_with("sha256=")
+    );
+    let totals = world.totals(webhook);
+    assert_eq!((totals.total, totals.successful, totals.failed), (1, 1, 0));
+    assert_eq!(totals.last_at_ns, Some(START_NS + 7_000_000));
+    let stats = world.deliveries.stats();
+    assert_eq!((stats.attempts_delivered, stats.in_flight), (1, 0));
+}
+
+#[actix::test]
+async fn a_failed_delivery_is_tried_again_in_its_time_under_the_same_id() {
+    let world = World::new().await;
+    world
+        .script
+        .answer(A, [Reply::Status(500), Reply::Refuse, Reply::Status(204)]);
+    let webhook = world.webhook(10, A, 3).await;
+    let began = Instant::now();
+    let owed = world.owe(Receiver::Webhook(webhook)).await;
+    let tries = |count| world.pending(owed).is_some_and(|owed| owed.tries == count);
+    world.until("the first failure is recorded", || tries(1)).await;
+    let pending = world.pending(owed).unwrap();
+    assert_eq!(pending.next_attempt_at_ns, Some(START_NS + SECOND_NS));
+    assert_eq!(pending.attempts[0].status_code, Some(500));
+    assert_eq!(
+        pending.attempts[0].error.as_deref(),
+        Some("the receiver answered 500")
+    );
+    world.until("the second, too", || tries(2)).await;
+    assert!(began.elapsed() >= Duration::from_secs(1));
+    let second = world.pending(owed).unwrap().attempts[1].clone();
+    assert_eq!(
+        (second.status_code, second.error.as_deref()),
+        (None, Some("connection refused"))
+    );
+    world.until("delivered", || world.pending(owed).is_none()).await;
+    assert!(began.elapsed() >= Duration::from_secs(2));
+    let sent = world.script.sent(A);
+    assert_eq!(sent.len(), 3);
+    assert!(sent.iter().all(|one| one.body == sent[0].body));
+    assert_eq!(world.totals(webhook).successful, 1);
+    let stats = world.deliveries.stats();
+    let attempts = (
+        stats.attempts_delivered,
+        stats.attempts_refused,
+        stats.attempts_unanswered,
+    );
+    assert_eq!(attempts, (1, 1, 1));
+}
+
+#[actix::test]
+async fn after_the_last_retry_a_delivery_has_failed_and_can_be_asked_for_again() {
+    let world = World::new().await;
+    world.script.answer(A, [Reply::Hold, Reply::Status(200)]);
+    let webhook = world.webhook(10, A, 0).await;
+    let owed = world.owe(Receiver::Webhook(webhook)).await;
+    let first = world.pending(owed);
+    world.until("in flight", || world.script.held() == 1).await;
+    world.script.release(A, 500);
+    world
+        .until("given up", || world.totals(webhook).failed == 1)
+        .await;
+    let again = Delivery {
+        status: DeliveryStatus::Failed,
+        ..(*first.unwrap()).clone()
+    };
+    world.queue(again).await;
+    world.until("delivered", || world.pending(owed).is_none()).await;
+    let totals = world.totals(webhook);
+    assert_eq!((totals.total, totals.successful, totals.failed), (1, 1, 0));
+    let sent = world.script.sent(A);
+    assert_eq!(sent[0].body, sent[1].body, "the webhookId stays");
+}
+
+/// A full disk is no reason to bother a receiver twice.
+#[actix::test]
+async fn a_result_that_the_log_does_not_take_is_kept_and_nothing_is_sent_twice() {
+    let world = World::new().await;
+    let webhook = world.webhook(10, A, 3).await;
+    world.script.answer(A, [Reply::Hold]);
+    let owed = world.owe(Receiver::Webhook(webhook)).await;
+    world.until("in flight", || world.script.held() == 1).await;
+    world.disk.set_budget_bytes(Some(world.disk.used_bytes()));
+    let command = Command::DeliveriesCounted { counts: Vec::new() };
+    assert!(world.journal.commit(command).await.is_err(), "the disk is full");
+    world.script.release(A, 200);
+    world
+        .until("the attempt is over", || {
+            world.deliveries.stats().attempts_delivered == 1
+        })
+        .await;
+    assert!(world.pending(owed).is_some());
+    world.disk.set_budget_bytes(None);
+    world
+        .until("recorded after all", || world.pending(owed).is_none())
+        .await;
+    assert_eq!(world.script.sent(A).len(), 1);
+    assert_eq!(world.totals(webhook).successful, 1);
+}
+
+#[actix::test]
+async fn the_next_process_goes_on_whatever_its_clock_says() {
+    let world = World::new().await;
+    let webhook = world.webhook(10, A, 3).await;
+    let first = world.webhook(11, B, 3).await;
+    world.script.answer(A, [Reply::Refuse]);
+    world.script.answer(B, [Reply::Hold]);
+    let retried = world.owe(Receiver::Webhook(webhook)).await;
+    let cut_short = world.owe(Receiver::Webhook(first)).await;
+    let failed_once = || world.pending(retried).is_some_and(|owed| owed.tries == 1);
+    world.until("one failed", failed_once).await;
+    world.until("one is in flight", || world.script.held() == 1).await;
+    let id_before = world.script.sent(A)[0].body.clone();
+    let world = world.restart(START_NS - DAY_NS);
+    let began = Instant::now();
+    let over = |id: ObjectId| world.pending(id).is_none();
+    world
+        .until("both are delivered", || over(retried) && over(cut_short))
+        .await;
+    assert!(
+        began.elapsed() < Duration::from_secs(10),
+        "a wait is no longer than its step"
+    );
+    assert_eq!(world.script.sent(A)[0].body, id_before);
+}
+
+#[actix::test]
+async fn what_a_deleted_webhook_was_owed_is_not_sent() {
+    let world = World::new().await;
+    let webhook = world.webhook(10, A, 3).await;
+    world.script.answer(A, [Reply::Hold]);
+    world.owe(Receiver::Webhook(webhook)).await;
+    world.owe(Receiver::Webhook(webhook)).await;
+    world.until("one is in flight", || world.script.held() == 1).await;
+    world
+        .commit(Command::WebhookDeleted { webhook_id: webhook })
+        .await;
+    world.script.release(A, 500);
+    world
+        .until("nothing is left", || world.deliveries.stats().pending == 0)
+        .await;
+    assert_eq!(world.script.sent(A).len(), 1);
+}
+
+#[actix::test]
+async fn an_attempt_goes_where_the_webhook_is_now() {
+    let world = World::new().await;
+    let webhook = world.webhook(10, A, 3).await;
+    world.script.answer(A, [Reply::Status(503)]);
+    let owed = world.owe(Receiver::Webhook(webhook)).await;
+    world
+        .until("failed", || {
+            world.pending(owed).is_some_and(|owed| owed.tries == 1)
+        })
+        .await;
+    let settings = world
+        .catalog
+        .read(|catalog| catalog.webhook(webhook).unwrap().settings.clone());
+    let moved = crate::catalog::WebhookSettings {
+        url: B.into(),
+        status: crate::catalog::WebhookStatus::Paused,
+        ..settings
+    };
+    let command = Command::WebhookUpdated {
+        webhook_id: webhook,
+        settings: moved,
+        at_ns: START_NS,
+    };
+    world.commit(command).await;
+    world
+        .until("delivered, though paused", || world.pending(owed).is_none())
+        .await;
+    assert_eq!((world.script.sent(A).len(), world.script.sent(B).len()), (1, 1));
+}
+
+async fn rule(world: &World, url: &str) -> ObjectId {
+    let field = Field {
+        name: "t".into(),
+        kind: FieldType::Number,
+        unit: None,
+        description: None,
+    };
+    let source = NewSource {
+        id: id(20),
+        bucket_id: id(BUCKET),
+        settings: SourceSettings {
+            name: "s".into(),
+            kind: "k".into(),
+            description: None,
+            fields: vec![field],
+            schema_mode: SchemaMode::Strict,
+            downsampling: false,
+            status: SourceStatus::Active,
+        },
+        created_at_ns: START_NS,
+    };
+    world.commit(Command::SourceCreated { source }).await;
+    let rule = NewRule {
+        id: id(21),
+        source_id: id(20),
+        settings: RuleSettings {
+            name: "r".into(),
+            text: "t above 3".into(),
+            form: RuleForm::Condition,
+            parsed: None,
+            webhook_url: Some(url.into()),
+            cooldown_minutes: 5.0,
+            status: RuleStatus::Active,
+            evaluation: None,
+        },
+        created_at_ns: START_NS,
+    };
+    world.commit(Command::RuleCreated { rule }).await;
+    id(21)
+}
+
+#[actix::test]
+async fn the_url_of_a_rule_gets_its_triggers_unsigned_even_when_the_rule_is_gone() {
+    let world = World::new().await;
+    let rule_id = rule(&world, B).await;
+    let receiver = Receiver::Rule {
+        rule_id,
+        url: A.into(),
+    };
+    let owed = world.owe(receiver.clone()).await;
+    world.until("sent", || world.pending(owed).is_none()).await;
+    let sent = world.script.sent(B);
+    let webhook_id = String::from_utf8(sent[0].body.to_vec()).unwrap();
+    assert_eq!(
+        sent[0].headers,
+        [("x-webhook-id", webhook_id)],
+        "to the rule's present URL"
+    );
+    world.commit(Command::RuleDeleted { rule_id }).await;
+    let owed = world.owe(receiver).await;
+    world.until("sent", || world.pending(owed).is_none()).await;
+    assert_eq!((world.script.sent(A).len(), world.script.sent(B).len()), (1, 1));
+}
+
+#[actix::test]
+async fn a_silent_receiver_delays_no_other() {
+    let world = World::new().await;
+    let silent = world.webhook(10, A, 3).await;
+    let other = world.webhook(11, B, 3).await;
+    world.script.answer(A, [Reply::Hold]);
+    for _ in 0..20 {
+        world.owe(Receiver::Webhook(silent)).await;
+    }
+    let mut owed = Vec::new();
+    for _ in 0..20 {
+        owed.push(world.owe(Receiver::Webhook(other)).await);
+    }
+    let all_sent = || owed.iter().all(|id| world.pending(*id).is_none());
+    world.until("the other has all", all_sent).await;
+    assert_eq!(world.script.held(), 1, "the silent one has one place");
+    assert_eq!(world.totals(other).successful, 20);
+}
+
+fn points(number: u64) -> NewPoints {
+    NewPoints {
+        organization_id: id(ORGANIZATION),
+        bucket_id: id(BUCKET),
+        source_id: id(20),
+        source_name: "s".into(),
+        point_id: format!("{number:024x}").into(),
+        timestamp_ns: START_NS,
+        values: RawValue::from_string("{\"t\":1}".to_owned()).unwrap(),
+        metadata: None,
+        count: None,
+        received_at_ns: START_NS,
+    }
+}
+
+#[actix::test]
+async fn points_are_told_and_their_deliveries_can_be_seen_and_counted() {
+    let world = World::new().await;
+    let bucket = world
+        .catalog
+        .read(|catalog| Arc::clone(catalog.bucket(id(BUCKET)).unwrap()));
+    assert!(!world.deliveries.hears_received(&bucket));
+    let webhook = world.webhook(10, A, 0).await;
+    assert!(world.deliveries.hears_received(&bucket));
+    world
+        .script
+        .answer(A, [Reply::Status(200), Reply::Status(500), Reply::Hold]);
+    (0..3).for_each(|number| world.deliveries.offer_received(points(number)));
+    let statuses = || {
+        world
+            .deliveries
+            .recent(webhook)
+            .iter()
+            .map(|recent| recent.status)
+            .collect::<Vec<_>>()
+    };
+    let expected = [
+        DeliveryStatus::Pending,
+        DeliveryStatus::Failed,
+        DeliveryStatus::Delivered,
+    ];
+    world.until("newest first", || statuses() == expected).await;
+    assert!(
+        world.script.sent(A)[0]
+            .body
+            .starts_with(b"{\"event\":\"data.received\",")
+    );
+    let uncounted = world.deliveries.uncounted(webhook);
+    assert_eq!(
+        (uncounted.total, uncounted.successful, uncounted.failed),
+        (3, 1, 1)
+    );
+    assert_eq!(world.totals(webhook).total, 0);
+    world
+        .until("the third is in flight", || world.script.held() == 1)
+        .await;
+    world.script.release(A, 200);
+    world.deliveries.stop(Duration::from_secs(10)).await;
+    let totals = world.totals(webhook);
+    assert_eq!((totals.total, totals.successful, totals.failed), (3, 2, 1));
+    assert_eq!(totals.last_delivered, Some(true));
+    assert_eq!(world.deliveries.uncounted(webhook), Default::default());
+}
+
+#[actix::test]
+async fn a_flood_drops_its_own_and_what_is_owed_goes_first() {
+    let world = World::new().await;
+    let flooded = world.webhook(10, A, 3).await;
+    world.script.answer(A, [Reply::Hold]);
+    let many = PER_WEBHOOK_MAX as u64 + 500;
+    (0..many).for_each(|number| world.deliveries.offer_received(points(number)));
+    world
+        .until("500 are dropped", || world.deliveries.stats().dropped == 500)
+        .await;
+    let recent = world.deliveries.recent(flooded);
+    assert_eq!(recent.len(), PER_WEBHOOK_MAX);
+    let newest = String::from_utf8_lossy(&recent[0].body.0).into_owned();
+    assert!(
+        newest.contains(&format!("{:024x}", many - 1)),
+        "the newest stay: {newest}"
+    );
+    let in_flight = String::from_utf8_lossy(&world.script.sent(A)[0].body).into_owned();
+    assert!(in_flight.contains(&format!("{:024x}", 0)));
+    let owed = world.owe(Receiver::Webhook(flooded)).await;
+    world.script.answer(A, [Reply::Status(200)]);
+    world.script.release(A, 500);
+    world.until("sent", || world.pending(owed).is_none()).await;
+    let second = &world.script.sent(A)[1];
+    assert_eq!(
+        header(second, "webhook-id").unwrap().as_bytes(),
+        &*second.body,
+        "before the flood"
+    );
+    world
+        .until("and the flood after it", || {
+            world.script.sent(A).len() > PER_WEBHOOK_MAX
+        })
+        .await;
+}
+
+#[actix::test]
+async fn a_best_effort_delivery_asked_for_again_is_owed() {
+    let world = World::new().await;
+    let webhook = world.webhook(10, A, 0).await;
+    world.script.answer(A, [Reply::Refuse, Reply::Status(200)]);
+    world.deliveries.offer_received(points(1));
+    let failed = || {
+        world
+            .deliveries
+            .recent(webhook)
+            .iter()
+            .any(|recent| recent.status == DeliveryStatus::Failed)
+    };
+    world.until("it failed", failed).await;
+    let recent = world.deliveries.recent(webhook).remove(0);
+    assert!(world.deliveries.recent_delivery(webhook, recent.id).is_some());
+    assert!(world.deliveries.recent_delivery(id(11), recent.id).is_none());
+    let again = Delivery {
+        status: DeliveryStatus::Pending,
+        tries: 0,
+        next_attempt_at_ns: Some(START_NS),
+        ..(*recent).clone()
+    };
+    let owed = world.queue(again).await;
+    world.until("delivered", || world.pending(owed).is_none()).await;
+    assert!(world.deliveries.recent(webhook).is_empty());
+    assert_eq!(world.script.sent(A).len(), 2);
+    assert_eq!(world.totals(webhook).successful, 1);
+}
+
+#[actix::test]
+async fn who_stops_waits_for_what_is_in_flight_and_leaves_the_rest() {
+    let world = World::new().await;
+    let prompt = world.webhook(10, A, 3).await;
+    let silent = world.webhook(11, B, 3).await;
+    world.script.answer(A, [Reply::Hold]);
+    world.script.answer(B, [Reply::Hold]);
+    let ended = world.owe(Receiver::Webhook(prompt)).await;
+    let cut_short = world.owe(Receiver::Webhook(silent)).await;
+    world
+        .until("both are in flight", || world.script.held() == 2)
+        .await;
+    let stopping = {
+        let deliveries = world.deliveries.clone();
+        actix::spawn(async move { deliveries.stop(Duration::from_secs(1)).await })
+    };
+    world.script.release(A, 200);
+    stopping.await.unwrap();
+    assert!(world.pending(ended).is_none(), "its result is recorded");
+    assert_eq!(world.pending(cut_short).map(|owed| owed.tries), Some(0));
+    let late = world.owe(Receiver::Webhook(prompt)).await;
+    let world = world.restart(START_NS);
+    let over = |id: ObjectId| world.pending(id).is_none();
+    world
+        .until("the next process sends both", || over(cut_short) && over(late))
+        .await;
+    assert_eq!((world.script.sent(A).len(), world.script.sent(B).len()), (1, 1));
+}

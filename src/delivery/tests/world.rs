@@ -1,0 +1,199 @@
+//! Deliveries over the real journal on a simulated disk, with a scripted transport.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use wal::disk::sim::{Crash, SimDisk};
+use wal::{Log, LogOptions};
+
+use super::script::Script;
+use crate::catalog::{
+    Body, Bytes, Catalog, CatalogHandle, Command, Delivery, DeliveryTotals, Event, NewBucket, Organization,
+    PasswordHash, Plan, Receiver, RetryConfig, Secret, User, Webhook, WebhookSettings, WebhookStatus,
+};
+use crate::clock::{Clock, ManualClock, SECOND_NS};
+use crate::delivery::guard::Guard;
+use crate::delivery::resolve::SystemResolver;
+use crate::delivery::{Deliveries, Neighbours, delivery};
+use crate::ids::{ObjectId, ObjectIds};
+use crate::journal::{JournalHandle, JournalOptions, JournalWriter, Record};
+
+pub(super) const START_NS: i64 = 1_700_000_000 * SECOND_NS;
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(super) struct World {
+    pub(super) disk: SimDisk,
+    pub(super) clock: Arc<ManualClock>,
+    pub(super) catalog: CatalogHandle,
+    pub(super) journal: JournalHandle,
+    pub(super) script: Script,
+    pub(super) deliveries: Deliveries,
+    ids: ObjectIds,
+    writer: JournalWriter,
+}
+
+pub(super) fn id(number: u64) -> ObjectId {
+    let mut bytes = [0; 12];
+    bytes[4..].copy_from_slice(&number.to_be_bytes());
+    ObjectId::from_bytes(bytes)
+}
+
+pub(super) const ORGANIZATION: u64 = 1;
+pub(super) const BUCKET: u64 = 2;
+
+impl World {
+    /// An organization with a bucket.
+    pub(super) async fn new() -> Self {
+        let world = Self::open(SimDisk::new(1), START_NS, Script::default());
+        let at_ns = START_NS;
+        let organization = Organization {
+            id: id(ORGANIZATION),
+            name: "o".into(),
+            plan: Plan::Enterprise,
+            created_at_ns: at_ns,
+            updated_at_ns: at_ns,
+        };
+        let password = PasswordHash {
+            memory_kib: 1,
+            passes: 1,
+            lanes: 1,
+            salt: Bytes([1; 16]),
+            hash: Bytes([2; 32]),
+        };
+        let user = User {
+            id: id(3),
+            organization_id: organization.id,
+            email: "a@b".into(),
+            name: "a".into(),
+            password,
+            password_version: 0,
+            created_at_ns: at_ns,
+        };
+        world.commit(Command::SignedUp { organization, user }).await;
+        let bucket = NewBucket {
+            id: id(BUCKET),
+            organization_id: id(ORGANIZATION),
+            name: "b".into(),
+            description: None,
+            retention_days: 30,
+            created_at_ns: at_ns,
+        };
+        world.commit(Command::BucketCreated { bucket }).await;
+        world
+    }
+
+    fn open(disk: SimDisk, now_ns: i64, script: Script) -> Self {
+        let mut catalog = Catalog::default();
+        let mut replay = |_, payload: &[u8]| {
+            if let Record::Command(command) = Record::decode(payload)? {
+                catalog.apply(&command);
+            }
+            Ok::<_, crate::journal::RecordError>(())
+        };
+        let options = LogOptions {
+            // So that a disk without room is felt at once.
+            room_bytes: 0,
+            ..LogOptions::default()
+        };
+        let opened = Log::open(Arc::new(disk.clone()), Path::new("log"), options, 0, &mut replay);
+        let (log, _) = opened.unwrap_or_else(|_| panic!("the log opens"));
+        let catalog = CatalogHandle::new(catalog);
+        let options = JournalOptions {
+            queue_bytes_max: 16 << 20,
+            tail_bytes_max: 1 << 30,
+        };
+        let (writer, journal) = JournalWriter::start(log, catalog.clone(), options, |_| ()).unwrap();
+        let clock = Arc::new(ManualClock::new(now_ns));
+        let neighbours = Neighbours {
+            catalog: catalog.clone(),
+            journal: journal.clone(),
+            clock: Arc::clone(&clock) as Arc<dyn Clock>,
+        };
+        let guard = Guard::new(true, Arc::new(SystemResolver));
+        let for_actor = script.clone();
+        let deliveries = Deliveries::start_with(neighbours, guard, || for_actor.transport()).unwrap();
+        World {
+            disk,
+            clock,
+            catalog,
+            journal,
+            script,
+            deliveries,
+            ids: ObjectIds::new().unwrap(),
+            writer,
+        }
+    }
+
+    /// The next process: what is durable, another clock, a script that has been sent nothing.
+    pub(super) fn restart(mut self, now_ns: i64) -> Self {
+        let found = self.disk.crash(Crash::KINDS[0]);
+        drop(self.deliveries);
+        self.writer.close().unwrap();
+        World::open(found, now_ns, Script::default())
+    }
+
+    pub(super) async fn commit(&self, command: Command) {
+        self.journal.commit(command).await.unwrap();
+    }
+
+    /// A webhook of everything that happens, with this many retries.
+    pub(super) async fn webhook(&self, number: u64, url: &str, max_retries: u8) -> ObjectId {
+        let webhook = Webhook {
+            id: id(number),
+            organization_id: id(ORGANIZATION),
+            settings: WebhookSettings {
+                url: url.into(),
+                events: Event::REGISTERED.to_vec(),
+                bucket_id: None,
+                secret: Secret("s".into()),
+                retry: RetryConfig {
+                    max_retries,
+                    backoff_multiplier: 1.0,
+                },
+                status: WebhookStatus::Active,
+            },
+            totals: DeliveryTotals::default(),
+            created_at_ns: START_NS,
+            updated_at_ns: START_NS,
+        };
+        self.commit(Command::WebhookCreated { webhook }).await;
+        id(number)
+    }
+
+    /// A delivery that is owed and queued.
+    pub(super) async fn owe(&self, receiver: Receiver) -> ObjectId {
+        let now_ns = self.clock.now_ns();
+        let owed = delivery(receiver, Event::AlertTriggered, &self.ids, now_ns, |webhook_id| {
+            Body(webhook_id.to_string().into_bytes().into())
+        });
+        self.queue(owed).await
+    }
+
+    pub(super) async fn queue(&self, delivery: Delivery) -> ObjectId {
+        let id = delivery.id;
+        let deliveries = vec![delivery];
+        self.commit(Command::DeliveriesQueued { deliveries }).await;
+        self.deliveries.queued(vec![id]);
+        id
+    }
+
+    pub(super) fn pending(&self, id: ObjectId) -> Option<Arc<Delivery>> {
+        self.catalog.read(|catalog| catalog.pending_delivery(id).cloned())
+    }
+
+    pub(super) fn totals(&self, webhook_id: ObjectId) -> DeliveryTotals {
+        self.catalog
+            .read(|catalog| catalog.webhook(webhook_id).map(|webhook| webhook.totals))
+            .unwrap_or_default()
+    }
+
+    /// Waits until it is so.
+    pub(super) async fn until(&self, what: &str, is_so: impl Fn() -> bool) {
+        let began = Instant::now();
+        while !is_so() {
+            assert!(began.elapsed() < PATIENCE, "waited in vain: {what}");
+            actix_web::rt::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
