@@ -4,6 +4,7 @@ mod actor;
 mod envelope;
 mod guard;
 mod receiver;
+mod recent;
 mod schedule;
 mod script;
 mod transport;
