@@ -10,8 +10,9 @@ use wal::disk::sim::{Crash, SimDisk};
 use super::check;
 use crate::bucket::{Ingest, Ingested};
 use crate::catalog::{
-    Bytes, Command, Field, FieldType, NewBucket, NewSource, Organization, PasswordHash, Plan, SchemaMode,
-    SourceSettings, SourceStatus, User,
+    Bytes, Command, Field, FieldType, NewBucket, NewRule, NewSource, Organization, Outcome, PasswordHash,
+    Plan, RuleForm, RuleRuntime, RuleSettings, RuleState, RuleStatus, SchemaMode, SourceSettings,
+    SourceStatus, User, Verdict,
 };
 use crate::checkpoint::{Layout, Rooms, open, start};
 use crate::clock::{ManualClock, SECOND_NS};
@@ -21,6 +22,7 @@ use crate::journal::{AnswerView, IdempotencyView, IngestRecord};
 
 const NOW_NS: i64 = 1_700_000_000 * SECOND_NS;
 const POINTS: u32 = 20;
+const VERDICTS: u8 = 5;
 
 fn id(number: u8) -> ObjectId {
     ObjectId::from_bytes([number; 12])
@@ -85,6 +87,24 @@ async fn set_up(rooms: &Rooms) {
         };
         commands.push(Command::SourceCreated { source });
     }
+    let settings = RuleSettings {
+        name: "r".into(),
+        text: "value above 1".into(),
+        form: RuleForm::Condition,
+        parsed: None,
+        webhook_url: None,
+        cooldown_minutes: 5.0,
+        status: RuleStatus::Active,
+        evaluation: None,
+    };
+    let rule = NewRule {
+        id: id(6),
+        bucket_id: id(3),
+        source_id: id(4),
+        settings,
+        created_at_ns: NOW_NS,
+    };
+    commands.push(Command::RuleCreated { rule });
     for command in commands {
         rooms.journal.commit(command).await.unwrap();
     }
@@ -127,7 +147,28 @@ async fn ingest(rooms: &Rooms, key: u8) {
     assert!(matches!(stored, Ingested::Stored { .. }));
 }
 
-/// A directory of one bucket: two segments, two answers files, and a log with as much again as one of them.
+/// Five verdicts on the rule.
+async fn judge(rooms: &Rooms, round: u8) {
+    for number in 0..VERDICTS {
+        let at_ns = NOW_NS + i64::from(round) * SECOND_NS;
+        let verdict = Verdict {
+            id: id(100 + round * VERDICTS + number),
+            rule_id: id(6),
+            at_ns,
+            outcome: Outcome::Met,
+            evidence: Some("{}".into()),
+            key_id: id(2),
+            previous_state: RuleState::Armed,
+            runtime: RuleRuntime::new(at_ns),
+            trigger_id: None,
+            deliveries: Vec::new(),
+        };
+        let command = Command::VerdictRecorded { verdict };
+        rooms.journal.commit(command).await.unwrap();
+    }
+}
+
+/// A directory of one bucket: two segments, two answers files, a run of the ledger, and a log with as much again as one of them.
 fn directory() -> SimDisk {
     let home = tempfile::tempdir().unwrap();
     let mut config = Config::default();
@@ -143,6 +184,7 @@ fn directory() -> SimDisk {
             }
             for key in keys {
                 ingest(&rooms, key).await;
+                judge(&rooms, key).await;
             }
             if orderly {
                 rooms.checkpointer.close().await.unwrap();
@@ -219,6 +261,7 @@ fn a_sound_directory_is_told_in_figures_and_left_as_it_is() {
         "80 points",
         "200 points, those in the log included",
         "2 answers",
+        "ledger: 1 runs with 10 entries",
     ] {
         assert!(said.contains(expected), "{expected:?} is not in: {said}");
     }
@@ -316,6 +359,31 @@ fn a_damaged_block_costs_its_own_points_only() {
         "{said}"
     );
     assert_eq!(points(&disk).unwrap(), 180);
+}
+
+/// One entry of a history is damaged: the others stay.
+#[test]
+fn a_damaged_entry_costs_itself_only() {
+    let disk = directory();
+    let run_file = with_suffix(&disk, ".run").remove(0);
+    disk.flip_bit(&run_file, 20, 3);
+    let (whole, said) = run(&disk, false);
+    assert!(
+        !whole && said.contains("1 entries of histories of rules"),
+        "{said}"
+    );
+    let (whole, said) = run(&disk, true);
+    assert!(whole && said.contains("lost 1 entries"), "{said}");
+    let (whole, said) = run(&disk, false);
+    assert!(whole && said.contains("ledger: 1 runs with 9 entries"), "{said}");
+    // Of a run whose footer is damaged nothing can be said.
+    let run_file = with_suffix(&disk, ".run").remove(0);
+    let end = disk.len(&run_file).unwrap();
+    disk.flip_bit(&run_file, end - 1, 3);
+    assert!(points(&fork(&disk)).unwrap_err().contains("tidewatch check"));
+    let (whole, said) = run(&disk, true);
+    assert!(whole && said.contains("all entries of a run are lost"), "{said}");
+    assert_eq!(points(&disk).unwrap(), 200);
 }
 
 /// Records that a manifest covered are cut off the log; the records that get their sequences must not be taken for old.

@@ -1,7 +1,7 @@
 //! Reading request bodies: after authentication, up to a limit that counts the decompressed bytes.
 //!
-//! Never trusts a stated length, never holds more than the limit, nor more than `body_budget` has room for, never lets a small compressed body
-//! grow beyond it. `Content-Type` is not asked: a body either is the JSON the route takes, or not.
+//! Never trusts a stated length, never holds more than the limit, nor more than `body_budget` has room for, never lets a
+//! small compressed body grow beyond it. `Content-Type` is not asked: a body either is the JSON the route takes, or not.
 
 use std::collections::HashMap;
 use std::future::poll_fn;

@@ -310,7 +310,9 @@ mod tests {
 
     #[test]
     fn null_is_the_same_as_absent() {
-        let filters = json!({"dataSourceIds": null, "startTime": null, "endTime": null, "metadata": null, "fields": null});
+        let filters = json!({
+            "dataSourceIds": null, "startTime": null, "endTime": null, "metadata": null, "fields": null
+        });
         let mut body = json!({"bucketId": BUCKET, "filters": filters});
         for name in [
             "aggregation",

@@ -26,7 +26,8 @@ pub struct GroupQuery<'a> {
     pub fields: &'a [u16],
     /// Which rows count, by their metadata.
     pub metadata: Option<MetadataFilter<'a>>,
-    /// Asked before each block and chunk, and between metadata texts; `true` ends the query with [`EngineError::Stopped`].
+    /// Asked before each block and chunk, and between metadata texts; `true` ends the query with
+    /// [`EngineError::Stopped`].
     pub stop: &'a dyn Fn() -> bool,
 }
 

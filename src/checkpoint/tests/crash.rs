@@ -1,7 +1,7 @@
 //! Power cuts: at every operation that alters the disk, in every kind.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use wal::disk::Disk;
@@ -11,8 +11,10 @@ use super::model::Model;
 use super::tap::Tap;
 use super::world::{Live, World, in_system, layout};
 use super::{exhaustive, seed};
+use crate::catalog::{CatalogHandle, Stream};
 use crate::checkpoint::{Opened, open};
 use crate::clock::{Clock, ManualClock};
+use crate::ledger::Ledger;
 
 const STEPS: usize = 150;
 
@@ -93,26 +95,45 @@ fn power_cuts(seed: u64) -> u64 {
     let disk = SimDisk::new(seed);
     let mut world = World::new(seed);
     let seen: Arc<Mutex<Seen>> = Arc::default();
+    // What a reader would ask in the middle of everything.
+    let reader: Arc<OnceLock<(CatalogHandle, Ledger)>> = Arc::default();
     let tap = {
         let (seen, model, clock) = (
             Arc::clone(&seen),
             Arc::clone(&world.model),
             Arc::clone(&world.clock),
         );
+        let reader = Arc::clone(&reader);
         // The model first, and released before: a check takes long, and the trace goes on meanwhile.
         Tap::new(disk.clone(), move |disk| {
             let model = model.lock().clone();
-            look(&mut seen.lock(), disk, &model, clock.now_ns());
+            let now_ns = clock.now_ns();
+            look(&mut seen.lock(), disk, &model, now_ns);
+            if let Some((catalog, ledger)) = reader.get() {
+                let read = || catalog.read(|catalog| model.entries.check(catalog, ledger, now_ns));
+                if let Err(panic) = catch_unwind(AssertUnwindSafe(read)) {
+                    let message = panic.downcast_ref::<String>().cloned();
+                    let failure = format!("a reader: {}", message.unwrap_or_else(|| "a panic".to_owned()));
+                    seen.lock().failures.push(failure);
+                }
+            }
         })
     };
     let merges = in_system(async {
         let mut live =
             Live::start(Arc::new(tap), Arc::clone(&world.clock)).unwrap_or_else(|error| panic!("{error}"));
+        let rooms = (live.rooms.catalog.clone(), live.rooms.ledger.clone());
+        assert!(reader.set(rooms).is_ok());
         world.set_up(&live.rooms).await.expect("the disk is whole");
         for _ in 0..STEPS {
             world.step(&mut live).await.expect("the disk is whole");
         }
         world.check_live(&live).await;
+        let runs = live.rooms.ledger.stats().runs;
+        assert!(
+            runs <= 2 * Stream::ALL.len() as u64,
+            "{runs} small runs are not merged"
+        );
         let merges = live.task.merges;
         live.stop();
         merges

@@ -6,6 +6,7 @@
 //! every kind of crash where a plain run takes a part of them.
 
 mod crash;
+mod entries;
 mod faults;
 mod live;
 mod model;

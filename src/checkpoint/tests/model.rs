@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use engine::query::{GroupQuery, ScanQuery, Selection, group, scan};
 use engine::{Unit, Values};
 
+use super::entries::Entries;
 use crate::bucket::{BucketState, Digest};
 use crate::catalog::Catalog;
 use crate::checkpoint::Opened;
@@ -61,6 +62,7 @@ pub(super) struct Model {
     pub(super) buckets: Vec<Bucket>,
     pub(super) sources: Vec<Source>,
     pub(super) requests: Vec<Request>,
+    pub(super) entries: Entries,
 }
 
 /// A stored row: sequence, timestamp and value.
@@ -86,6 +88,8 @@ impl Model {
     /// Fails where what was recovered is not what was acknowledged.
     pub(super) fn check(&self, opened: &Opened, now_ns: i64) {
         self.check_catalog(&opened.catalog);
+        self.entries
+            .check(&opened.catalog, opened.ledger.ledger(), now_ns);
         for (state, _) in &opened.buckets {
             self.check_bucket(&opened.catalog, state, now_ns);
         }
@@ -269,6 +273,7 @@ impl Model {
     /// Takes what may or may not have happened as it was found to be.
     pub(super) fn settle(&mut self, opened: &Opened, now_ns: i64) {
         let catalog = &opened.catalog;
+        self.entries.settle(catalog, opened.ledger.ledger(), now_ns);
         for bucket in &mut self.buckets {
             let found = catalog.bucket(bucket.id);
             bucket.existence = if found.is_some() {

@@ -207,6 +207,76 @@ fn checkpoints_on_a_full_disk_leave_nothing_behind_and_the_log_shrinks_all_the_s
     );
 }
 
+/// A snapshot whose last sync fails may be the one in force: a next try that failed, too, removed the runs it names.
+#[test]
+fn a_run_that_a_doubtful_snapshot_names_stays_until_another_one_is_in_force() {
+    let seed = seed();
+    let mut doubtful = 0;
+    for nth in 1..12 {
+        let disk = SimDisk::new(seed);
+        let mut world = World::new(seed);
+        in_system(async {
+            let mut live = start(&disk, &world);
+            world.set_up(&live.rooms).await.unwrap();
+            for _ in 0..2 {
+                world.entries(&live.rooms).await.unwrap();
+                live.checkpoint().unwrap();
+            }
+            world.entries(&live.rooms).await.unwrap();
+            disk.fail(Operation::Sync, nth, Fault::Io);
+            let failed = live.checkpoint().is_err();
+            let (named, _) = layout().read_catalog(&disk).unwrap();
+            let in_use = live
+                .rooms
+                .catalog
+                .read(|catalog| catalog.ledger().runs().to_vec());
+            doubtful += u32::from(failed && named.ledger().runs() != in_use);
+            for write in 1..4 {
+                disk.fail(Operation::Write, write, Fault::Full { bytes: 1 });
+                // Where the log has failed, it says so before.
+                let _ = live.checkpoint();
+                for crash in Crash::KINDS {
+                    check_image(&disk.crash(crash), &world.model.lock(), world.clock.now_ns());
+                }
+            }
+            world.check_live(&live).await;
+            live.stop();
+        });
+    }
+    assert!(doubtful > 0, "a snapshot was in doubt");
+}
+
+/// As with segments: what does not read is not merged, and the log shrinks all the same.
+#[test]
+fn a_damaged_run_stops_its_merges_and_nothing_else() {
+    let seed = seed();
+    let disk = SimDisk::new(seed);
+    let mut world = World::new(seed);
+    in_system(async {
+        let mut live = start(&disk, &world);
+        world.set_up(&live.rooms).await.unwrap();
+        world.entries(&live.rooms).await.unwrap();
+        live.checkpoint().unwrap();
+        live.stop();
+        let damaged = files_below(&disk, "data/ledger", ".run");
+        assert_eq!(damaged.len(), 2, "one of each stream");
+        for run in &damaged {
+            // Behind the entries are one row of a block, one of an owner, and the footer; histories have two owners.
+            let entries_end = disk.len(run).unwrap() - 48 - 20 - 40;
+            disk.flip_bit(run, entries_end - 8, 0);
+        }
+        let mut live = start(&disk, &world);
+        let started_at = live.task.journal.dispatched();
+        for _ in 0..4 {
+            world.verdict(&live.rooms).await.unwrap();
+            live.checkpoint().unwrap();
+        }
+        assert_eq!(live.rooms.ledger.stats().runs, 2 + 4);
+        assert!(layout().read_mark(&disk).unwrap() > started_at);
+        live.stop();
+    });
+}
+
 /// A client that hung up while its bucket was deleted left the actor and the directory behind.
 #[test]
 #[expect(

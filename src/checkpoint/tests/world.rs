@@ -16,7 +16,7 @@ use crate::clock::{Clock, DAY_NS, ManualClock, SECOND_NS};
 use crate::ids::ObjectId;
 
 pub(super) const START_NS: i64 = 1_700_000_000 * SECOND_NS;
-const ORGANIZATION: u64 = 1;
+pub(super) const ORGANIZATION: u64 = 1;
 
 pub(super) use super::live::{Failure, Live, id, in_system, layout, options};
 pub(super) use super::record::ingest;
@@ -50,12 +50,12 @@ impl World {
         *self.model.lock() = model;
     }
 
-    fn next_id(&mut self) -> ObjectId {
+    pub(super) fn next_id(&mut self) -> ObjectId {
         self.next += 1;
         id(self.next)
     }
 
-    /// An organization with two buckets of two sources each.
+    /// An organization with two buckets of two sources each, two rules, and a webhook.
     pub(super) async fn set_up(&mut self, rooms: &Rooms) -> Result<(), Failure> {
         let at_ns = self.clock.now_ns();
         let organization = Organization {
@@ -91,14 +91,15 @@ impl World {
             for _ in 0..2 {
                 self.create_source(rooms, bucket).await?;
             }
+            self.create_rule(rooms).await?;
         }
-        Ok(())
+        self.create_webhook(rooms).await
     }
 
     /// One random step; most are ingests.
     pub(super) async fn step(&mut self, live: &mut Live) -> Result<(), Failure> {
         match self.rng.u8(0..100) {
-            0..42 => {
+            0..30 => {
                 let ingests = if self.rng.u8(0..6) == 0 {
                     self.rng.usize(2..6)
                 } else {
@@ -106,7 +107,8 @@ impl World {
                 };
                 self.ingest(&live.rooms, ingests).await
             }
-            42..50 => self.repeat(&live.rooms).await,
+            30..44 => self.entry(&live.rooms).await,
+            44..50 => self.repeat(&live.rooms).await,
             50..72 => live.checkpoint().map_err(Failure::Checkpoint),
             72..78 => {
                 let bucket = self.pick_bucket();
@@ -457,6 +459,9 @@ impl World {
     /// What readers see now is what the model says.
     pub(super) async fn check_live(&self, live: &Live) {
         let now_ns = self.clock.now_ns();
+        let (entries, ledger) = (self.model.lock().entries.clone(), &live.rooms.ledger);
+        let catalog = &live.rooms.catalog;
+        catalog.read(|catalog| entries.check(catalog, ledger, now_ns));
         for (_, handle) in live.rooms.buckets.running() {
             let (model, catalog) = (self.model.lock().clone(), live.rooms.catalog.clone());
             let checked = handle.with(move |state| {
