@@ -99,7 +99,6 @@ async fn set_up(rooms: &Rooms) {
     };
     let rule = NewRule {
         id: id(6),
-        bucket_id: id(3),
         source_id: id(4),
         settings,
         created_at_ns: NOW_NS,

@@ -203,7 +203,6 @@ impl World {
         };
         let rule = NewRule {
             id: rule_id,
-            bucket_id: source.bucket,
             source_id: source.id,
             settings,
             created_at_ns: self.clock.now_ns(),
