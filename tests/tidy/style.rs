@@ -11,6 +11,7 @@ const UNSAFE: &[&str] = &["wal/src/disk/map.rs"];
 const WAITING_TESTS: &[&str] = &[
     "tests/support/process.rs",
     "tests/crash/rounds.rs",
+    "tests/support/waiting.rs",
     "src/delivery/tests/world.rs",
 ];
 

@@ -1,0 +1,5 @@
+//! `tidewatch check` over a directory of every kind of file.
+
+mod damage;
+mod directory;
+mod lost;
