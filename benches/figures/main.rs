@@ -6,6 +6,7 @@
 
 mod client;
 mod computing;
+mod deliveries;
 mod durability;
 mod ingest;
 mod machine;
@@ -13,6 +14,7 @@ mod memory;
 mod points;
 mod querying;
 mod restart;
+mod rules;
 mod scans;
 mod server;
 mod storage;
@@ -40,6 +42,8 @@ const EXPERIMENTS: &[Experiment] = &[
     restart::REPLAY,
     memory::IDLE_SERIES,
     scans::SCANS,
+    rules::RULES,
+    deliveries::DELIVERIES,
 ];
 
 fn main() -> Outcome<()> {

@@ -225,6 +225,41 @@ impl Account {
             .collect()
     }
 
+    /// A webhook that hears of triggers.
+    pub fn webhook(&mut self, receiver: SocketAddr) -> Outcome<String> {
+        let body = json!({"url": format!("http://{receiver}/"), "events": ["alert.triggered"]});
+        let answer = self
+            .connection
+            .json("POST", "/api/webhooks", &self.credential, &body)?;
+        text(&answer, "/webhook/_id")
+    }
+
+    pub fn set_webhook(&mut self, id: &str, status: &str) -> Outcome<()> {
+        let path = format!("/api/webhooks/{id}");
+        let body = json!({ "status": status });
+        self.connection
+            .json("PATCH", &path, &self.credential, &body)
+            .map(drop)
+    }
+
+    /// The ids of a bucket's oldest rules.
+    pub fn rules(&mut self, bucket: &str, count: usize) -> Outcome<Vec<String>> {
+        let mut ids = Vec::with_capacity(count);
+        while ids.len() < count {
+            let limit = (count - ids.len()).min(1_000);
+            let path = format!("/api/buckets/{bucket}/alerts?limit={limit}&offset={}", ids.len());
+            let request = request("GET", &path, &self.credential, b"");
+            let answer: serde_json::Value = serde_json::from_slice(self.connection.done(&request)?)?;
+            let listed = answer["alertRules"]
+                .as_array()
+                .filter(|listed| !listed.is_empty());
+            for rule in listed.ok_or("fewer rules than were created")? {
+                ids.push(text(rule, "/_id")?);
+            }
+        }
+        Ok(ids)
+    }
+
     pub fn batch(&self, body: &[u8]) -> Vec<u8> {
         request("POST", "/api/data/batch", &self.credential, body)
     }

@@ -1,0 +1,150 @@
+//! The evaluators' side: what a due poll costs by the number of rules there are, and how many verdicts are taken.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::Outcome;
+use crate::client::{Connection, drive, request};
+use crate::ingest::CLIENTS;
+use crate::points::FIELDS;
+use crate::server::{Account, Server, data_root};
+use crate::table::{Bar, Experiment, Figure, Measured, significant};
+
+pub const RULES: Experiment = Experiment {
+    figures: &[
+        Figure {
+            what: "server CPU per due poll that lists 100 rules, of 100",
+            bar: Bar::Shown,
+            unit: "µs",
+        },
+        Figure {
+            what: "server CPU per due poll that lists 100 rules, of 10,000",
+            bar: Bar::Shown,
+            unit: "µs",
+        },
+        Figure {
+            what: "server CPU per due poll that lists 100 rules, of 100,000",
+            bar: Bar::Shown,
+            unit: "µs",
+        },
+        Figure {
+            what: "due poll with 1,000× more rules, as many listed",
+            bar: Bar::AtMost(1.3),
+            unit: "× CPU",
+        },
+        Figure {
+            what: "verdicts a second, durable, 64 connections",
+            bar: Bar::Shown,
+            unit: "",
+        },
+    ],
+    run: rules,
+};
+
+const COUNTS: [usize; 3] = [100, 10_000, 100_000];
+const LISTED: usize = 100;
+const POLLS: usize = 4_000;
+/// Of each connection.
+const VERDICTS: usize = 500;
+
+/// The request that creates a rule for evaluators.
+pub fn rule(account: &Account, bucket: &str, source: &str) -> Vec<u8> {
+    let body = json!({
+        "bucketId": bucket, "dataSourceId": source, "name": "too hot",
+        "naturalLanguageQuery": "is it hotter than it should be?",
+        "evaluation": {
+            "kind": "threshold", "intervalSeconds": 60, "windowSeconds": 3_600, "dwellSeconds": 0,
+            "parameters": {"operator": "gt", "value": 80},
+            "inputs": [{"key": "a", "field": FIELDS[0]}],
+        },
+    });
+    request(
+        "POST",
+        "/api/alerts",
+        &account.credential,
+        body.to_string().as_bytes(),
+    )
+}
+
+/// The request that brings a rule its verdict.
+pub fn verdict(account: &Account, rule: &str, outcome: &str) -> Vec<u8> {
+    let body = json!({"outcome": outcome, "evidence": {"currentValue": 81.5, "threshold": 80}});
+    let path = format!("/api/evaluations/{rule}/verdict");
+    request("POST", &path, &account.credential, body.to_string().as_bytes())
+}
+
+/// Creates rules on as many connections as there are clients.
+pub fn create(server: &Server, request: &[u8], count: usize) -> Outcome<()> {
+    let of_client = |client| vec![request.to_vec(); count / CLIENTS + usize::from(client < count % CLIENTS)];
+    let clients: Vec<_> = (0..CLIENTS.min(count)).map(of_client).collect();
+    drive(server.address, &clients).map(drop)
+}
+
+fn rules() -> Outcome<Vec<Measured>> {
+    let dir = data_root()?;
+    let server = Server::start(&dir.path().join("data"), &[])?;
+    let mut account = Account::sign_up(&server, "plant")?;
+    let bucket = account.bucket("plant")?;
+    let source = account.source(&bucket, "boiler")?;
+    let create_one = rule(&account, &bucket, &source);
+    let path = format!("/api/evaluations/due?limit={LISTED}");
+    let poll = request("GET", &path, &account.credential, b"");
+    let (mut measured, mut existing) = (Vec::new(), 0);
+    for count in COUNTS {
+        create(&server, &create_one, count - existing)?;
+        existing = count;
+        let (cpu_us, took) = polls(&server, &poll)?;
+        measured.push(Measured {
+            value: cpu_us,
+            note: format!(
+                "{POLLS} polls on one connection, {} µs each from request to answer",
+                significant(took.as_secs_f64() * 1e6 / POLLS as f64)
+            ),
+        });
+    }
+    let ratio = measured[2].value / measured[0].value;
+    measured.push(Measured {
+        value: ratio,
+        note: String::from("100,000 rules against 100"),
+    });
+    measured.push(verdicts(&server, &mut account, &bucket)?);
+    Ok(measured)
+}
+
+/// Processor time of a poll in microseconds, and the time that all took.
+fn polls(server: &Server, poll: &[u8]) -> Outcome<(f64, Duration)> {
+    let mut connection = Connection::open(server.address)?;
+    connection.done(poll)?;
+    server.settle()?;
+    let (used_before, started) = (server.cpu_seconds()?, Instant::now());
+    for _ in 0..POLLS {
+        connection.done(poll)?;
+    }
+    let took = started.elapsed();
+    Ok(((server.cpu_seconds()? - used_before) * 1e6 / POLLS as f64, took))
+}
+
+fn verdicts(server: &Server, account: &mut Account, bucket: &str) -> Outcome<Measured> {
+    let rules = account.rules(bucket, CLIENTS * VERDICTS)?;
+    let of_client = |rules: &[String]| {
+        rules
+            .iter()
+            .map(|rule| verdict(account, rule, "not_met"))
+            .collect()
+    };
+    let clients: Vec<Vec<_>> = rules.chunks(VERDICTS).map(of_client).collect();
+    server.settle()?;
+    let used_before = server.cpu_seconds()?;
+    let took = drive(server.address, &clients)?;
+    server.settle()?;
+    let used = server.cpu_seconds()? - used_before;
+    Ok(Measured {
+        value: rules.len() as f64 / took.as_secs_f64(),
+        note: format!(
+            "{} verdicts with evidence, each of another rule, {} µs of server CPU each",
+            rules.len(),
+            significant(used * 1e6 / rules.len() as f64)
+        ),
+    })
+}
