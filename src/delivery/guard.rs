@@ -152,13 +152,19 @@ fn parse(text: &str) -> Result<CheckedUrl, String> {
     if text.contains(|c: char| c.is_whitespace() || c.is_control()) {
         return Err(String::from("must not contain spaces or control characters"));
     }
-    let mut url =
-        Url::parse(text).map_err(|error| format!("must be a URL like https://example.com/hook: {error}"))?;
+    let malformed =
+        |why: &dyn std::fmt::Display| format!("must be a URL like https://example.com/hook: {why}");
+    let mut url = Url::parse(text).map_err(|error| malformed(&error))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!(
             "must begin with https:// or http://, not {}:",
             url.scheme()
         ));
+    }
+    // The parser would guess a host where none is written (RFC 3986, section 3.2).
+    let written = text.split_once("://").map(|(_, behind)| behind);
+    if written.is_none_or(|behind| behind.starts_with(['/', '\\'])) {
+        return Err(malformed(&"no host behind \"//\""));
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err(String::from(

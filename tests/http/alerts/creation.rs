@@ -225,6 +225,7 @@ fn an_invalid_url_is_400() {
         "javascript:alert(1)",
         "http://",
         "https://",
+        "https:///path",
         "http://hooks.invalid:99999/",
         "http://127.0.0.1/",
         "http://localhost:8080/",

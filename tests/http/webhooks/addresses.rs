@@ -71,6 +71,8 @@ fn addresses_that_are_not_public_are_400() {
         "hooks.invalid",
         "",
         "http://",
+        "https:///path",
+        "https:hooks.invalid",
         "file:///etc/passwd",
     ] {
         let body = json!({"url": url, "events": ["bucket.updated"]});
