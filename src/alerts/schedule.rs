@@ -13,6 +13,8 @@ type Turn = (i64, u64, ObjectId);
 pub struct Schedule {
     places: HashMap<ObjectId, Place>,
     queues: HashMap<ObjectId, Queue>,
+    /// Ends of the claims of rules that have no place at present: one that is resumed is still claimed.
+    absent: HashMap<ObjectId, i64>,
 }
 
 #[derive(Clone, Copy)]
@@ -34,6 +36,7 @@ impl Schedule {
     /// The rule is due from this moment on. A claim ends: it was for the turn before.
     pub fn put(&mut self, organization_id: ObjectId, rule_id: ObjectId, ordinal: u64, due_at_ns: i64) {
         self.remove(rule_id);
+        self.absent.remove(&rule_id);
         let turn = (due_at_ns, ordinal, rule_id);
         let place = Place {
             organization_id,
@@ -46,14 +49,17 @@ impl Schedule {
 
     /// The rule is due from this moment on for another reason than a verdict; a claim goes on.
     pub fn postpone(&mut self, organization_id: ObjectId, rule_id: ObjectId, ordinal: u64, due_at_ns: i64) {
-        let claimed_until = self.places.get(&rule_id).and_then(|place| place.claimed_until);
+        let claimed_until = match self.places.get(&rule_id) {
+            Some(place) => place.claimed_until,
+            None => self.absent.get(&rule_id).copied(),
+        };
         self.put(organization_id, rule_id, ordinal, due_at_ns);
         if let Some(until) = claimed_until {
             self.claim(rule_id, until);
         }
     }
 
-    /// The rule is never due.
+    /// The rule is not due until it is put again.
     pub fn remove(&mut self, rule_id: ObjectId) {
         let Some(place) = self.places.remove(&rule_id) else {
             return;
@@ -61,7 +67,10 @@ impl Schedule {
         if let Some(queue) = self.queues.get_mut(&place.organization_id) {
             match place.claimed_until {
                 None => queue.free.remove(&place.turn),
-                Some(until) => queue.claimed.remove(&(until, rule_id)),
+                Some(until) => {
+                    self.absent.insert(rule_id, until);
+                    queue.claimed.remove(&(until, rule_id))
+                }
             };
             if queue.free.is_empty() && queue.claimed.is_empty() {
                 self.queues.remove(&place.organization_id);
@@ -98,6 +107,7 @@ impl Schedule {
 
     /// Frees the rules whose claims have ended.
     fn release(&mut self, organization_id: ObjectId, monotonic_ns: i64) {
+        self.absent.retain(|_, until| *until > monotonic_ns);
         let Some(queue) = self.queues.get_mut(&organization_id) else {
             return;
         };
@@ -144,6 +154,24 @@ mod tests {
         assert_eq!(due(&mut schedule, 31, 0), [3, 1, 4]);
         schedule.remove(id(3));
         assert_eq!(due(&mut schedule, 90, 0), [1, 4, 2]);
+    }
+
+    #[test]
+    fn a_claim_outlives_a_pause_but_no_longer_than_itself() {
+        let mut schedule = schedule_of(&[(1, 10)]);
+        schedule.claim(id(1), 50);
+        schedule.remove(id(1));
+        schedule.postpone(id(100), id(1), 1, 10);
+        assert_eq!(due(&mut schedule, 30, 49), [0; 0]);
+        assert_eq!(due(&mut schedule, 30, 50), [1]);
+        schedule.claim(id(1), 90);
+        schedule.remove(id(1));
+        schedule.put(id(100), id(1), 1, 10);
+        assert_eq!(due(&mut schedule, 30, 51), [1], "a verdict has come");
+        schedule.claim(id(1), 90);
+        schedule.remove(id(1));
+        assert_eq!(due(&mut schedule, 30, 90), [0; 0]);
+        assert!(schedule.absent.is_empty());
     }
 
     #[test]
