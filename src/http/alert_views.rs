@@ -161,7 +161,6 @@ impl<'a> RuleView<'a> {
     pub fn of(rule: &'a Rule, now_ns: i64) -> Self {
         let (settings, runtime) = (&rule.settings, &rule.runtime);
         let standing = standing_of(rule, now_ns);
-        let judged = settings.status == crate::catalog::RuleStatus::Active;
         Self {
             id: rule.id,
             bucket_id: rule.bucket_id,
@@ -179,8 +178,8 @@ impl<'a> RuleView<'a> {
             last_evaluated_at: runtime.last_evaluated_at_ns.map(Timestamp),
             condition_cleared_at: runtime.condition_cleared_at_ns.map(Timestamp),
             next_due_at: standing
-                .filter(|_| judged)
-                .map(|standing| Timestamp(standing.next_due_at_ns)),
+                .and_then(|standing| standing.next_due_at_ns)
+                .map(Timestamp),
             last_triggered_at: runtime.last_triggered_at_ns.map(Timestamp),
             created_at: Timestamp(rule.created_at_ns),
             updated_at: Timestamp(rule.updated_at_ns),

@@ -8,7 +8,7 @@ use super::triggers::{Facts, NewestPoint};
 use super::{Caller, Service, rule_for};
 use crate::alerts::transition::{due_at_ns, missed_intervals, state_at};
 use crate::alerts::{self, Decision, DueRule, Judgement, Refusal};
-use crate::catalog::{Evaluation, Input, Outcome, Rule, RuleRuntime, RuleState};
+use crate::catalog::{Evaluation, Input, Outcome, Rule, RuleRuntime, RuleState, RuleStatus};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::limits::QUERY_LIMIT_MAX;
@@ -37,8 +37,8 @@ pub struct Standing {
     pub state: RuleState,
     /// All moments of it.
     pub runtime: RuleRuntime,
-    /// When it is due next, in UTC nanoseconds.
-    pub next_due_at_ns: i64,
+    /// When it is due next, in UTC nanoseconds; `None` when it is not active.
+    pub next_due_at_ns: Option<i64>,
 }
 
 /// An accepted verdict.
@@ -159,7 +159,7 @@ impl Service {
                         outcome: Some(outcome),
                         state: transition.runtime.state,
                         runtime: transition.runtime,
-                        next_due_at_ns: judged.next_due_at_ns,
+                        next_due_at_ns: Some(judged.next_due_at_ns),
                     };
                     let accepted = Accepted {
                         standing,
@@ -210,7 +210,8 @@ pub fn standing_of(rule: &Rule, now_ns: i64) -> Option<Standing> {
         outcome: rule.runtime.last_outcome,
         state: state_at(&rule.runtime, evaluation.dwell_ns(), now_ns),
         runtime: rule.runtime,
-        next_due_at_ns: due_at_ns(&rule.runtime, evaluation.interval_ns(), now_ns),
+        next_due_at_ns: (rule.settings.status == RuleStatus::Active)
+            .then(|| due_at_ns(&rule.runtime, evaluation.interval_ns(), now_ns)),
     })
 }
 
@@ -224,7 +225,7 @@ impl Standing {
             "state": self.state.name(),
             "lastEvaluatedAt": moment(self.runtime.last_evaluated_at_ns),
             "conditionClearedAt": moment(self.runtime.condition_cleared_at_ns),
-            "nextDueAt": moment(Some(self.next_due_at_ns)),
+            "nextDueAt": moment(self.next_due_at_ns),
         })
     }
 }

@@ -300,10 +300,9 @@ fn check_inputs(catalog: &Catalog, own: &Source, evaluation: &Evaluation, faults
                 .map(AsRef::as_ref),
         };
         let Some(source) = source else {
-            fault(
-                "dataSourceId",
-                "is no data source of the rule's bucket".to_owned(),
-            );
+            let fields = available(&own.schema);
+            let message = format!("is no data source of the rule's bucket; on the rule's own, {fields}");
+            fault("dataSourceId", message);
             continue;
         };
         let field = source.schema.field(&input.field);
@@ -316,14 +315,10 @@ fn check_inputs(catalog: &Catalog, own: &Source, evaluation: &Evaluation, faults
             && field.kind != FieldType::Number
             && &**aggregation != "count"
         {
-            let kind = field.kind.name();
-            fault(
-                "aggregation",
-                format!(
-                    "{aggregation} needs a number field, {:?} is a {kind}; use count",
-                    input.field
-                ),
-            );
+            let (name, kind, fields) = (&input.field, field.kind.name(), available(&source.schema));
+            let message =
+                format!("{aggregation} needs a number field, {name:?} is a {kind}; use count; {fields}");
+            fault("aggregation", message);
         }
     }
 }

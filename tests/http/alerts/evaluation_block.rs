@@ -326,6 +326,11 @@ fn the_error_names_the_fields_available() {
         input("field", json!("nope")),
         with("mode", json!("internal")),
         without("inputs"),
+        input("dataSourceId", json!(UNKNOWN_ID)),
+        with(
+            "inputs",
+            json!([{"key": "a", "field": "state", "aggregation": "avg", "groupBy": "hour"}]),
+        ),
     ] {
         let answer = scene.create(&wrong);
         answer.refused(400, sentence);

@@ -171,6 +171,11 @@ fn who_is_refused_and_why() {
         Value::Null,
         "contract 10: the 409 of a rule never judged has `outcome: null`: {body}"
     );
+    assert_eq!(
+        body["evaluation"]["nextDueAt"],
+        Value::Null,
+        "contract 10: `nextDueAt` is null for not active rules: {body}"
+    );
     call(
         &account.client,
         &account.admin,
