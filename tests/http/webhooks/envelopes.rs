@@ -7,6 +7,7 @@ use crate::scene::{UNKNOWN_ID, array, assert_timestamp, call, members};
 use crate::support::given::{Account, Bucket, point, text};
 use crate::support::receiver::{Received, Receiver};
 use crate::support::time::{MINUTE, SECOND, now_ns, timestamp};
+use crate::support::waiting::until;
 use crate::support::watch::evaluation;
 
 /// The `data` of an envelope of this event, whose other members must be right.
@@ -318,6 +319,52 @@ fn data_received_of_a_batch_is_once_per_source() {
         last["dataPoint"]["values"]["level"], 11,
         "what was refused is not told"
     );
+}
+
+/// Ingest takes the last of two members; what is told was made by a reader that refused them.
+#[test]
+fn data_received_tells_what_was_stored_of_members_that_stand_twice() {
+    let (_server, account, bucket) = scene();
+    let receiver = receiver();
+    let webhook = hook(&account, &receiver, "/", &["data.received"]);
+    let source = bucket.source("gauge", &["level"]);
+    let body = format!(
+        r#"{{"bucketId":"{}","dataPoints":[
+            {{"dataSourceId":"{source}","timestamp":"2026-01-01T00:00:00Z","values":{{"level":0}}}},
+            {{"dataSourceId":"{source}","values":{{"level":1}},"values":{{"level":2}}}},
+            {{"dataSourceId":"{source}","values":{{"level":9007199254740993}},"timestamp":"{}"}}]}}"#,
+        bucket.id,
+        point(&source, minutes_ago(), &json!({}))["timestamp"]
+            .as_str()
+            .unwrap()
+    );
+    let sent = account.client.post("/api/data/batch").key(&account.admin);
+    sent.header("content-type", "application/json")
+        .body(body)
+        .send()
+        .expect(207, "contract 4: the first is too old");
+    let found = data(&receiver.wait("/", 1)[0], "data.received", &json!(bucket.id));
+    let row = bucket
+        .rows(&json!({}))
+        .into_iter()
+        .find(|row| row["values"]["level"] == 2)
+        .unwrap();
+    let told = (
+        &found["dataPointCount"],
+        &found["dataPoint"]["_id"],
+        &found["dataPoint"]["values"],
+    );
+    assert_eq!(
+        told,
+        (&json!(2), &row["_id"], &json!({"level": 2})),
+        "contract 7: once per source of a batch, with its newest point and `dataPointCount`"
+    );
+    let path = format!("/api/webhooks/{webhook}");
+    until("the statistics follow", || {
+        let shown = admin(&account, "GET", &path, &Value::Null).json()["webhook"].clone();
+        let told = [&shown["totalDeliveries"], &shown["successfulDeliveries"]];
+        (told == [&json!(1), &json!(1)]).then_some(())
+    });
 }
 
 #[test]
