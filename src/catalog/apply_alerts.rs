@@ -117,16 +117,8 @@ impl Catalog {
     /// Adds up what became of deliveries that were never in the outbox.
     pub(super) fn count_deliveries(&mut self, counts: &[(ObjectId, DeliveryTotals)]) {
         for (webhook_id, counted) in counts {
-            self.outbox.change_webhook(*webhook_id, |webhook| {
-                let totals = &mut webhook.totals;
-                totals.total += counted.total;
-                totals.successful += counted.successful;
-                totals.failed += counted.failed;
-                if counted.last_at_ns > totals.last_at_ns {
-                    totals.last_at_ns = counted.last_at_ns;
-                    totals.last_delivered = counted.last_delivered;
-                }
-            });
+            self.outbox
+                .change_webhook(*webhook_id, |webhook| webhook.totals.add(*counted));
         }
     }
 

@@ -139,6 +139,18 @@ pub struct DeliveryTotals {
     pub last_delivered: Option<bool>,
 }
 
+impl DeliveryTotals {
+    /// Adds what became of other deliveries of the same webhook.
+    pub fn add(&mut self, other: Self) {
+        self.total += other.total;
+        self.successful += other.successful;
+        self.failed += other.failed;
+        if other.last_at_ns > self.last_at_ns {
+            (self.last_at_ns, self.last_delivered) = (other.last_at_ns, other.last_delivered);
+        }
+    }
+}
+
 impl Webhook {
     /// Whether it is told of this event in this bucket.
     pub fn hears(&self, event: Event, bucket_id: ObjectId) -> bool {

@@ -15,11 +15,13 @@ use super::handle::{Hold, Neighbours};
 use super::outgoing::{Destination, receiver_key, retry_config};
 use super::points::NewPoints;
 use super::recent::Recent;
+use super::redelivery::{Redelivered, Requeuing, read_again};
 use super::retry::{after, backoff, remaining};
 use super::schedule::{Class, ReceiverKey, Schedule};
 use super::transport::{Outcome, Transport};
 use crate::catalog::{AfterAttempt, Attempt, AttemptMade, Catalog, Command, Delivery};
 use crate::ids::{ObjectId, ObjectIds};
+use crate::journal::JournalHandle;
 
 /// An answer that comes later does not prove that the receiver can take more at once.
 const PROMPT: Duration = Duration::from_secs(5);
@@ -56,7 +58,7 @@ pub(super) struct Stop {
 /// An attempt is over.
 #[derive(Message)]
 #[rtype(result = "()")]
-struct Ended {
+pub(super) struct Ended {
     id: ObjectId,
     at_ns: i64,
     outcome: Outcome,
@@ -71,14 +73,16 @@ struct Recorded {
 }
 
 /// A result on its way to the log.
-struct Unrecorded {
+pub(super) struct Unrecorded {
     made: AttemptMade,
     /// When the next attempt is due.
     due: Duration,
     /// Whether the log did not take it.
     refused: bool,
-    /// Whether the delivery was asked for once more meanwhile.
+    /// Whether the delivery was queued once more meanwhile.
     again: bool,
+    /// Who asked for a redelivery meanwhile.
+    pub(super) waiting: Vec<oneshot::Sender<Redelivered>>,
 }
 
 /// The actor.
@@ -87,10 +91,11 @@ pub(super) struct DeliveryActor {
     guard: Guard,
     transport: Rc<dyn Transport>,
     ids: ObjectIds,
-    recent: Arc<Recent>,
+    pub(super) recent: Arc<Recent>,
     counters: Arc<Counters>,
     schedule: Schedule,
-    unrecorded: HashMap<ObjectId, Unrecorded>,
+    pub(super) unrecorded: HashMap<ObjectId, Unrecorded>,
+    pub(super) requeuing: HashMap<ObjectId, Requeuing>,
     record_wait: Duration,
     /// Zero of the schedule's time.
     began: Instant,
@@ -118,6 +123,7 @@ impl DeliveryActor {
             counters,
             schedule: Schedule::default(),
             unrecorded: HashMap::new(),
+            requeuing: HashMap::new(),
             record_wait: RECORD_WAIT_MIN,
             began: Instant::now(),
             alarm: None,
@@ -130,13 +136,21 @@ impl DeliveryActor {
         self.began.elapsed()
     }
 
-    fn catalog<R>(&self, look: impl FnOnce(&Catalog) -> R) -> R {
+    pub(super) fn now_ns(&self) -> i64 {
+        self.neighbours.clock.now_ns()
+    }
+
+    pub(super) fn journal(&self) -> &JournalHandle {
+        &self.neighbours.journal
+    }
+
+    pub(super) fn catalog<R>(&self, look: impl FnOnce(&Catalog) -> R) -> R {
         self.neighbours.catalog.read(look)
     }
 
     /// Schedules all that an earlier process left.
     fn take_over(&mut self) {
-        let (now, now_ns) = (self.now(), self.neighbours.clock.now_ns());
+        let (now, now_ns) = (self.now(), self.now_ns());
         let owed: Vec<_> = self.catalog(|catalog| {
             let owed = catalog.pending_deliveries().map(|delivery| {
                 let due_ns = delivery.next_attempt_at_ns.unwrap_or(now_ns);
@@ -199,7 +213,7 @@ impl DeliveryActor {
     }
 
     fn start(&mut self, id: ObjectId, context: &mut Context<Self>) {
-        let at_ns = self.neighbours.clock.now_ns();
+        let at_ns = self.now_ns();
         let delivery = self.recent.start(id);
         let delivery = delivery.or_else(|| self.catalog(|catalog| catalog.pending_delivery(id).cloned()));
         let found = delivery.and_then(|delivery| {
@@ -223,7 +237,7 @@ impl DeliveryActor {
 
     /// What follows an attempt, and when the next one is due.
     fn decide(&self, delivery: &Delivery, outcome: &Outcome) -> (AfterAttempt, Duration) {
-        let (now, now_ns) = (self.now(), self.neighbours.clock.now_ns());
+        let (now, now_ns) = (self.now(), self.now_ns());
         if outcome.is_success() {
             return (AfterAttempt::Delivered, now);
         }
@@ -244,7 +258,7 @@ impl DeliveryActor {
             made: unrecorded.made.clone(),
         };
         let address = context.address();
-        let submitted = self.neighbours.journal.submit_command(command, move |outcome| {
+        let submitted = self.journal().submit_command(command, move |outcome| {
             let outcome = outcome.map_err(|error| error.to_string());
             address.do_send(Recorded { id, outcome });
         });
@@ -286,7 +300,7 @@ impl DeliveryActor {
         let recent = Arc::clone(&self.recent);
         let slot = Arc::new(parking_lot::Mutex::new(Some((counts, then))));
         let for_completion = Arc::clone(&slot);
-        let submitted = self.neighbours.journal.submit_command(command, move |outcome| {
+        let submitted = self.journal().submit_command(command, move |outcome| {
             if let Some((counts, then)) = for_completion.lock().take() {
                 if outcome.is_err() {
                     recent.give_back(counts);
@@ -337,8 +351,6 @@ impl Handler<Queued> for DeliveryActor {
 
     fn handle(&mut self, Queued(ids): Queued, context: &mut Self::Context) {
         for id in ids {
-            // A best-effort delivery that somebody asked for once more is owed from now on.
-            self.recent.forget(id);
             match self.unrecorded.get_mut(&id) {
                 Some(unrecorded) => unrecorded.again = true,
                 None => self.schedule_owed(id, self.now()),
@@ -368,7 +380,11 @@ impl Handler<Offered> for DeliveryActor {
 impl Handler<Ended> for DeliveryActor {
     type Result = ();
 
-    fn handle(&mut self, Ended { id, at_ns, outcome }: Ended, context: &mut Self::Context) {
+    fn handle(&mut self, ended: Ended, context: &mut Self::Context) {
+        if let Some(requeuing) = self.requeuing.get_mut(&ended.id) {
+            return requeuing.ended.push(ended);
+        }
+        let Ended { id, at_ns, outcome } = ended;
         self.counters.attempted(&outcome);
         self.schedule
             .ended(id, Some(outcome.answer.is_ok() && outcome.took < PROMPT));
@@ -397,6 +413,7 @@ impl Handler<Ended> for DeliveryActor {
                 due,
                 refused: false,
                 again: false,
+                waiting: Vec::new(),
             };
             self.unrecorded.insert(id, unrecorded);
             self.record(id, context);
@@ -412,9 +429,11 @@ impl Handler<Recorded> for DeliveryActor {
         match outcome {
             Ok(()) => {
                 self.record_wait = RECORD_WAIT_MIN;
-                if let Some(Unrecorded { made, due, again, .. }) = self.unrecorded.remove(&id) {
-                    let retried = matches!(made.then, AfterAttempt::Retry(_)) && !again;
-                    self.schedule_owed(id, if retried { due } else { self.now() });
+                if let Some(unrecorded) = self.unrecorded.remove(&id) {
+                    let is_retry = matches!(unrecorded.made.then, AfterAttempt::Retry(_));
+                    let retried = is_retry && !unrecorded.again;
+                    self.schedule_owed(id, if retried { unrecorded.due } else { self.now() });
+                    read_again(unrecorded.waiting);
                 }
                 self.go_on(context);
             }

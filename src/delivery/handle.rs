@@ -13,12 +13,14 @@ use super::counters::{Counters, DeliveryStats};
 use super::guard::{CheckedUrl, Guard};
 use super::points::{NewPoints, hearers};
 use super::recent::Recent;
+use super::redelivery::Redeliver;
 use super::resolve::SystemResolver;
 use super::transport::{HttpTransport, Transport};
 use crate::catalog::{Bucket, CatalogHandle, Delivery, DeliveryTotals};
 use crate::clock::Clock;
+use crate::error::ServiceError;
 use crate::ids::{ObjectId, ObjectIds};
-use crate::journal::JournalHandle;
+use crate::journal::{JournalError, JournalHandle};
 use crate::random::NoRandomness;
 
 /// Points that wait to be turned into deliveries.
@@ -153,10 +155,15 @@ impl Deliveries {
         self.0.recent.list(webhook_id)
     }
 
-    /// One of them. To redeliver it, have the catalog owe it, then call [`Deliveries::queued`].
-    pub fn recent_delivery(&self, webhook_id: ObjectId, id: ObjectId) -> Option<Arc<Delivery>> {
-        let delivery = self.0.recent.get(id)?;
-        (delivery.receiver.owner() == webhook_id).then_some(delivery)
+    /// Sends a delivery once more, given as it was read. `None` when it has changed since: read it again.
+    ///
+    /// # Errors
+    /// The log takes no writes; nothing has changed.
+    pub async fn redeliver(&self, known: Delivery) -> Result<Option<Delivery>, ServiceError> {
+        let (reply, answer) = oneshot::channel();
+        self.0.address.do_send(Redeliver { known, reply });
+        // The actor ends only with its thread.
+        answer.await.unwrap_or_else(|_| Err(JournalError::Closed.into()))
     }
 
     /// What to add to a webhook's totals: best-effort deliveries that the catalog has not counted yet.

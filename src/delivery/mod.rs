@@ -17,6 +17,7 @@ mod handle;
 mod outgoing;
 mod points;
 mod recent;
+mod redelivery;
 mod resolve;
 mod retry;
 mod schedule;

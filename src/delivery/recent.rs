@@ -41,9 +41,42 @@ struct OfWebhook {
     uncounted: DeliveryTotals,
 }
 
-struct Kept {
+/// A best-effort delivery.
+pub(super) struct Kept {
     delivery: Arc<Delivery>,
     in_flight: bool,
+    /// Whether its end is in the catalog's totals.
+    counted: bool,
+}
+
+impl Kept {
+    /// The delivery as the catalog's totals know it: pending as long as they do not.
+    pub fn as_counted(&self) -> Delivery {
+        Delivery {
+            status: if self.counted {
+                self.delivery.status
+            } else {
+                DeliveryStatus::Pending
+            },
+            ..(*self.delivery).clone()
+        }
+    }
+
+    /// What it adds to the totals of its webhook, when its end is not in the catalog's.
+    fn uncounted(&self) -> Option<DeliveryTotals> {
+        let ended = !self.counted && self.delivery.status != DeliveryStatus::Pending;
+        ended.then(|| {
+            let delivered = self.delivery.status == DeliveryStatus::Delivered;
+            let ended_at = |last: &Attempt| last.at_ns + i64::from(last.duration_ms) * 1_000_000;
+            DeliveryTotals {
+                total: 1,
+                successful: u64::from(delivered),
+                failed: u64::from(!delivered),
+                last_at_ns: self.delivery.attempts.last().map(ended_at),
+                last_delivered: Some(delivered),
+            }
+        })
+    }
 }
 
 impl Recent {
@@ -55,6 +88,7 @@ impl Recent {
         let kept = Kept {
             delivery: Arc::new(delivery),
             in_flight: false,
+            counted: false,
         };
         of_webhook.deliveries.insert(id, kept);
         of_webhook.bytes += bytes;
@@ -90,7 +124,6 @@ impl Recent {
             return;
         };
         kept.in_flight = false;
-        let ended_at_ns = attempt.at_ns + i64::from(attempt.duration_ms) * 1_000_000;
         let delivery = Arc::make_mut(&mut kept.delivery);
         delivery.attempts.push(attempt);
         delivery.tries = delivery.tries.saturating_add(1);
@@ -99,20 +132,42 @@ impl Recent {
             AfterAttempt::Delivered => (DeliveryStatus::Delivered, None),
             AfterAttempt::Failed => (DeliveryStatus::Failed, None),
         };
-        if delivery.status != DeliveryStatus::Pending {
-            let delivered = delivery.status == DeliveryStatus::Delivered;
-            let counted = DeliveryTotals {
-                total: 1,
-                successful: u64::from(delivered),
-                failed: u64::from(!delivered),
-                last_at_ns: Some(ended_at_ns),
-                last_delivered: Some(delivered),
-            };
-            add(&mut of_webhook.uncounted, counted);
+        if let Some(counted) = kept.uncounted() {
+            of_webhook.uncounted.add(counted);
         }
     }
 
-    /// Forgets a delivery: its receiver is gone, or it is owed by the catalog from now on.
+    /// Hands a delivery over, with what it added to the totals: the catalog will owe it.
+    pub fn take(&self, id: ObjectId) -> Option<Kept> {
+        let mut inner = self.0.lock();
+        let kept = inner.remove(id)?;
+        if let Some(counted) = kept.uncounted()
+            && let Some(of_webhook) = inner.webhooks.get_mut(&kept.delivery.receiver.owner())
+        {
+            let totals = &mut of_webhook.uncounted;
+            totals.total -= counted.total;
+            totals.successful -= counted.successful;
+            totals.failed -= counted.failed;
+        }
+        Some(kept)
+    }
+
+    /// Takes a delivery back: the catalog did not get to owe it.
+    pub fn put_back(&self, kept: Kept) {
+        let (webhook_id, id) = (kept.delivery.receiver.owner(), kept.delivery.id);
+        let (bytes, counted) = (bytes_of(&kept.delivery), kept.uncounted());
+        let mut inner = self.0.lock();
+        inner.bytes += bytes;
+        inner.owners.insert(id, webhook_id);
+        let of_webhook = inner.webhooks.entry(webhook_id).or_default();
+        of_webhook.bytes += bytes;
+        if let Some(counted) = counted {
+            of_webhook.uncounted.add(counted);
+        }
+        of_webhook.deliveries.insert(id, kept);
+    }
+
+    /// Forgets a delivery: its receiver is gone.
     pub fn forget(&self, id: ObjectId) {
         self.0.lock().remove(id);
     }
@@ -158,16 +213,21 @@ impl Recent {
             .webhooks
             .iter_mut()
             .filter(|(_, of_webhook)| of_webhook.uncounted.total > 0)
-            .map(|(id, of_webhook)| (*id, take(&mut of_webhook.uncounted)))
+            .map(|(id, of_webhook)| {
+                let ended = |kept: &&mut Kept| kept.delivery.status != DeliveryStatus::Pending;
+                let ended = of_webhook.deliveries.values_mut().filter(ended);
+                ended.for_each(|kept| kept.counted = true);
+                (*id, take(&mut of_webhook.uncounted))
+            })
             .collect()
     }
 
-    /// Gives back what could not be added.
+    /// Gives back what could not be added. (One of these that is redelivered before they are added counts twice.)
     pub fn give_back(&self, counts: Vec<(ObjectId, DeliveryTotals)>) {
         let mut inner = self.0.lock();
         for (id, counted) in counts {
             if let Some(of_webhook) = inner.webhooks.get_mut(&id) {
-                add(&mut of_webhook.uncounted, counted);
+                of_webhook.uncounted.add(counted);
             }
         }
     }
@@ -193,8 +253,7 @@ impl Inner {
     }
 
     fn remove(&mut self, id: ObjectId) -> Option<Kept> {
-        let owner = self.owners.remove(&id)?;
-        let of_webhook = self.webhooks.get_mut(&owner)?;
+        let of_webhook = self.webhooks.get_mut(&self.owners.remove(&id)?)?;
         let removed = of_webhook.deliveries.remove(&id)?;
         let bytes = bytes_of(&removed.delivery);
         of_webhook.bytes -= bytes;
@@ -213,13 +272,4 @@ impl Inner {
 
 fn bytes_of(delivery: &Delivery) -> usize {
     delivery.body.0.len() + OVERHEAD_BYTES
-}
-
-fn add(totals: &mut DeliveryTotals, counted: DeliveryTotals) {
-    totals.total += counted.total;
-    totals.successful += counted.successful;
-    totals.failed += counted.failed;
-    if counted.last_at_ns > totals.last_at_ns {
-        (totals.last_at_ns, totals.last_delivered) = (counted.last_at_ns, counted.last_delivered);
-    }
 }

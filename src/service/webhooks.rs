@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::page::{Page, PageRequest};
 use super::{Caller, Service, bucket_for, rule_for};
 use crate::catalog::{
-    Command, Delivery, DeliveryStatus, DeliveryTotals, Event, Receiver, RetryConfig, Secret, Webhook,
-    WebhookSettings, WebhookStatus,
+    Command, Delivery, DeliveryTotals, Event, Receiver, RetryConfig, Secret, Webhook, WebhookSettings,
+    WebhookStatus,
 };
 pub use crate::delivery::check_secret;
 use crate::delivery::{delivery, generate_secret, test_body};
@@ -70,10 +70,15 @@ impl RetryPatch {
 impl Service {
     /// The webhooks of the caller's organization.
     pub fn list_webhooks(&self, caller: &Caller, page: PageRequest) -> Page<Arc<Webhook>> {
-        self.catalog.read(|catalog| {
+        let mut found = self.catalog.read(|catalog| {
             let count = catalog.webhooks_of(caller.organization_id).count();
             page.cut(count, catalog.webhooks_of(caller.organization_id).cloned())
-        })
+        });
+        found
+            .entries
+            .iter_mut()
+            .for_each(|webhook| self.count_recent(webhook));
+        found
     }
 
     /// One webhook.
@@ -81,10 +86,21 @@ impl Service {
     /// # Errors
     /// 404.
     pub fn webhook(&self, caller: &Caller, id: ObjectId) -> Result<Arc<Webhook>, ServiceError> {
-        self.catalog
+        let mut webhook = self
+            .catalog
             .read(|catalog| catalog.webhook(id).cloned())
             .filter(|webhook| webhook.organization_id == caller.organization_id)
-            .ok_or_else(|| ServiceError::not_found("webhook"))
+            .ok_or_else(|| ServiceError::not_found("webhook"))?;
+        self.count_recent(&mut webhook);
+        Ok(webhook)
+    }
+
+    /// Adds the best-effort deliveries that the catalog has not counted yet.
+    fn count_recent(&self, webhook: &mut Arc<Webhook>) {
+        let uncounted = self.deliveries.uncounted(webhook.id);
+        if uncounted.total > 0 {
+            Arc::make_mut(webhook).totals.add(uncounted);
+        }
     }
 
     /// Creates a webhook.
@@ -199,24 +215,14 @@ impl Service {
         delivery_id: ObjectId,
     ) -> Result<Delivery, ServiceError> {
         self.webhook(caller, webhook_id)?;
-        let now_ns = self.now_ns();
-        // One that is not logged is pending for the log from now on, whatever became of it.
-        let unlogged = self.deliveries.recent_delivery(webhook_id, delivery_id).is_some();
-        let known = self.delivery_of(webhook_id, delivery_id)?.map(|known| Delivery {
-            status: if unlogged {
-                DeliveryStatus::Pending
-            } else {
-                known.status
-            },
-            ..known
-        });
-        let known = known.ok_or_else(|| ServiceError::not_found("delivery"))?;
-        let again = Delivery {
-            tries: 0,
-            next_attempt_at_ns: Some(now_ns),
-            ..known
-        };
-        self.queue_delivery(again).await
+        let _deciding = self.locks.lock(caller.organization_id).await;
+        loop {
+            let known = self.delivery_of(webhook_id, delivery_id)?;
+            let known = known.ok_or_else(|| ServiceError::not_found("delivery"))?;
+            if let Some(owed) = self.deliveries.redeliver(known).await? {
+                return Ok(owed);
+            }
+        }
     }
 
     /// The deliveries of a webhook, newest first, for as long as they are kept.
@@ -296,9 +302,6 @@ impl Service {
             deliveries: vec![delivery.clone()],
         };
         self.commit_owing(command, vec![delivery.id]).await?;
-        Ok(Delivery {
-            status: DeliveryStatus::Pending,
-            ..delivery
-        })
+        Ok(delivery)
     }
 }

@@ -94,11 +94,12 @@ async fn after_the_last_retry_a_delivery_has_failed_and_can_be_asked_for_again()
     world
         .until("given up", || world.totals(webhook).failed == 1)
         .await;
-    let again = Delivery {
+    let ended = Delivery {
         status: DeliveryStatus::Failed,
         ..(*first.unwrap()).clone()
     };
-    world.queue(again).await;
+    let again = world.deliveries.redeliver(ended).await.unwrap();
+    assert_eq!(again.map(|again| again.status), Some(DeliveryStatus::Pending));
     world.until("delivered", || world.pending(owed).is_none()).await;
     let totals = world.totals(webhook);
     assert_eq!((totals.total, totals.successful, totals.failed), (1, 1, 0));
@@ -405,19 +406,56 @@ async fn a_best_effort_delivery_asked_for_again_is_owed() {
     };
     world.until("it failed", failed).await;
     let recent = world.deliveries.recent(webhook).remove(0);
-    assert!(world.deliveries.recent_delivery(webhook, recent.id).is_some());
-    assert!(world.deliveries.recent_delivery(id(11), recent.id).is_none());
-    let again = Delivery {
-        status: DeliveryStatus::Pending,
-        tries: 0,
-        next_attempt_at_ns: Some(START_NS),
-        ..(*recent).clone()
-    };
-    let owed = world.queue(again).await;
+    let owed = recent.id;
+    let again = world.deliveries.redeliver((*recent).clone()).await.unwrap();
+    assert!(again.is_some());
     world.until("delivered", || world.pending(owed).is_none()).await;
     assert!(world.deliveries.recent(webhook).is_empty());
     assert_eq!(world.script.sent(A).len(), 2);
-    assert_eq!(world.totals(webhook).successful, 1);
+    let totals = world.totals(webhook);
+    assert_eq!((totals.total, totals.successful, totals.failed), (1, 1, 0));
+    assert_eq!(world.deliveries.uncounted(webhook).total, 0);
+}
+
+/// Its record was replaced by what the asker had read, and it was counted once more.
+#[actix::test]
+async fn a_delivery_asked_for_again_while_it_is_attempted_keeps_its_attempts_and_counts_once() {
+    let world = World::new().await;
+    world
+        .script
+        .answer(A, [Reply::Hold, Reply::Status(500), Reply::Status(200)]);
+    let webhook = world.webhook(10, A, 2).await;
+    let owed = world.owe(Receiver::Webhook(webhook)).await;
+    world.until("in flight", || world.script.held() == 1).await;
+    let read_before = (*world.pending(owed).unwrap()).clone();
+    let again = world.deliveries.redeliver(read_before.clone()).await.unwrap();
+    assert!(again.is_some_and(|again| again.attempts.is_empty()));
+    world.script.release(A, 503);
+    world.until("delivered", || world.pending(owed).is_none()).await;
+    let totals = world.totals(webhook);
+    assert_eq!((totals.total, totals.successful, totals.failed), (1, 1, 0));
+    let statuses: Vec<_> = world
+        .ended(webhook, owed)
+        .attempts
+        .iter()
+        .map(|attempt| attempt.status_code)
+        .collect();
+    assert_eq!(statuses, [Some(503), Some(500), Some(200)]);
+
+    let changed = world.deliveries.redeliver(read_before).await.unwrap();
+    assert_eq!(changed, None, "it has ended since it was read");
+    let again = world
+        .deliveries
+        .redeliver(world.ended(webhook, owed))
+        .await
+        .unwrap();
+    assert!(again.is_some_and(|again| again.attempts.len() == 3));
+    world
+        .until("delivered again", || world.pending(owed).is_none())
+        .await;
+    assert_eq!(world.ended(webhook, owed).attempts.len(), 4);
+    let totals = world.totals(webhook);
+    assert_eq!((totals.total, totals.successful, totals.failed), (1, 1, 0));
 }
 
 #[actix::test]

@@ -10,7 +10,7 @@ use wal::{Log, LogOptions};
 use super::script::Script;
 use crate::catalog::{
     Body, Bytes, Catalog, CatalogHandle, Command, Delivery, DeliveryTotals, Event, NewBucket, Organization,
-    PasswordHash, Plan, Receiver, RetryConfig, Secret, User, Webhook, WebhookSettings, WebhookStatus,
+    PasswordHash, Plan, Receiver, RetryConfig, Secret, Stream, User, Webhook, WebhookSettings, WebhookStatus,
 };
 use crate::clock::{Clock, ManualClock, SECOND_NS};
 use crate::delivery::guard::Guard;
@@ -180,6 +180,15 @@ impl World {
 
     pub(super) fn pending(&self, id: ObjectId) -> Option<Arc<Delivery>> {
         self.catalog.read(|catalog| catalog.pending_delivery(id).cloned())
+    }
+
+    /// What the ledger has of a delivery that has ended.
+    pub(super) fn ended(&self, webhook_id: ObjectId, id: ObjectId) -> Delivery {
+        let entries = self
+            .catalog
+            .read(|catalog| catalog.ledger().of(Stream::Deliveries, webhook_id));
+        let entry = entries.into_iter().find(|(key, _)| key.id == id);
+        Delivery::decode(&entry.expect("it has ended").1.payload).unwrap()
     }
 
     pub(super) fn totals(&self, webhook_id: ObjectId) -> DeliveryTotals {
