@@ -30,6 +30,9 @@ pub use signals::StopSignals;
 /// Uses of keys become durable this often: `lastUsedAt` is exact to the minute.
 const KEY_TOUCH_PERIOD: Duration = Duration::from_secs(60);
 
+/// Calls become durable this often: a crash may lose the last of them.
+const CALLS_PERIOD: Duration = Duration::from_secs(1);
+
 /// Attempts in flight may take so long when the server stops; then they are made again after the next start.
 const DELIVERIES_STOP_WITHIN: Duration = Duration::from_secs(5);
 
@@ -145,6 +148,7 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
         source,
     })?;
     flush_key_touches_every_minute(service.clone());
+    save_calls_every_second(service.clone());
     tracing::info!(
         pid = std::process::id(),
         data_dir = %config.storage.data_dir.display(),
@@ -176,6 +180,9 @@ impl Running {
         if let Err(error) = self.service.flush_key_touches().await {
             tracing::warn!(%error, "the last uses of keys are not kept");
         }
+        if let Err(error) = self.service.save_calls().await {
+            tracing::warn!(%error, "the last calls are not counted");
+        }
         self.checkpointer.close().await.map_err(StartupError::Close)?;
         tracing::info!("stopped");
         Ok(())
@@ -200,6 +207,17 @@ fn flush_key_touches_every_minute(service: Data<Service>) {
             actix_web::rt::time::sleep(KEY_TOUCH_PERIOD).await;
             if let Err(error) = service.flush_key_touches().await {
                 tracing::warn!(%error, "uses of keys are not kept");
+            }
+        }
+    });
+}
+
+fn save_calls_every_second(service: Data<Service>) {
+    actix_web::rt::spawn(async move {
+        loop {
+            actix_web::rt::time::sleep(CALLS_PERIOD).await;
+            if let Err(error) = service.save_calls().await {
+                tracing::warn!(%error, "counted calls are not durable yet");
             }
         }
     });

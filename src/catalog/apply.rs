@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::bucket::Bucket;
+use super::calls::{MonthCalls, MonthDay};
 use super::collection::Collection;
 use super::command::{Command, NewBucket, NewSource, SourceSettings};
 use super::key::Key;
@@ -45,6 +46,7 @@ impl Catalog {
             } => {
                 self.change_organization(*organization_id, *at_ns, |it| it.plan = *plan);
             }
+            Command::CallsCounted { totals } => self.restore_calls(totals),
             Command::KeyCreated { key } => self.insert_key(key.clone()),
             Command::KeyDeleted { key_id } => self.delete_key(*key_id),
             Command::KeysTouched { touches } => self.touch_keys(touches),
@@ -111,6 +113,7 @@ impl Catalog {
         let id = organization.id;
         let entry = OrganizationEntry {
             organization: Arc::new(organization),
+            calls: Arc::default(),
             buckets: Collection::default(),
             keys: Vec::new(),
         };
@@ -169,6 +172,14 @@ impl Catalog {
             let organization = Arc::make_mut(&mut entry.organization);
             change(organization);
             organization.updated_at_ns = at_ns;
+        }
+    }
+
+    pub(super) fn restore_calls(&mut self, totals: &[(ObjectId, MonthDay, u64)]) {
+        for &(organization_id, month, calls) in totals {
+            if let Some(entry) = self.organizations.get(&organization_id) {
+                entry.calls.restore(MonthCalls { month, calls });
+            }
         }
     }
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Bytes;
 use super::bucket::Bucket;
+use super::calls::MonthDay;
 use super::delivery::{AfterAttempt, Attempt, Delivery};
 use super::key::Key;
 use super::organization::{Organization, Plan};
@@ -44,6 +45,8 @@ pub enum Command {
         plan: Plan,
         at_ns: i64,
     },
+    /// Calls that organizations made in a month, in all: whose, which month, how many.
+    CallsCounted { totals: Vec<(ObjectId, MonthDay, u64)> },
     /// A key of an organization or of a bucket.
     KeyCreated { key: Key },
     /// The key stops working.

@@ -9,6 +9,7 @@ mod apply;
 mod apply_alerts;
 mod bucket;
 mod bytes;
+mod calls;
 mod collection;
 mod command;
 mod condition;
@@ -34,6 +35,7 @@ use parking_lot::{RwLock, RwLockWriteGuard};
 
 pub use bucket::Bucket;
 pub use bytes::Bytes;
+pub use calls::{CallCounts, MonthCalls, MonthDay};
 pub use command::{AttemptMade, Command, NewBucket, NewRule, NewSource, SourceSettings, Verdict};
 pub use condition::{ConditionValue, Operator, ParsedCondition};
 pub use delivery::{AfterAttempt, Attempt, Body, Delivery, DeliveryStatus, Receiver};

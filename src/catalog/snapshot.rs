@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Bytes;
 use super::bucket::Bucket;
+use super::calls::{CallCounts, MonthDay};
 use super::delivery::Delivery;
 use super::key::Key;
 use super::ledger::FrozenTail;
@@ -29,7 +30,7 @@ const VERSION: u32 = 1;
 pub struct Frozen {
     server_secret: Option<Bytes<32>>,
     last_bucket_ordinal: u32,
-    organizations: Vec<Arc<Organization>>,
+    organizations: Vec<(Arc<Organization>, Arc<CallCounts>)>,
     users: Vec<Arc<User>>,
     buckets: Vec<(Arc<Bucket>, u32)>,
     keys: Vec<Arc<Key>>,
@@ -51,6 +52,8 @@ struct Image {
     last_bucket_ordinal: u32,
     #[serde(default)]
     organizations: Vec<Arc<Organization>>,
+    #[serde(default)]
+    calls: Vec<(ObjectId, MonthDay, u64)>,
     #[serde(default)]
     users: Vec<Arc<User>>,
     #[serde(default)]
@@ -173,7 +176,7 @@ impl Catalog {
             ledger_runs: self.ledger.runs().to_vec(),
             server_secret: self.server_secret,
             last_bucket_ordinal: self.last_bucket_ordinal,
-            organizations: self.organizations().cloned().collect(),
+            organizations: self.organizations_with_calls().collect(),
             users,
             keys: organization_keys.chain(bucket_keys).cloned().collect(),
             buckets,
@@ -199,6 +202,7 @@ impl Catalog {
             .organizations
             .into_iter()
             .for_each(|it| catalog.insert_organization(Arc::unwrap_or_clone(it)));
+        catalog.restore_calls(&image.calls);
         image
             .users
             .into_iter()
@@ -265,7 +269,8 @@ impl Frozen {
             version: VERSION,
             server_secret: self.server_secret,
             last_bucket_ordinal: self.last_bucket_ordinal,
-            organizations: self.organizations.clone(),
+            organizations: self.organizations.iter().map(|(it, _)| Arc::clone(it)).collect(),
+            calls: self.calls(),
             users: self.users.clone(),
             buckets: self
                 .buckets
@@ -285,6 +290,19 @@ impl Frozen {
             manifests: manifests.to_vec(),
             ledger_runs: self.ledger_runs.clone(),
         })
+    }
+
+    /// By organization, then month.
+    fn calls(&self) -> Vec<(ObjectId, MonthDay, u64)> {
+        let of_organization = |(organization, calls): &(Arc<Organization>, Arc<CallCounts>)| {
+            let mut totals: Vec<_> = calls
+                .totals()
+                .map(|total| (organization.id, total.month, total.calls))
+                .collect();
+            totals.sort_unstable();
+            totals
+        };
+        self.organizations.iter().flat_map(of_organization).collect()
     }
 
     /// Entries of the ledger that no run file holds yet. They are not in the snapshot: what it names must hold them.

@@ -8,6 +8,7 @@ use hashbrown::HashTable;
 
 use super::Bytes;
 use super::bucket::Bucket;
+use super::calls::CallCounts;
 use super::collection::{Collection, Named};
 use super::delivery::Delivery;
 use super::interner::Interner;
@@ -47,6 +48,7 @@ pub struct Catalog {
 
 pub(super) struct OrganizationEntry {
     pub organization: Arc<Organization>,
+    pub calls: Arc<CallCounts>,
     pub buckets: Collection<Bucket>,
     /// Its own keys, oldest first; those of its buckets are with the buckets.
     pub keys: Vec<Arc<Key>>,
@@ -99,6 +101,22 @@ impl Catalog {
         self.organization_order
             .iter()
             .map(|id| &self.organizations[id].organization)
+    }
+
+    /// All organizations with the calls they made, oldest first.
+    pub(super) fn organizations_with_calls(
+        &self,
+    ) -> impl ExactSizeIterator<Item = (Arc<Organization>, Arc<CallCounts>)> {
+        self.organization_order.iter().map(|id| {
+            let entry = &self.organizations[id];
+            (Arc::clone(&entry.organization), Arc::clone(&entry.calls))
+        })
+    }
+
+    /// An organization, and the calls it made.
+    pub fn organization_with_calls(&self, id: ObjectId) -> Option<(&Arc<Organization>, &Arc<CallCounts>)> {
+        let entry = self.organizations.get(&id)?;
+        Some((&entry.organization, &entry.calls))
     }
 
     /// A user.

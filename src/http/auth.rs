@@ -3,32 +3,34 @@
 use actix_web::HttpRequest;
 use actix_web::http::header::{AUTHORIZATION, HeaderName};
 
+use super::rate_limit;
 use crate::error::ServiceError;
-use crate::service::{Access, Caller, Service};
+use crate::service::{Access, Admission, Caller, Service};
 
 static API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const SCHEME: &str = "bearer";
 
 /// The caller of a request, in the contract's order: both credentials at once (400), none or a wrong
-/// one (401), one of a kind that the route does not take (403).
+/// one (401), a month's quota that is used up (429), a credential of a kind that the route does not take (403).
 ///
 /// # Errors
-/// 400, 401, 403.
+/// 400, 401, 429, 403.
 pub fn authenticate(
     request: &HttpRequest,
     service: &Service,
     access: Access,
 ) -> Result<Caller, ServiceError> {
-    let caller = match presented(request)? {
-        Presented::Key(key) => service.caller_of_key(key)?,
-        Presented::Token(token) => service.caller_of_token(token)?,
+    let Admission { caller, call } = match presented(request)? {
+        Presented::Key(key) => service.admit_key(key)?,
+        Presented::Token(token) => service.admit_token(token)?,
         Presented::Nothing => {
             return Err(ServiceError::unauthorized(
                 "send an API key as X-API-Key, or the bearer token of a sign-in as Authorization",
             ));
         }
     };
-    // Counting the call against the monthly quota belongs between the two: after 401, before 403.
+    rate_limit::note(request, call.quota);
+    call.check(service.now_ns())?;
     access.check(&caller)?;
     Ok(caller)
 }

@@ -17,9 +17,11 @@ use actix_web::middleware::Next;
 use actix_web::web::Data;
 
 use super::error::{Ended, error_response};
+use super::rate_limit::{self, Noted};
 use super::request_id::{REQUEST_ID_HEADER, RequestId};
 use crate::error::{ErrorKind, ServiceError};
 use crate::service::Service;
+use crate::service::quota::Quota;
 
 /// What a request that ran out of time should wait: the server is slow, not down.
 const RETRY_AFTER_SECONDS: u32 = 1;
@@ -30,23 +32,29 @@ pub async fn serve<B: MessageBody + 'static>(
     next: Next<B>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let request_id = RequestId::next();
+    let noted = Noted::of(&request);
     let deadline = request
         .app_data::<Data<Service>>()
         .map_or(Duration::from_secs(30), |service| {
             service.config.server.request_timeout
         });
     match tokio::time::timeout(deadline, without_panic(next.call(request))).await {
-        Ok(Ok(answered)) => Ok(finish(answered?.map_into_boxed_body(), request_id)),
-        Ok(Err(panic)) => Err(ended(ServiceError::internal(describe(&*panic)), request_id)),
+        Ok(Ok(answered)) => {
+            let mut answer = finish(answered?.map_into_boxed_body(), request_id);
+            rate_limit::write(noted.quota(), answer.headers_mut());
+            Ok(answer)
+        }
+        Ok(Err(panic)) => {
+            let error = ServiceError::internal(describe(&*panic));
+            Err(ended(error, request_id, noted.quota()))
+        }
         Err(_) => {
             let message = format!(
                 "the request took more than {} s and was cancelled",
                 deadline.as_secs()
             );
-            Err(ended(
-                ServiceError::unavailable(message, RETRY_AFTER_SECONDS),
-                request_id,
-            ))
+            let error = ServiceError::unavailable(message, RETRY_AFTER_SECONDS);
+            Err(ended(error, request_id, noted.quota()))
         }
     }
 }
@@ -107,9 +115,14 @@ fn with_id(mut answer: ServiceResponse<BoxBody>, request_id: RequestId) -> Servi
     answer
 }
 
-fn ended(error: ServiceError, request_id: RequestId) -> Error {
+fn ended(error: ServiceError, request_id: RequestId, quota: Option<Quota>) -> Error {
     log(&error, request_id, "", "");
-    Ended { error, request_id }.into()
+    let ended = Ended {
+        error,
+        request_id,
+        quota,
+    };
+    ended.into()
 }
 
 /// Failures of the server are logged here, once, with their private cause.

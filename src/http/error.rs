@@ -8,8 +8,10 @@ use actix_web::{HttpResponse, ResponseError};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
+use super::rate_limit;
 use super::request_id::{REQUEST_ID_HEADER, RequestId};
 use crate::error::{Detail, ErrorKind, ServiceError};
+use crate::service::quota::Quota;
 
 impl ErrorKind {
     /// The status and the `error` member of this kind.
@@ -88,6 +90,8 @@ pub struct Ended {
     pub error: ServiceError,
     /// Of the request.
     pub request_id: RequestId,
+    /// Of the caller, when there is one on a limited plan.
+    pub quota: Option<Quota>,
 }
 
 impl fmt::Display for Ended {
@@ -102,7 +106,9 @@ impl ResponseError for Ended {
     }
 
     fn error_response(&self) -> HttpResponse {
-        error_response(&self.error, self.request_id)
+        let mut response = error_response(&self.error, self.request_id);
+        rate_limit::write(self.quota, response.headers_mut());
+        response
     }
 }
 

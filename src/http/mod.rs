@@ -27,6 +27,7 @@ pub mod organization;
 pub mod organization_keys;
 pub mod params;
 pub mod query;
+mod rate_limit;
 mod request_id;
 pub mod respond;
 mod schema_input;

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::Service;
+use super::quota::Call;
 use crate::catalog::{Bucket, Catalog, KeyType, Rule, Source};
+use crate::clock::MINUTE_NS;
 use crate::error::{ErrorKind, ServiceError};
 use crate::ids::ObjectId;
 
@@ -17,6 +19,14 @@ pub struct Caller {
     pub organization_id: ObjectId,
     /// What it showed.
     pub credential: Credential,
+}
+
+/// A caller, whose call was counted or refused.
+pub struct Admission {
+    /// Who asks.
+    pub caller: Caller,
+    /// Whether the month's quota has room for it.
+    pub call: Call,
 }
 
 /// What a caller showed.
@@ -143,44 +153,65 @@ impl Access {
 }
 
 impl Service {
-    /// The caller of an API key.
+    /// Admits the caller of an API key: notes the key's use, counts the call.
     ///
     /// # Errors
     /// 401 when the key is unknown or deleted.
-    pub fn caller_of_key(&self, presented: &[u8]) -> Result<Caller, ServiceError> {
+    pub fn admit_key(&self, presented: &[u8]) -> Result<Admission, ServiceError> {
         let hash: [u8; 32] = Sha256::digest(presented).into();
-        let key = self
-            .catalog
-            .read(|catalog| catalog.key_by_hash(&hash).cloned())
-            .ok_or_else(|| {
+        let now_ns = self.now_ns();
+        self.catalog.read(|catalog| {
+            let key = catalog.key_by_hash(&hash).ok_or_else(|| {
                 ServiceError::unauthorized("the API key is invalid or deleted; check X-API-Key")
             })?;
-        self.touches.note(&key, self.now_minute());
-        Ok(Caller {
-            organization_id: key.organization_id,
-            credential: Credential::Key {
+            self.touches.note(key, minute_of(now_ns));
+            let credential = Credential::Key {
                 id: key.id,
                 kind: key.kind,
                 bucket_id: key.bucket_id,
-            },
+            };
+            Ok(self.admit(catalog, key.organization_id, credential, now_ns))
         })
     }
 
-    /// The caller of a bearer token.
+    /// Admits the caller of a bearer token: counts the call.
     ///
     /// # Errors
     /// 401 when the token is malformed, expired, or older than the password.
-    pub fn caller_of_token(&self, token: &str) -> Result<Caller, ServiceError> {
-        let claims = self.tokens.verify(token, self.now_ns())?;
-        self.catalog
-            .read(|catalog| catalog.user(claims.user_id).cloned())
-            .filter(|user| user.password_version == claims.password_version)
-            .map(|user| Caller {
-                organization_id: user.organization_id,
-                credential: Credential::Bearer { user_id: user.id },
-            })
-            .ok_or_else(|| ServiceError::unauthorized("the bearer token is no longer valid; sign in again"))
+    pub fn admit_token(&self, token: &str) -> Result<Admission, ServiceError> {
+        let now_ns = self.now_ns();
+        let claims = self.tokens.verify(token, now_ns)?;
+        self.catalog.read(|catalog| {
+            let user = catalog
+                .user(claims.user_id)
+                .filter(|user| user.password_version == claims.password_version)
+                .ok_or_else(|| {
+                    ServiceError::unauthorized("the bearer token is no longer valid; sign in again")
+                })?;
+            let credential = Credential::Bearer { user_id: user.id };
+            Ok(self.admit(catalog, user.organization_id, credential, now_ns))
+        })
     }
+
+    fn admit(
+        &self,
+        catalog: &Catalog,
+        organization_id: ObjectId,
+        credential: Credential,
+        now_ns: i64,
+    ) -> Admission {
+        let caller = Caller {
+            organization_id,
+            credential,
+        };
+        let call = self.count_call(catalog, organization_id, caller.key_type(), now_ns);
+        Admission { caller, call }
+    }
+}
+
+/// Minutes since the epoch.
+fn minute_of(now_ns: i64) -> u32 {
+    u32::try_from(now_ns / MINUTE_NS).unwrap_or(0)
 }
 
 /// The bucket that a caller names: 404 when it is unknown or another organization's, which look the

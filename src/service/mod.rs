@@ -18,6 +18,7 @@ pub mod organization;
 pub mod page;
 pub mod passwords;
 pub mod query;
+pub mod quota;
 mod records;
 pub mod rules;
 pub mod sources;
@@ -31,7 +32,7 @@ use std::thread::available_parallelism;
 use crate::alerts::Alerts;
 use crate::bucket::Buckets;
 use crate::catalog::{CatalogHandle, Organization};
-use crate::clock::{Clock, MINUTE_NS};
+use crate::clock::Clock;
 use crate::config::Config;
 use crate::delivery::Deliveries;
 use crate::error::ServiceError;
@@ -40,11 +41,12 @@ use crate::journal::JournalHandle;
 use crate::ledger::Ledger;
 use crate::query_pool::QueryPool;
 
-pub use access::{Access, Caller, Credential, bucket_for, rule_for, source_for};
+pub use access::{Access, Admission, Caller, Credential, bucket_for, rule_for, source_for};
 use keys::KeyTouches;
 use locks::Locks;
 use login_limiter::LoginLimiter;
 use passwords::Passwords;
+use quota::UnsavedCalls;
 use tokens::Tokens;
 
 /// The rooms that endpoints call, and what they share.
@@ -74,6 +76,7 @@ pub struct Service {
     passwords: Passwords,
     logins: Arc<LoginLimiter>,
     touches: KeyTouches,
+    unsaved_calls: UnsavedCalls,
     locks: Locks,
 }
 
@@ -119,6 +122,7 @@ impl Service {
             passwords: Passwords::start().map_err(ServiceError::internal)?,
             logins: Arc::new(LoginLimiter::default()),
             touches: KeyTouches::default(),
+            unsaved_calls: UnsavedCalls::default(),
             locks: Locks::default(),
         })
     }
@@ -131,11 +135,6 @@ impl Service {
     /// The next id.
     pub fn next_id(&self) -> ObjectId {
         self.ids.next(self.now_ns())
-    }
-
-    /// Minutes since the epoch.
-    fn now_minute(&self) -> u32 {
-        u32::try_from(self.now_ns() / MINUTE_NS).unwrap_or(0)
     }
 
     /// The organization of an authenticated caller.

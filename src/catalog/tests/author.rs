@@ -76,7 +76,7 @@ impl Author {
         self.made += 1;
         let (new, at_ns) = (id(self.made), self.made as i64 * DAY_NS);
         let name: Box<str> = format!("n{}", self.made).into();
-        Some(match self.dice.below(15) {
+        Some(match self.dice.below(16) {
             0 => Command::ServerSecretSet {
                 secret: Bytes([self.made as u8; 32]),
             },
@@ -192,6 +192,13 @@ impl Author {
                 source_id: self.dice.pick(&self.sources)?,
                 fields: self.fields(),
                 at_ns,
+            },
+            14 => Command::CallsCounted {
+                totals: vec![(
+                    self.dice.pick(&self.organizations)?,
+                    20_000 + 30 * self.dice.below(3) as u32,
+                    self.dice.below(1_000) as u64,
+                )],
             },
             _ => Command::SourceDeleted {
                 source_id: self.dice.pick(&self.sources)?,

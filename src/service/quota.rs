@@ -1,0 +1,156 @@
+//! The monthly quota: which calls count, when there are none left, and when the next month begins.
+//!
+//! Counting happens where the caller is found (`access`), within the same look at the catalog: one atomic, no lock.
+
+use engine::Unit;
+use parking_lot::Mutex;
+
+use super::Service;
+use crate::catalog::{CallCounts, Catalog, Command, KeyType, MonthDay, Plan};
+use crate::clock::{DAY_NS, SECOND_NS};
+use crate::error::ServiceError;
+use crate::ids::ObjectId;
+use crate::timestamp::Timestamp;
+
+/// Organizations in one command: about 100 KB of log.
+const TOTALS_PER_COMMAND_MAX: usize = 4_096;
+
+/// Where an organization on a limited plan stands: what every answer to it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    /// Calls of the plan in a month.
+    pub calls_max: u64,
+    /// Calls left in this one.
+    pub remaining: u64,
+    /// When the next month begins: seconds since 1970-01-01 UTC.
+    pub resets_at_seconds: i64,
+}
+
+/// A call of a known caller, counted or refused.
+pub struct Call {
+    /// `None` on a plan without a limit.
+    pub quota: Option<Quota>,
+    used_up: Option<Plan>,
+}
+
+impl Call {
+    /// 429 when the month's calls are used up.
+    ///
+    /// # Errors
+    /// 429 that says when there are new ones.
+    pub fn check(&self, now_ns: i64) -> Result<(), ServiceError> {
+        let (Some(plan), Some(quota)) = (self.used_up, self.quota) else {
+            return Ok(());
+        };
+        let resets_at_ns = quota.resets_at_seconds * SECOND_NS;
+        let wait_ns = resets_at_ns.saturating_sub(now_ns).max(1);
+        let wait_seconds = (wait_ns - 1) / SECOND_NS + 1;
+        Err(ServiceError::too_many_requests(
+            format!(
+                "the {} plan's {} API calls of this month are used up; the next month's begin at {}, \
+                 or change the plan",
+                plan.name(),
+                quota.calls_max,
+                Timestamp(resets_at_ns)
+            ),
+            u32::try_from(wait_seconds).unwrap_or(u32::MAX),
+        ))
+    }
+}
+
+/// Organizations with calls that the log does not know yet, each once.
+#[derive(Default)]
+pub(super) struct UnsavedCalls(Mutex<Vec<ObjectId>>);
+
+impl UnsavedCalls {
+    fn note(&self, organization_id: ObjectId, calls: &CallCounts) {
+        if calls.is_first_unsaved() {
+            self.0.lock().push(organization_id);
+        }
+    }
+}
+
+impl Service {
+    /// Calls that the organization made this month, refused ones and those of integration keys not counted.
+    pub fn calls_this_month(&self, organization_id: ObjectId) -> u64 {
+        let month = month_of(self.now_ns());
+        self.catalog.read(|catalog| {
+            let found = catalog.organization_with_calls(organization_id);
+            found.map_or(0, |(_, calls)| calls.standing(month).calls)
+        })
+    }
+
+    /// Counts a call. Integration keys are neither counted nor refused: an evaluator that polls each minute must not
+    /// use up the plan.
+    pub(super) fn count_call(
+        &self,
+        catalog: &Catalog,
+        organization_id: ObjectId,
+        key_type: Option<KeyType>,
+        now_ns: i64,
+    ) -> Call {
+        let Some((organization, calls)) = catalog.organization_with_calls(organization_id) else {
+            return Call {
+                quota: None,
+                used_up: None,
+            };
+        };
+        let (month, calls_max) = (month_of(now_ns), organization.plan.limits().calls_max);
+        let (at, is_refused) = if key_type == Some(KeyType::Integration) {
+            (calls.standing(month), false)
+        } else {
+            match calls.count(month, calls_max) {
+                Ok(at) => {
+                    self.unsaved_calls.note(organization_id, calls);
+                    (at, false)
+                }
+                Err(at) => (at, true),
+            }
+        };
+        Call {
+            quota: calls_max.map(|calls_max| Quota {
+                calls_max,
+                remaining: calls_max.saturating_sub(at.calls),
+                resets_at_seconds: Unit::Month.next_ns(i64::from(at.month) * DAY_NS) / SECOND_NS,
+            }),
+            used_up: is_refused.then_some(organization.plan),
+        }
+    }
+
+    /// Makes the totals of what was counted since the last call durable. To be called once a second.
+    ///
+    /// # Errors
+    /// 503 when the log takes no writes; the next call then tries again.
+    pub async fn save_calls(&self) -> Result<(), ServiceError> {
+        let organizations = std::mem::take(&mut *self.unsaved_calls.0.lock());
+        for (nth, some) in organizations.chunks(TOTALS_PER_COMMAND_MAX).enumerate() {
+            let mut totals = Vec::with_capacity(some.len());
+            self.catalog.read(|catalog| {
+                for id in some {
+                    let calls = catalog.organization_with_calls(*id).into_iter();
+                    let of_one = calls.flat_map(|(_, calls)| calls.save());
+                    totals.extend(of_one.map(|total| (*id, total.month, total.calls)));
+                }
+            });
+            if let Err(error) = self.journal.commit(Command::CallsCounted { totals }).await {
+                let not_saved = &organizations[nth * TOTALS_PER_COMMAND_MAX..];
+                self.catalog.read(|catalog| {
+                    for id in not_saved {
+                        if let Some((_, calls)) = catalog.organization_with_calls(*id) {
+                            // Unsaved as it was, or by this: listed again in both cases.
+                            let _ = calls.save();
+                            self.unsaved_calls.note(*id, calls);
+                        }
+                    }
+                });
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The calendar month of a moment, UTC.
+fn month_of(now_ns: i64) -> MonthDay {
+    MonthDay::try_from(Unit::Month.start_ns(now_ns) / DAY_NS).unwrap_or(0)
+}
