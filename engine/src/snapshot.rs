@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use crate::EngineError;
 use crate::block::BlockReader;
 use crate::columns::Columns;
+use crate::expired::{ExpiredRows, live_blocks, live_rows};
 use crate::series::{BlockEntry, Series, SeriesStats, sorted};
 
 /// Some sources of one bucket at one moment: a request's rows are in it all, or not at all.
@@ -17,10 +18,31 @@ pub struct Snapshot {
 pub struct SeriesSnapshot {
     /// The source's ordinal.
     pub source: u32,
-    pub(crate) blocks: Arc<Vec<BlockEntry>>,
+    blocks: Arc<Vec<BlockEntry>>,
     chunks: Vec<Arc<Columns>>,
-    sorted_chunks: OnceLock<Vec<Arc<Columns>>>,
     stats: SeriesStats,
+    expired: Arc<[ExpiredRows]>,
+    live: OnceLock<Live>,
+}
+
+/// What readers see of it.
+pub(crate) struct Live {
+    /// Ascending by first timestamp.
+    pub(crate) blocks: Arc<Vec<BlockEntry>>,
+    /// The head's rows, each chunk sorted.
+    pub(crate) chunks: Vec<Arc<Columns>>,
+}
+
+impl Snapshot {
+    /// The same without these rows. They are sorted out by the reader, when it first looks.
+    #[must_use]
+    pub fn without(mut self, expired: &Arc<[ExpiredRows]>) -> Self {
+        for series in &mut self.series {
+            series.expired = Arc::clone(expired);
+            series.live = OnceLock::new();
+        }
+        self
+    }
 }
 
 impl SeriesSnapshot {
@@ -29,15 +51,33 @@ impl SeriesSnapshot {
             source,
             blocks: Arc::clone(series.blocks()),
             chunks: series.chunks().cloned().collect(),
-            sorted_chunks: OnceLock::new(),
             stats: series.stats(),
+            expired: Arc::default(),
+            live: OnceLock::new(),
         }
     }
 
-    /// The head's rows, each chunk sorted; the sorting is done by the reader, once.
-    pub(crate) fn chunks(&self) -> &[Arc<Columns>] {
-        self.sorted_chunks
-            .get_or_init(|| self.chunks.iter().cloned().map(sorted).collect())
+    /// What is there to be read; the sorting is done by the reader, once.
+    pub(crate) fn live(&self) -> Result<&Live, EngineError> {
+        if let Some(live) = self.live.get() {
+            return Ok(live);
+        }
+        let sorted_live = |chunk: &Arc<Columns>| match live_rows(chunk, &self.expired) {
+            None => sorted(Arc::clone(chunk)),
+            Some(left) => sorted(Arc::new(left)),
+        };
+        let live = Live {
+            blocks: self.live_blocks()?,
+            chunks: self.chunks.iter().map(sorted_live).collect(),
+        };
+        Ok(self.live.get_or_init(|| live))
+    }
+
+    fn live_blocks(&self) -> Result<Arc<Vec<BlockEntry>>, EngineError> {
+        if self.expired.is_empty() {
+            return Ok(Arc::clone(&self.blocks));
+        }
+        live_blocks(&self.blocks, &self.expired).map(Arc::new)
     }
 
     /// Points and bounds, points before the cutoff not counted.
@@ -45,11 +85,19 @@ impl SeriesSnapshot {
     /// # Errors
     /// [`EngineError::Corrupt`] where a block that the cutoff cuts through does not read.
     pub fn stats(&self, cutoff_ns: i64) -> Result<SeriesStats, EngineError> {
-        if self.stats.bounds_ns.is_none_or(|(first, _)| first >= cutoff_ns) {
+        let none_expired = self.stats.bounds_ns.is_none_or(|(first, _)| first >= cutoff_ns);
+        if none_expired && self.expired.is_empty() {
             return Ok(self.stats);
         }
+        // Counting needs no order, so that the actor, which counts too, is spared the sorting.
+        let (blocks, chunks) = if self.expired.is_empty() {
+            (&self.blocks, &self.chunks)
+        } else {
+            let live = self.live()?;
+            (&live.blocks, &live.chunks)
+        };
         let mut stats = SeriesStats::default();
-        for entry in self.blocks.iter().filter(|entry| entry.last_ns >= cutoff_ns) {
+        for entry in blocks.iter().filter(|entry| entry.last_ns >= cutoff_ns) {
             if entry.first_ns >= cutoff_ns {
                 stats.add(u64::from(entry.block.summary.rows), entry.first_ns, entry.last_ns);
             } else {
@@ -62,7 +110,7 @@ impl SeriesSnapshot {
                 );
             }
         }
-        for chunk in self.chunks.iter() {
+        for chunk in chunks {
             let live = chunk
                 .timestamps_ns
                 .iter()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use actix::{Actor, Addr, Arbiter};
-use engine::{SeriesStats, Snapshot};
+use engine::{ExpiredRows, SeriesStats, Snapshot};
 use parking_lot::RwLock;
 use tokio::sync::oneshot;
 
@@ -194,9 +194,18 @@ impl Buckets {
     /// # Errors
     /// 503 when the bucket is not available.
     pub async fn snapshot(&self, bucket: &Bucket, sources: Vec<u32>) -> Result<Snapshot, ServiceError> {
+        let expired = expired_rows(bucket, self.0.neighbours.clock.now_ns());
         self.handle(bucket)?
-            .with(move |state| state.store.snapshot(sources))
+            .with(move |state| state.store.snapshot(sources).without(&expired))
             .await
+    }
+
+    /// The number that the bucket's next point gets.
+    ///
+    /// # Errors
+    /// 503 when the bucket is not available.
+    pub async fn next_sequence(&self, bucket: &Bucket) -> Result<u64, ServiceError> {
+        self.handle(bucket)?.with(|state| state.next_sequence).await
     }
 
     /// The statistics of each source asked for, in the same order.
@@ -204,10 +213,18 @@ impl Buckets {
     /// # Errors
     /// 503 when the bucket is not available.
     pub async fn stats(&self, bucket: &Bucket, sources: &[u32]) -> Result<Vec<SourceStats>, ServiceError> {
-        let cutoff_ns = bucket.retention_cutoff_ns(self.0.neighbours.clock.now_ns());
+        let now_ns = self.0.neighbours.clock.now_ns();
+        let (cutoff_ns, expired) = (bucket.retention_cutoff_ns(now_ns), expired_rows(bucket, now_ns));
         let sources = sources.to_vec();
         let look = move |state: &mut BucketState| {
-            let stats = sources.iter().map(|source| state.store.stats(*source, cutoff_ns));
+            let stats = sources.iter().map(|source| match expired.is_empty() {
+                true => state.store.stats(*source, cutoff_ns),
+                false => {
+                    let snapshot = state.store.snapshot([*source]).without(&expired);
+                    let series = snapshot.series.first();
+                    series.map_or(Ok(SeriesStats::default()), |series| series.stats(cutoff_ns))
+                }
+            });
             stats
                 .map(|stats| Ok(stats?.into()))
                 .collect::<Result<Vec<SourceStats>, engine::EngineError>>()
@@ -265,6 +282,14 @@ impl Buckets {
     pub fn load(&self) -> (u64, u64) {
         (self.0.memory.used(), self.0.refused.load(Ordering::Relaxed))
     }
+}
+
+fn expired_rows(bucket: &Bucket, now_ns: i64) -> Arc<[ExpiredRows]> {
+    let rows = bucket.expired_at(now_ns).map(|it| ExpiredRows {
+        before_ns: it.before_ns,
+        before_sequence: it.before_sequence,
+    });
+    rows.collect()
 }
 
 impl Drop for Inner {

@@ -57,6 +57,7 @@ impl Catalog {
                 description,
                 retention_days,
                 at_ns,
+                next_sequence,
                 deliveries,
             } => {
                 self.owe(deliveries);
@@ -65,7 +66,10 @@ impl Catalog {
                     bucket.description.clone_from(description);
                     if bucket.retention_days != *retention_days {
                         // What is expired by now stays expired under any later retention.
-                        bucket.expired_before_ns = bucket.retention_cutoff_ns(*at_ns);
+                        match *next_sequence {
+                            Some(next_sequence) => bucket.expire(*at_ns, next_sequence),
+                            None => bucket.expired_before_ns = bucket.retention_cutoff_ns(*at_ns),
+                        }
                         bucket.retention_days = *retention_days;
                     }
                 });

@@ -62,6 +62,9 @@ pub enum Command {
         description: Option<Box<str>>,
         retention_days: u32,
         at_ns: i64,
+        /// Points numbered from here on came under the new retention; absent: none did.
+        #[serde(default)]
+        next_sequence: Option<u64>,
         /// What webhooks are owed for it.
         #[serde(default)]
         deliveries: Vec<Delivery>,
@@ -191,6 +194,7 @@ impl NewBucket {
             description: self.description.clone(),
             retention_days: self.retention_days,
             expired_before_ns: i64::MIN,
+            expired: Vec::new(),
             created_at_ns: self.created_at_ns,
             updated_at_ns: self.created_at_ns,
         }

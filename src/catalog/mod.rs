@@ -33,7 +33,7 @@ use std::sync::Arc;
 
 use parking_lot::{RwLock, RwLockWriteGuard};
 
-pub use bucket::Bucket;
+pub use bucket::{Bucket, Expired};
 pub use bytes::Bytes;
 pub use calls::{CallCounts, MonthCalls, MonthDay};
 pub use command::{AttemptMade, Command, NewBucket, NewRule, NewSource, SourceSettings, Verdict};

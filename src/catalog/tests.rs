@@ -188,6 +188,7 @@ fn what_shrinking_retention_expired_stays_expired() {
         description: None,
         retention_days: days,
         at_ns: day * DAY_NS,
+        next_sequence: None,
         deliveries: Vec::new(),
     };
     let cutoff_days = |catalog: &Catalog, day: i64| {

@@ -151,7 +151,12 @@ impl Service {
         if name == known.name && description == known.description && retention_days == known.retention_days {
             return Ok(known);
         }
+        // The moment first: what comes in meanwhile is numbered from there on, and has not expired by it.
         let at_ns = self.now_ns();
+        let next_sequence = match retention_days == known.retention_days {
+            true => None,
+            false => Some(self.buckets.next_sequence(&known).await?),
+        };
         let mut changes = Vec::new();
         let mut note = |member, old: Value, new: Value| {
             if old != new {
@@ -179,6 +184,7 @@ impl Service {
             description,
             retention_days,
             at_ns,
+            next_sequence,
             deliveries,
         };
         self.commit_owing(command, owed).await?;

@@ -110,7 +110,8 @@ pub fn group(series: &SeriesSnapshot, query: &GroupQuery<'_>) -> Result<Groups, 
     if start > end || query.fields.is_empty() {
         return Ok(groups);
     }
-    for entry in series
+    let live = series.live()?;
+    for entry in live
         .blocks
         .iter()
         .filter(|entry| entry.first_ns <= end && entry.last_ns >= start)
@@ -120,7 +121,7 @@ pub fn group(series: &SeriesSnapshot, query: &GroupQuery<'_>) -> Result<Groups, 
         }
         group_block(&entry.block, query, &mut groups)?;
     }
-    for chunk in series.chunks() {
+    for chunk in &live.chunks {
         if (query.stop)() {
             return Err(EngineError::Stopped);
         }

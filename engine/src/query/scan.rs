@@ -70,10 +70,10 @@ pub struct PageRun {
 /// # Errors
 /// [`EngineError::Corrupt`] for a damaged block, [`EngineError::Stopped`] when `stop` says so.
 pub fn scan(selections: &[Selection<'_>], query: &ScanQuery<'_>) -> Result<Page, EngineError> {
-    let mut scan = Scan::new(selections, query);
     if query.range_ns.0 > query.range_ns.1 {
         return Ok(Page::default());
     }
+    let mut scan = Scan::new(selections, query)?;
     scan.skip_whole_runs()?;
     scan.merge()?;
     scan.finish()
@@ -95,7 +95,7 @@ struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    fn new(selections: &'a [Selection<'a>], query: &'a ScanQuery<'a>) -> Self {
+    fn new(selections: &'a [Selection<'a>], query: &'a ScanQuery<'a>) -> Result<Self, EngineError> {
         let descending = query.descending;
         let (start, end) = query.range_ns;
         let range = if descending { (!end, !start) } else { (start, end) };
@@ -122,18 +122,19 @@ impl<'a> Scan<'a> {
                     });
                 }
             };
-            for entry in series.blocks.iter() {
+            let live = series.live()?;
+            for entry in live.blocks.iter() {
                 let rows = u64::from(entry.block.summary.rows);
                 push(entry.first_ns, entry.last_ns, rows, Origin::Block(&entry.block));
             }
-            for chunk in series.chunks() {
+            for chunk in &live.chunks {
                 if let (Some(first), Some(last)) = (chunk.timestamps_ns.first(), chunk.timestamps_ns.last()) {
                     push(*first, *last, chunk.rows() as u64, Origin::Chunk(chunk));
                 }
             }
         }
         candidates.sort_by_key(|candidate| Reverse(candidate.first));
-        Scan {
+        Ok(Scan {
             selections,
             query,
             range,
@@ -144,7 +145,7 @@ impl<'a> Scan<'a> {
             skip: query.skip,
             rows: Vec::with_capacity(query.limit.min(16_384)),
             touched: Touched::default(),
-        }
+        })
     }
 
     /// Whether every row of the run within the range counts, by what is known without reading it.

@@ -165,6 +165,7 @@ impl Author {
                 description: Some("changed".into()),
                 retention_days: 1 + self.dice.below(60) as u32,
                 at_ns,
+                next_sequence: (self.dice.below(4) > 0).then_some(self.made),
                 deliveries: Vec::new(),
             },
             10 if self.dice.below(4) == 0 => Command::BucketDeleted {

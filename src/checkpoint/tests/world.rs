@@ -449,6 +449,7 @@ impl World {
             description: None,
             retention_days: days,
             at_ns: self.clock.now_ns(),
+            next_sequence: None,
             deliveries: Vec::new(),
         };
         rooms.journal.commit(command).await?;

@@ -1,0 +1,73 @@
+//! Rows that had expired before the retention grew. They stay gone, while rows of the same time that came later are
+//! there: what was refused before may be sent now.
+
+use std::sync::Arc;
+
+use crate::EngineError;
+use crate::block::{Block, BlockReader, encode_block};
+use crate::columns::Columns;
+use crate::series::BlockEntry;
+
+/// Rows that are gone: those of a time before `before_ns` that were numbered below `before_sequence`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExpiredRows {
+    /// UTC nanoseconds.
+    pub before_ns: i64,
+    /// Order of arrival within the bucket.
+    pub before_sequence: u64,
+}
+
+impl ExpiredRows {
+    fn hold(self, timestamp_ns: i64, sequence: u64) -> bool {
+        timestamp_ns < self.before_ns && sequence < self.before_sequence
+    }
+
+    fn hold_all(self, block: &Block) -> bool {
+        self.hold(block.summary.last_ns, block.summary.last_sequence)
+    }
+
+    fn may_hold_some(self, block: &Block) -> bool {
+        self.hold(block.summary.first_ns, block.summary.first_sequence)
+    }
+}
+
+/// The blocks with what is left of them. Few are written anew: those that were cut when the retention grew.
+pub(crate) fn live_blocks(
+    blocks: &[BlockEntry],
+    expired: &[ExpiredRows],
+) -> Result<Vec<BlockEntry>, EngineError> {
+    let mut live = Vec::with_capacity(blocks.len());
+    for entry in blocks {
+        if expired.iter().any(|rows| rows.hold_all(&entry.block)) {
+            continue;
+        }
+        if !expired.iter().any(|rows| rows.may_hold_some(&entry.block)) {
+            live.push(entry.clone());
+            continue;
+        }
+        let columns = BlockReader::new(&entry.block)?.columns()?;
+        match live_rows(&columns, expired) {
+            None => live.push(entry.clone()),
+            Some(left) if left.rows() == 0 => {}
+            Some(left) => {
+                let block = encode_block(entry.block.summary.source, &left);
+                live.push(BlockEntry::new(Arc::new(block)));
+            }
+        }
+    }
+    live.sort_by_key(|entry| entry.first_ns);
+    Ok(live)
+}
+
+/// The rows that are left, in the same order; `None` when that is all of them.
+pub(crate) fn live_rows(columns: &Columns, expired: &[ExpiredRows]) -> Option<Columns> {
+    let is_live = |row: &u32| {
+        let (timestamp_ns, sequence) = columns.key(*row as usize);
+        !expired.iter().any(|rows| rows.hold(timestamp_ns, sequence))
+    };
+    let picks: Vec<(u32, u32)> = (0..columns.rows() as u32)
+        .filter(is_live)
+        .map(|row| (0, row))
+        .collect();
+    (picks.len() < columns.rows()).then(|| Columns::gather(&[columns], &picks))
+}
