@@ -1,4 +1,5 @@
-//! Threads that may wait give way to those that acknowledge: queries, checkpoints and merges run at a lower priority.
+//! Threads that may wait give way to those that acknowledge: queries, checkpoints, merges and password hashes run at a
+//! lower priority.
 
 /// Niceness of such a thread: about a third of the weight of the others when all cores are busy, so it still moves.
 const NICENESS: i32 = 5;

@@ -218,6 +218,15 @@ pub(super) const KEYS: &[Key] = &[
         c.accounts.signup = v.boolean()?;
         Ok(())
     }),
+    key(
+        "accounts.signups_per_hour_max",
+        "100",
+        "sign-ups from one address; then 429; 0: no limit; behind a proxy all clients have the proxy's address",
+        |c, v| {
+            c.accounts.signups_per_hour_max = v.integer(0, 1_000_000)? as usize;
+            Ok(())
+        },
+    ),
     Key {
         secret: true,
         ..key(

@@ -110,6 +110,8 @@ pub struct AccountsConfig {
     pub default_plan: Plan,
     /// Whether anyone may sign up.
     pub signup: bool,
+    /// Sign-ups from one address; 0 is no limit.
+    pub signups_per_hour_max: usize,
 }
 
 /// `[operator]`
@@ -182,6 +184,7 @@ impl Default for Config {
             accounts: AccountsConfig {
                 default_plan: Plan::Free,
                 signup: true,
+                signups_per_hour_max: 100,
             },
             operator: OperatorConfig { token: None },
             webhooks: WebhooksConfig {

@@ -1,5 +1,7 @@
 //! `/api/auth`: signing up, signing in, the bearer's account.
 
+use std::net::IpAddr;
+
 use actix_web::http::StatusCode;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
@@ -94,7 +96,8 @@ pub struct PasswordBody {
 /// Creates an account and its organization.
 #[utoipa::path(post, path = "/api/auth/signup", tag = "accounts", request_body = SignUpBody, responses(
     (status = 201, body = SignedInAnswer), (status = 403, body = ErrorDoc, description = "sign-up is closed"),
-    (status = 409, body = ErrorDoc, description = "the email has an account"), (status = "default", body = ErrorDoc)))]
+    (status = 409, body = ErrorDoc, description = "the email has an account"),
+    (status = 429, body = ErrorDoc, description = "too many sign-ups from the address"), (status = "default", body = ErrorDoc)))]
 pub async fn sign_up(
     request: HttpRequest,
     payload: Payload,
@@ -115,14 +118,13 @@ pub async fn sign_up(
     let (Some(email), Some(password), Some(name), true) = (email, password, name, faults.none()) else {
         return Err(faults.into_error());
     };
-    let signed_in = service
-        .sign_up(SignUp {
-            email,
-            password,
-            name,
-            organization_name,
-        })
-        .await?;
+    let sign_up = SignUp {
+        email,
+        password,
+        name,
+        organization_name,
+    };
+    let signed_in = service.sign_up(sign_up, address_of(&request)).await?;
     answer(&request, StatusCode::CREATED, "account created", &signed_in).await
 }
 
@@ -148,8 +150,7 @@ pub async fn log_in(
         email: email.trim().to_lowercase(),
         password: password.to_owned(),
     };
-    let address = request.peer_addr().map(|peer| peer.ip());
-    let signed_in = service.log_in(login, address).await?;
+    let signed_in = service.log_in(login, address_of(&request)).await?;
     answer(&request, StatusCode::OK, "signed in", &signed_in).await
 }
 
@@ -188,6 +189,11 @@ pub async fn change_password(
         &signed_in,
     )
     .await
+}
+
+/// Of the connection: what a header says of it anyone can write.
+fn address_of(request: &HttpRequest) -> Option<IpAddr> {
+    request.peer_addr().map(|peer| peer.ip())
 }
 
 async fn answer(

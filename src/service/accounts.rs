@@ -63,22 +63,19 @@ impl Service {
     /// Creates an organization and its first user.
     ///
     /// # Errors
-    /// 409 when the email has an account.
-    pub async fn sign_up(&self, input: SignUp) -> Result<SignedIn, ServiceError> {
-        let _deciding = self.locks.lock(input.email.as_str()).await;
-        if self
-            .catalog
-            .read(|catalog| catalog.user_by_email(&input.email).is_some())
-        {
-            return Err(ServiceError::conflict(
-                "this email has an account already; sign in instead",
-            ));
-        }
+    /// 409 when the email has an account; 429 after too many sign-ups from the address; 503 when too many sign up at
+    /// once.
+    pub async fn sign_up(&self, input: SignUp, address: Option<IpAddr>) -> Result<SignedIn, ServiceError> {
+        self.sign_ups.admit(address, self.now_ns())?;
+        self.check_email_free(&input.email)?;
         let (password, salt) = (input.password, random::bytes()?);
         let password = self
             .passwords
             .run(move |hasher| hasher.hash(&password, salt))
             .await??;
+        // Hashing takes its time: what others wait for is held only now.
+        let _deciding = self.locks.lock(input.email.as_str()).await;
+        self.check_email_free(&input.email)?;
         let now_ns = self.now_ns();
         let organization = Organization {
             id: self.next_id(),
@@ -104,6 +101,18 @@ impl Service {
             .commit(Command::SignedUp { organization, user })
             .await?;
         self.signed_in(user_id)
+    }
+
+    fn check_email_free(&self, email: &str) -> Result<(), ServiceError> {
+        if self
+            .catalog
+            .read(|catalog| catalog.user_by_email(email).is_none())
+        {
+            return Ok(());
+        }
+        Err(ServiceError::conflict(
+            "this email has an account already; sign in instead",
+        ))
     }
 
     /// Signs a user in. Unknown emails and wrong passwords get the same answer after the same work.
@@ -155,21 +164,24 @@ impl Service {
         new: String,
     ) -> Result<SignedIn, ServiceError> {
         let user_id = bearer_id(caller)?;
-        let _deciding = self.locks.lock(user_id).await;
-        let stored = self.account(caller)?.user.password.clone();
-        let salt = random::bytes()?;
+        let wrong = || ServiceError::unauthorized("currentPassword is wrong; nothing was changed");
+        let known = self.account(caller)?.user;
+        let (stored, salt) = (known.password.clone(), random::bytes()?);
         let password = self
             .passwords
             .run(move |hasher| {
                 if hasher.verify(&current, Some(&stored))? {
                     hasher.hash(&new, salt)
                 } else {
-                    Err(ServiceError::unauthorized(
-                        "currentPassword is wrong; nothing was changed",
-                    ))
+                    Err(wrong())
                 }
             })
             .await??;
+        let _deciding = self.locks.lock(user_id).await;
+        if self.account(caller)?.user.password_version != known.password_version {
+            // Another change was quicker: what was verified is the current one no more.
+            return Err(wrong());
+        }
         self.journal
             .commit(Command::PasswordChanged { user_id, password })
             .await?;

@@ -1,20 +1,15 @@
 //! Failed sign-ins: after too many for one email or from one address, further ones are refused for
-//! a while, right passwords included. In memory, and bounded: see `SUBJECTS_MAX`.
+//! a while, right passwords included. In memory, and bounded.
 
-use std::collections::{HashMap, VecDeque};
-use std::hash::Hash;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 
 use parking_lot::Mutex;
 
+use super::sliding_window::{SlidingWindow, network_of, seconds_until};
 use crate::clock::SECOND_NS;
 use crate::error::ServiceError;
 use crate::limits::{LOGIN_FAILURES_PER_ADDRESS_MAX, LOGIN_FAILURES_PER_EMAIL_MAX, LOGIN_WINDOW_SECONDS};
 
-/// Emails, and addresses, remembered at once: some megabytes at most. When there are more, the one
-/// whose last failure is longest ago is forgotten; at one hash every 30 ms, a window sees 30,000
-/// failures at most, so that only an attacker's own emails push each other out.
-const SUBJECTS_MAX: usize = 32_768;
 const WINDOW_NS: i64 = LOGIN_WINDOW_SECONDS * SECOND_NS;
 
 /// Counts failures per email and per address over a sliding window.
@@ -23,14 +18,14 @@ pub struct LoginLimiter {
 }
 
 struct Counts {
-    emails: Failures<Box<str>>,
-    addresses: Failures<IpAddr>,
+    emails: SlidingWindow<Box<str>>,
+    addresses: SlidingWindow<IpAddr>,
 }
 
 impl Default for LoginLimiter {
     fn default() -> Self {
-        let emails = Failures::new(LOGIN_FAILURES_PER_EMAIL_MAX);
-        let addresses = Failures::new(LOGIN_FAILURES_PER_ADDRESS_MAX);
+        let emails = SlidingWindow::new(LOGIN_FAILURES_PER_EMAIL_MAX, WINDOW_NS);
+        let addresses = SlidingWindow::new(LOGIN_FAILURES_PER_ADDRESS_MAX, WINDOW_NS);
         Self {
             counts: Mutex::new(Counts { emails, addresses }),
         }
@@ -50,12 +45,11 @@ impl LoginLimiter {
         match by_email.max(by_address) {
             None => Ok(()),
             Some(free_at_ns) => {
-                let wait_ns = free_at_ns.saturating_sub(now_ns);
-                let seconds = (wait_ns + SECOND_NS - 1) / SECOND_NS;
-                let minutes = (seconds + 59) / 60;
+                let seconds = seconds_until(free_at_ns, now_ns);
+                let minutes = seconds.div_ceil(60);
                 Err(ServiceError::too_many_requests(
                     format!("too many failed sign-ins; try again in {minutes} minutes"),
-                    u32::try_from(seconds).unwrap_or(u32::MAX).max(1),
+                    seconds,
                 ))
             }
         }
@@ -74,90 +68,6 @@ impl LoginLimiter {
     pub fn succeeded(&self, email: &str) {
         self.counts.lock().emails.forget(email);
     }
-}
-
-/// Who holds an IPv6 address usually holds its whole /64.
-fn network_of(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
-        v4 @ IpAddr::V4(_) => v4,
-    }
-}
-
-/// Times of failures per subject, oldest first, at most `max` of each.
-struct Failures<K> {
-    max: usize,
-    times: HashMap<K, VecDeque<i64>>,
-}
-
-impl<K: Hash + Eq + Clone> Failures<K> {
-    fn new(max: usize) -> Self {
-        Self {
-            max,
-            times: HashMap::new(),
-        }
-    }
-
-    /// When the subject's oldest counting failure leaves the window; `None` while it is below the limit.
-    fn free_at_ns<Q: Hash + Eq + ?Sized>(&mut self, subject: &Q, now_ns: i64) -> Option<i64>
-    where
-        K: std::borrow::Borrow<Q>,
-    {
-        let times = self.times.get_mut(subject)?;
-        forget_old(times, now_ns);
-        (times.len() >= self.max)
-            .then(|| times.front().map(|oldest| oldest + WINDOW_NS))
-            .flatten()
-    }
-
-    fn note(&mut self, subject: K, now_ns: i64) {
-        if self.times.len() >= SUBJECTS_MAX && !self.times.contains_key(&subject) {
-            self.make_room(now_ns);
-        }
-        let times = self.times.entry(subject).or_default();
-        forget_old(times, now_ns);
-        if times.len() == self.max {
-            times.pop_front();
-        }
-        times.push_back(now_ns);
-    }
-
-    fn forget<Q: Hash + Eq + ?Sized>(&mut self, subject: &Q)
-    where
-        K: std::borrow::Borrow<Q>,
-    {
-        self.times.remove(subject);
-    }
-
-    /// Drops what has left the window; if that is nothing, the half that failed longest ago, so that
-    /// a full table is walked once in many insertions.
-    fn make_room(&mut self, now_ns: i64) {
-        self.times
-            .retain(|_, times| times.back().is_some_and(|last| now_ns - last < WINDOW_NS));
-        if self.times.len() >= SUBJECTS_MAX {
-            let mut last: Vec<i64> = self
-                .times
-                .values()
-                .filter_map(|times| times.back().copied())
-                .collect();
-            let middle = last.len() / 2;
-            let (_, median, _) = last.select_nth_unstable(middle);
-            let median = *median;
-            let mut surplus = SUBJECTS_MAX / 2;
-            self.times.retain(|_, times| {
-                let stale = surplus > 0 && times.back().is_none_or(|last| *last <= median);
-                surplus -= usize::from(stale);
-                !stale
-            });
-        }
-    }
-}
-
-/// A clock that was set back must not lock anyone out for longer than the window.
-fn forget_old(times: &mut VecDeque<i64>, now_ns: i64) {
-    times.retain(|time| {
-        (now_ns - WINDOW_NS..=now_ns + WINDOW_NS).contains(time) && now_ns - *time < WINDOW_NS
-    });
 }
 
 #[cfg(test)]
@@ -228,23 +138,5 @@ mod tests {
             limiter.failed(&format!("{host}@example.com"), of(host), START_NS);
         }
         assert!(limiter.check("x@example.com", of(999), START_NS).is_err());
-    }
-
-    #[test]
-    fn memory_is_bounded_and_the_latest_failures_stay() {
-        let limiter = LoginLimiter::default();
-        let subjects = SUBJECTS_MAX as i64 + 10;
-        for subject in 0..subjects {
-            limiter.failed(&format!("{subject}@example.com"), None, START_NS + subject);
-        }
-        let counts = limiter.counts.lock();
-        assert!(counts.emails.times.len() <= SUBJECTS_MAX);
-        assert!(
-            counts
-                .emails
-                .times
-                .contains_key(format!("{}@example.com", subjects - 1).as_str())
-        );
-        assert!(!counts.emails.times.contains_key("0@example.com"));
     }
 }

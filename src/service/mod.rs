@@ -21,6 +21,8 @@ pub mod query;
 pub mod quota;
 mod records;
 pub mod rules;
+mod signup_limiter;
+mod sliding_window;
 pub mod sources;
 pub mod tokens;
 mod triggers;
@@ -47,6 +49,7 @@ use locks::Locks;
 use login_limiter::LoginLimiter;
 use passwords::Passwords;
 use quota::UnsavedCalls;
+use signup_limiter::SignUpLimiter;
 use tokens::Tokens;
 
 /// The rooms that endpoints call, and what they share.
@@ -75,6 +78,7 @@ pub struct Service {
     pub tokens: Tokens,
     passwords: Passwords,
     logins: Arc<LoginLimiter>,
+    sign_ups: SignUpLimiter,
     touches: KeyTouches,
     unsaved_calls: UnsavedCalls,
     locks: Locks,
@@ -107,6 +111,7 @@ impl Service {
         };
         let queries = QueryPool::start(threads, config.query.queue_max, config.query.timeout);
         let queries = queries.map_err(ServiceError::internal)?;
+        let sign_ups = SignUpLimiter::new(config.accounts.signups_per_hour_max);
         Ok(Self {
             config,
             clock,
@@ -121,6 +126,7 @@ impl Service {
             tokens: Tokens::new(&secret),
             passwords: Passwords::start().map_err(ServiceError::internal)?,
             logins: Arc::new(LoginLimiter::default()),
+            sign_ups,
             touches: KeyTouches::default(),
             unsaved_calls: UnsavedCalls::default(),
             locks: Locks::default(),

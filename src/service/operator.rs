@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use super::Service;
@@ -23,7 +24,9 @@ impl Service {
     pub fn check_operator(&self, presented: Option<&str>) -> Result<(), ServiceError> {
         let expected = self.config.operator.token.as_deref().unwrap_or_default();
         let presented = presented.unwrap_or_default();
-        if !expected.is_empty() && bool::from(expected.as_bytes().ct_eq(presented.as_bytes())) {
+        // Digests are of one length: not even the token's is told by the time.
+        let [of_expected, of_presented] = [expected, presented].map(Sha256::digest);
+        if !expected.is_empty() && bool::from(of_expected.as_slice().ct_eq(of_presented.as_slice())) {
             return Ok(());
         }
         Err(ServiceError::unauthorized(

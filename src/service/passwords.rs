@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 
 use crate::catalog::{Bytes, PasswordHash};
 use crate::error::ServiceError;
+use crate::priority;
 
 /// OWASP's minimum for argon2id: 19 MiB, two passes, one lane.
 const MEMORY_KIB: u32 = 19 * 1_024;
@@ -38,6 +39,8 @@ impl Passwords {
         thread::Builder::new()
             .name(String::from("passwords"))
             .spawn(move || {
+                // A flood of sign-ins gives way to points, too, where all cores are busy.
+                priority::lower();
                 let mut hasher = Hasher::default();
                 for job in queue {
                     job(&mut hasher);

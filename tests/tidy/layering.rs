@@ -87,6 +87,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "journal",
             "ledger",
             "limits",
+            "priority",
             "query_pool",
             "random",
             "timestamp",

@@ -1,0 +1,153 @@
+//! How often something happened to a subject (an email, an address) within a while. In memory, and bounded.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::Hash;
+use std::net::{IpAddr, Ipv6Addr};
+
+use crate::clock::SECOND_NS;
+
+/// Subjects remembered at once: some megabytes at most. When there are more, those whose last time is longest ago are
+/// forgotten; at one password hash every 30 ms, a quarter of an hour sees 30,000 at most, so that only an attacker's own
+/// push each other out.
+const SUBJECTS_MAX: usize = 32_768;
+
+/// Times per subject, oldest first, at most `max` of each.
+pub(super) struct SlidingWindow<K> {
+    max: usize,
+    window_ns: i64,
+    times: HashMap<K, VecDeque<i64>>,
+}
+
+impl<K: Hash + Eq + Clone> SlidingWindow<K> {
+    /// `max` times within `window_ns`.
+    pub fn new(max: usize, window_ns: i64) -> Self {
+        Self {
+            max,
+            window_ns,
+            times: HashMap::new(),
+        }
+    }
+
+    /// When the subject's oldest time leaves the window; `None` while it has fewer than `max`.
+    pub fn free_at_ns<Q: Hash + Eq + ?Sized>(&mut self, subject: &Q, now_ns: i64) -> Option<i64>
+    where
+        K: std::borrow::Borrow<Q>,
+    {
+        let times = self.times.get_mut(subject)?;
+        forget_old(times, self.window_ns, now_ns);
+        (times.len() >= self.max)
+            .then(|| times.front().map(|oldest| oldest + self.window_ns))
+            .flatten()
+    }
+
+    /// Adds a time.
+    pub fn note(&mut self, subject: K, now_ns: i64) {
+        if self.times.len() >= SUBJECTS_MAX && !self.times.contains_key(&subject) {
+            self.make_room(now_ns);
+        }
+        let times = self.times.entry(subject).or_default();
+        forget_old(times, self.window_ns, now_ns);
+        if times.len() == self.max {
+            times.pop_front();
+        }
+        times.push_back(now_ns);
+    }
+
+    /// Forgets the subject's times.
+    pub fn forget<Q: Hash + Eq + ?Sized>(&mut self, subject: &Q)
+    where
+        K: std::borrow::Borrow<Q>,
+    {
+        self.times.remove(subject);
+    }
+
+    /// Drops what has left the window; if that is nothing, the half that came longest ago, so that
+    /// a full table is walked once in many insertions.
+    fn make_room(&mut self, now_ns: i64) {
+        let window_ns = self.window_ns;
+        self.times
+            .retain(|_, times| times.back().is_some_and(|last| now_ns - last < window_ns));
+        if self.times.len() >= SUBJECTS_MAX {
+            let mut last: Vec<i64> = self
+                .times
+                .values()
+                .filter_map(|times| times.back().copied())
+                .collect();
+            let middle = last.len() / 2;
+            let (_, median, _) = last.select_nth_unstable(middle);
+            let median = *median;
+            let mut surplus = SUBJECTS_MAX / 2;
+            self.times.retain(|_, times| {
+                let stale = surplus > 0 && times.back().is_none_or(|last| *last <= median);
+                surplus -= usize::from(stale);
+                !stale
+            });
+        }
+    }
+}
+
+/// A clock that was set back must not lock anyone out for longer than the window.
+fn forget_old(times: &mut VecDeque<i64>, window_ns: i64, now_ns: i64) {
+    times.retain(|time| (now_ns - window_ns + 1..=now_ns + window_ns).contains(time));
+}
+
+/// Who holds an IPv6 address usually holds its whole /64.
+pub(super) fn network_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+        v4 @ IpAddr::V4(_) => v4,
+    }
+}
+
+/// Seconds to wait, at least one.
+pub(super) fn seconds_until(free_at_ns: i64, now_ns: i64) -> u32 {
+    let wait_ns = free_at_ns.saturating_sub(now_ns).max(1);
+    u32::try_from((wait_ns - 1) / SECOND_NS + 1).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WINDOW_NS: i64 = 60 * SECOND_NS;
+    const START_NS: i64 = 1_700_000_000 * SECOND_NS;
+
+    #[test]
+    fn a_subject_is_free_again_when_its_oldest_time_leaves_the_window() {
+        let mut window = SlidingWindow::new(2, WINDOW_NS);
+        window.note("a", START_NS);
+        assert_eq!(window.free_at_ns("a", START_NS), None);
+        window.note("a", START_NS + 1);
+        assert_eq!(window.free_at_ns("a", START_NS + 2), Some(START_NS + WINDOW_NS));
+        assert_eq!(window.free_at_ns("b", START_NS + 2), None);
+        assert!(window.free_at_ns("a", START_NS + WINDOW_NS - 1).is_some());
+        assert_eq!(window.free_at_ns("a", START_NS + WINDOW_NS), None);
+    }
+
+    #[test]
+    fn a_clock_set_far_back_locks_nobody_out() {
+        let mut window = SlidingWindow::new(1, WINDOW_NS);
+        window.note("a", START_NS);
+        assert!(window.free_at_ns("a", START_NS - SECOND_NS).is_some());
+        assert_eq!(window.free_at_ns("a", START_NS - WINDOW_NS - 1), None);
+    }
+
+    #[test]
+    fn waits_are_whole_seconds_and_never_none() {
+        for (wait_ns, seconds) in [(-5, 1), (0, 1), (1, 1), (SECOND_NS, 1), (SECOND_NS + 1, 2)] {
+            assert_eq!(seconds_until(START_NS + wait_ns, START_NS), seconds, "{wait_ns}");
+        }
+    }
+
+    #[test]
+    fn memory_is_bounded_and_the_latest_stay() {
+        let mut window = SlidingWindow::new(2, WINDOW_NS);
+        let subjects = SUBJECTS_MAX as i64 + 10;
+        for subject in 0..subjects {
+            window.note(subject, START_NS + subject);
+        }
+        assert!(window.times.len() <= SUBJECTS_MAX);
+        assert!(window.times.contains_key(&(subjects - 1)));
+        assert!(!window.times.contains_key(&0));
+    }
+}
