@@ -208,6 +208,70 @@ fn what_shrinking_retention_expired_stays_expired() {
     assert_eq!(cutoff_days(&catalog, 200), 170);
 }
 
+/// Before a sequence was logged with it, a change of retention hid whatever was older than the old one, points that
+/// came later included, and ingest refused them.
+#[test]
+fn when_retention_grows_what_expired_stays_so_and_what_comes_later_does_not() {
+    let mut catalog = with_bucket();
+    let change = |days, day: i64, next_sequence| Command::BucketUpdated {
+        bucket_id: id(3),
+        name: "b".into(),
+        description: None,
+        retention_days: days,
+        at_ns: day * DAY_NS,
+        next_sequence: Some(next_sequence),
+        deliveries: Vec::new(),
+    };
+    let look = |catalog: &Catalog, day: i64| {
+        let bucket = catalog.bucket(id(3)).unwrap();
+        let expired = bucket.expired_at(day * DAY_NS);
+        let expired: Vec<_> = expired
+            .map(|it| (it.before_ns.div_euclid(DAY_NS), it.before_sequence))
+            .collect();
+        (
+            bucket.retention_cutoff_ns(day * DAY_NS).div_euclid(DAY_NS),
+            expired,
+        )
+    };
+    assert_eq!(look(&catalog, 100), (70, vec![]));
+    catalog.apply(&change(10, 100, 5));
+    assert_eq!(
+        look(&catalog, 100),
+        (90, vec![]),
+        "a shorter retention hides more than that"
+    );
+    catalog.apply(&change(30, 105, 8));
+    assert_eq!(look(&catalog, 105), (75, vec![(95, 8)]));
+    assert_eq!(look(&catalog, 120), (90, vec![(95, 8)]));
+    assert_eq!(look(&catalog, 125), (95, vec![]), "the retention has caught up");
+    catalog.apply(&change(40, 106, 9));
+    assert_eq!(look(&catalog, 106), (66, vec![(95, 8), (76, 9)]));
+    let catalog = Catalog::decode(&catalog.freeze().encode(&[]).unwrap()).unwrap().0;
+    assert_eq!(
+        look(&catalog, 106),
+        (66, vec![(95, 8), (76, 9)]),
+        "across a snapshot"
+    );
+}
+
+#[test]
+fn the_changes_of_retention_remembered_are_bounded() {
+    let mut catalog = with_bucket();
+    for step in 0..200 {
+        catalog.apply(&Command::BucketUpdated {
+            bucket_id: id(3),
+            name: "b".into(),
+            description: None,
+            retention_days: 31 + step,
+            at_ns: 1_000 * DAY_NS,
+            next_sequence: Some(u64::from(step)),
+            deliveries: Vec::new(),
+        });
+    }
+    let expired = catalog.bucket(id(3)).unwrap().expired_at(1_000 * DAY_NS).count();
+    assert!((1..=16).contains(&expired), "{expired}");
+}
+
 #[test]
 fn schemas_grow_keep_their_ordinals_and_are_shared() {
     let mut catalog = with_bucket();

@@ -16,6 +16,7 @@ mod due;
 mod given;
 mod kept;
 mod patch;
+mod quota;
 #[path = "../support/receiver.rs"]
 mod receiver;
 mod replay;

@@ -28,6 +28,7 @@ const START_WITHIN: Duration = Duration::from_secs(60);
 pub struct World {
     pub clock: Arc<ManualClock>,
     pub client: Client,
+    plan: Plan,
     directory: TempDir,
     running: Option<Running>,
 }
@@ -48,10 +49,11 @@ pub struct Scene {
 }
 
 impl World {
-    fn start() -> Self {
+    fn start(plan: Plan) -> Self {
         let mut world = Self {
             clock: Arc::new(ManualClock::new(*START)),
             client: Client::new(),
+            plan,
             directory: TempDir::new().unwrap(),
             running: None,
         };
@@ -83,7 +85,7 @@ impl World {
         config.storage.data_dir = self.directory.path().join("data");
         // What a crash would take is for the tests that crash.
         config.wal.sync = SyncMode::Never;
-        config.accounts.default_plan = Plan::Enterprise;
+        config.accounts.default_plan = self.plan;
         config.webhooks.allow_private_networks = true;
         let clock = Arc::clone(&self.clock);
         let (stop, stopped) = oneshot::channel();
@@ -127,7 +129,12 @@ pub fn receiver() -> Receiver {
 }
 
 pub fn scene() -> Scene {
-    let world = World::start();
+    scene_on(Plan::Enterprise)
+}
+
+/// The same for an organization on this plan.
+pub fn scene_on(plan: Plan) -> Scene {
+    let world = World::start(plan);
     let account = Account::sign_up(&world.client);
     let bucket = account.bucket("tides");
     Scene {

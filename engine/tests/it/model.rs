@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use engine::query::{GroupQuery, Groups, Position, ScanQuery, Selection, group, scan};
 use engine::rows::{NOT_DECIMAL, RowsWriter};
-use engine::{Seal, SharedBytes, Store, Unit, Values};
+use engine::{ExpiredRows, Seal, SeriesStats, SharedBytes, Snapshot, Store, Unit, Values};
 use fastrand::Rng;
 
 use crate::twin::{Point, Question, Twin, Value};
@@ -27,6 +27,8 @@ struct World {
     next_segment: u64,
     clock_ns: i64,
     cutoff_ns: i64,
+    /// What had expired when the retention grew.
+    expired: Vec<ExpiredRows>,
     sealing: Vec<Seal>,
 }
 
@@ -43,6 +45,7 @@ impl World {
             next_segment: 1,
             clock_ns: 1_600_000_000 * SECOND,
             cutoff_ns: i64::MIN,
+            expired: Vec::new(),
             sealing: Vec::new(),
         }
     }
@@ -233,7 +236,7 @@ impl World {
             .iter()
             .filter(|point| point.source == source)
             .count() as u64;
-        if self.cutoff_ns == i64::MIN {
+        if self.cutoff_ns == i64::MIN && self.expired.is_empty() {
             assert_eq!(
                 self.store.remove_source(source),
                 points,
@@ -256,6 +259,23 @@ impl World {
         let cutoff = self.cutoff_ns;
         self.twin.points.retain(|point| point.timestamp_ns >= cutoff);
         self.forget_dead();
+    }
+
+    /// The retention shrinks and grows again: what was before some moment is gone, what comes later is not.
+    fn shrink_and_grow(&mut self) {
+        let rows = ExpiredRows {
+            before_ns: self.clock_ns - self.rng.i64(0..100_000) * SECOND,
+            before_sequence: self.next_sequence,
+        };
+        self.expired.push(rows);
+        self.twin
+            .points
+            .retain(|point| point.timestamp_ns >= rows.before_ns || point.sequence >= rows.before_sequence);
+    }
+
+    fn snapshot(&self, sources: &[u32]) -> Snapshot {
+        let snapshot = self.snapshot(&sources);
+        snapshot.without(&self.expired.clone().into())
     }
 
     fn range(&mut self) -> (i64, i64) {
@@ -374,7 +394,7 @@ impl World {
             metadata: metadata.map(|_| &filter as _),
             stop: &|| false,
         };
-        let snapshot = self.store.snapshot(self.sources.iter().copied());
+        let snapshot = self.snapshot(&self.sources);
         let mut parts = Vec::new();
         for series in &snapshot.series {
             let groups = group(series, &query).unwrap();
@@ -403,7 +423,15 @@ impl World {
 
     fn ask_stats(&mut self) {
         for source in &self.sources {
-            let stats = self.store.stats(*source, self.cutoff_ns).unwrap();
+            let stats = if self.expired.is_empty() {
+                self.store.stats(*source, self.cutoff_ns).unwrap()
+            } else {
+                let snapshot = self.snapshot(&[*source]);
+                let series = snapshot.series.first();
+                series.map_or(SeriesStats::default(), |series| {
+                    series.stats(self.cutoff_ns).unwrap()
+                })
+            };
             let times = self
                 .twin
                 .points
@@ -470,6 +498,7 @@ fn the_store_answers_as_the_twin_does() {
                 13 => world.restart(),
                 14 if world.rng.u8(0..4) == 0 => world.remove_source(),
                 15 if world.rng.u8(0..4) == 0 => world.expire(),
+                15 if world.rng.u8(0..3) == 0 => world.shrink_and_grow(),
                 16 => world.ask_stats(),
                 17..=20 => world.ask_groups(),
                 _ => world.ask_rows(),

@@ -6,5 +6,7 @@ mod login;
 mod matrix;
 mod organization;
 mod plans;
+mod quota;
 mod scopes;
+mod sign_ups;
 mod tokens;

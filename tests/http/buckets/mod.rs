@@ -2,6 +2,7 @@
 
 mod deletion;
 mod lifecycle;
+mod retention;
 mod schema;
 mod sources;
 mod stats;
