@@ -66,6 +66,7 @@ fn a_token_that_the_server_did_not_sign_is_401() {
     timeless.as_object_mut().unwrap().remove("exp");
     let unsigned = encoded(&json!({"alg": "none", "typ": "JWT"}));
     let other_algorithm = encoded(&json!({"alg": "HS512", "typ": "JWT"}));
+    let asymmetric = encoded(&json!({"alg": "RS256", "typ": "JWT"}));
     let mut flipped = URL_SAFE_NO_PAD.decode(signature).unwrap();
     flipped[0] ^= 1;
     let flipped = URL_SAFE_NO_PAD.encode(flipped);
@@ -73,6 +74,7 @@ fn a_token_that_the_server_did_not_sign_is_401() {
         format!("{unsigned}.{claims}."),
         format!("{unsigned}.{claims}.{signature}"),
         format!("{other_algorithm}.{claims}.{signature}"),
+        format!("{asymmetric}.{claims}.{signature}"),
         format!("{header}.{}.{signature}", encoded(&longer)),
         format!("{header}.{}.{signature}", encoded(&timeless)),
         format!("{header}.{claims}.{flipped}"),
