@@ -274,7 +274,7 @@ impl World {
     }
 
     fn snapshot(&self, sources: &[u32]) -> Snapshot {
-        let snapshot = self.snapshot(&sources);
+        let snapshot = self.store.snapshot(sources.iter().copied());
         snapshot.without(&self.expired.clone().into())
     }
 
@@ -323,7 +323,7 @@ impl World {
         let after: Option<Position> = (self.rng.bool() && skip > 0 && skip <= expected.len())
             .then(|| (expected[skip - 1].timestamp_ns, expected[skip - 1].sequence));
         let filter = |text: Option<&str>| text == metadata;
-        let snapshot = self.store.snapshot(sources.iter().copied());
+        let snapshot = self.snapshot(&sources);
         let selections: Vec<Selection<'_>> = snapshot
             .series
             .iter()
