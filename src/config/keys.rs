@@ -220,7 +220,7 @@ pub(super) const KEYS: &[Key] = &[
     }),
     key(
         "accounts.signups_per_hour_max",
-        "100",
+        "1000",
         "sign-ups from one address; then 429; 0: no limit; behind a proxy all clients have the proxy's address",
         |c, v| {
             c.accounts.signups_per_hour_max = v.integer(0, 1_000_000)? as usize;

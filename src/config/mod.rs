@@ -184,7 +184,7 @@ impl Default for Config {
             accounts: AccountsConfig {
                 default_plan: Plan::Free,
                 signup: true,
-                signups_per_hour_max: 100,
+                signups_per_hour_max: 1_000,
             },
             operator: OperatorConfig { token: None },
             webhooks: WebhooksConfig {
