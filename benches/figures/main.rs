@@ -4,6 +4,7 @@
 //! processor time is never counted, the server's is read from `/proc`. Ratios are of rounds that alternate within the
 //! run. Words behind `--` choose the rows whose names contain one of them.
 
+mod analytics;
 mod client;
 mod computing;
 mod deliveries;
@@ -34,6 +35,8 @@ const EXPERIMENTS: &[Experiment] = &[
     querying::TOUCHED,
     querying::HOURLY,
     querying::TENFOLD,
+    analytics::BUCKET,
+    analytics::OVERVIEW,
     ingest::BATCHES,
     ingest::SINGLES,
     durability::SLOW_SYNC,

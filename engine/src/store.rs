@@ -30,6 +30,8 @@ pub struct Store {
     unsaved: BTreeSet<u32>,
     unsaved_rows: u64,
     unsaved_bytes: u64,
+    /// Bytes that the unsaved rows take in the log.
+    unsaved_encoded_bytes: u64,
     /// Rows that fill blocks, until the owner takes them to be sealed.
     seals: Vec<Seal>,
 }
@@ -83,6 +85,7 @@ impl Store {
             self.unsaved_bytes += u64::from(count) * row_bytes;
             applied += count;
         }
+        self.unsaved_encoded_bytes += rows.len() as u64;
         Ok(applied)
     }
 
@@ -109,11 +112,18 @@ impl Store {
         (self.unsaved_rows, self.unsaved_bytes)
     }
 
+    /// Bytes of the log's records that hold the rows that no segment holds yet; those of removed sources count until
+    /// the next checkpoint.
+    pub fn unsaved_encoded_bytes(&self) -> u64 {
+        self.unsaved_encoded_bytes
+    }
+
     /// Forgets a source; answers its points.
     pub fn remove_source(&mut self, source: u32) -> u64 {
         self.unsaved.remove(&source);
         if self.unsaved.is_empty() {
             (self.unsaved_rows, self.unsaved_bytes) = (0, 0);
+            self.unsaved_encoded_bytes = 0;
         }
         let Some(series) = self.series.remove(&source) else {
             return 0;
@@ -234,7 +244,7 @@ impl Store {
                 });
             }
         }
-        let counted = (self.unsaved_rows, self.unsaved_bytes);
+        let counted = (self.unsaved_rows, self.unsaved_bytes, self.unsaved_encoded_bytes);
         (!parts.is_empty()).then_some(Checkpoint { parts, counted })
     }
 
@@ -268,6 +278,7 @@ impl Store {
         // Saturating: what was counted may have been deleted since, and taken off then.
         self.unsaved_rows = self.unsaved_rows.saturating_sub(done.counted.0);
         self.unsaved_bytes = self.unsaved_bytes.saturating_sub(done.counted.1);
+        self.unsaved_encoded_bytes = self.unsaved_encoded_bytes.saturating_sub(done.counted.2);
         self.recount();
         self.expire(cutoff_ns);
         Ok(())

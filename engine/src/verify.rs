@@ -143,6 +143,10 @@ fn verify(block: &Block) -> Result<(), EngineError> {
             let count: u64 = cells.iter().map(|cell| cell.count).sum();
             expect(count == field.aggregate.count, "rollups of all rows")?;
         }
+        if let Some(rows) = reader.rollup_rows(level, starts.len())? {
+            let rows: u64 = rows.iter().sum();
+            expect(rows == u64::from(summary.rows), "rollups of all rows")?;
+        }
     }
     Ok(())
 }

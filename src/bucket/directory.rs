@@ -29,6 +29,9 @@ pub struct Manifest {
     pub segments: Vec<u64>,
     /// Answers files in use, oldest first.
     pub answers: Vec<u64>,
+    /// When the last of the ingests covered was taken, UTC nanoseconds; `None` also where an older program wrote this.
+    #[serde(default)]
+    pub ingested_at_ns: Option<i64>,
 }
 
 /// The directory of one bucket.

@@ -106,6 +106,7 @@ impl BucketFiles {
         let mut state = BucketState::new(ordinal);
         state.applied = files.manifest.covered;
         state.next_sequence = files.manifest.next_sequence.max(1);
+        state.ingested_at_ns = files.manifest.ingested_at_ns;
         for id in &files.manifest.segments {
             let path = files.dir.segment_path(*id);
             let home = shared(files.map(&path)?);

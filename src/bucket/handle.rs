@@ -90,7 +90,7 @@ pub struct BucketHandle {
     mailbox: Arc<Budget>,
 }
 
-fn gone() -> ServiceError {
+pub(super) fn gone() -> ServiceError {
     ServiceError::unavailable("the bucket is not available; send it again in a moment", 1)
 }
 
@@ -125,17 +125,17 @@ impl Buckets {
         if let Some(handle) = handles.get(&bucket.ordinal) {
             return Ok(handle.clone());
         }
-        if self
-            .0
-            .neighbours
-            .catalog
-            .read(|catalog| catalog.bucket(bucket.id).is_none())
-        {
+        if self.is_deleted(bucket) {
             return Err(ServiceError::not_found("bucket"));
         }
         let (ordinal, handle) = Inner::start_actor(&self.0, BucketState::new(bucket.ordinal));
         handles.insert(ordinal, handle.clone());
         Ok(handle)
+    }
+
+    pub(super) fn is_deleted(&self, bucket: &Bucket) -> bool {
+        let catalog = &self.0.neighbours.catalog;
+        catalog.read(|catalog| catalog.bucket(bucket.id).is_none())
     }
 
     /// Ordinals and handles of the running actors.
@@ -361,7 +361,7 @@ impl BucketHandle {
         self.mailbox.used()
     }
 
-    fn ask<R: Send + 'static>(
+    pub(super) fn ask<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut BucketState) -> R + Send + 'static,
     ) -> oneshot::Receiver<R> {

@@ -103,6 +103,14 @@ impl IdempotencyIndex {
         self.recent.retain(|_, entry| entry.created_at_ns > forgotten_ns);
     }
 
+    /// Bytes of the files in use.
+    pub fn file_bytes(&self) -> u64 {
+        self.files
+            .iter()
+            .map(|file| (*file.bytes).as_ref().len() as u64)
+            .sum()
+    }
+
     /// Ids of the files in use.
     pub fn files(&self) -> Vec<u64> {
         self.files.iter().map(|file| file.id).collect()

@@ -6,6 +6,7 @@
 mod actor;
 mod budget;
 mod directory;
+mod figures;
 mod files;
 mod handle;
 mod idempotency;
@@ -13,6 +14,7 @@ mod sealer;
 mod state;
 
 pub use directory::{BucketDir, Listing, Manifest};
+pub use figures::BucketFigures;
 pub use files::{BucketFileError, BucketFiles, shared};
 pub use handle::{BucketHandle, Buckets, BucketsOptions, Neighbours, SourceStats};
 pub use idempotency::{AnswersFile, Digest, Entry};

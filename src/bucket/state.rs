@@ -17,6 +17,8 @@ pub struct BucketState {
     pub idempotency: IdempotencyIndex,
     /// Sequence the next row gets.
     pub next_sequence: u64,
+    /// When the last ingest was taken, UTC nanoseconds; `None` before the first.
+    pub ingested_at_ns: Option<i64>,
     /// Log sequence of the last record applied, or covered by the segments.
     pub applied: Sequence,
     /// Checkpoints begun, whether they were done or not.
@@ -36,6 +38,7 @@ impl BucketState {
             store: Store::new(),
             idempotency: IdempotencyIndex::default(),
             next_sequence: 1,
+            ingested_at_ns: None,
             applied: 0,
             checkpoints_begun: 0,
         }
@@ -56,8 +59,14 @@ impl BucketState {
         self.next_sequence = self
             .next_sequence
             .max(record.first_sequence + u64::from(record.rows));
+        self.ingested_at_ns = self.ingested_at_ns.max(Some(record.created_at_ns));
         self.applied = sequence;
         Ok(true)
+    }
+
+    /// Bytes that the bucket takes on the disk: its files, and its rows in the log that no file holds yet.
+    pub fn disk_bytes(&self) -> u64 {
+        self.store.segment_bytes() + self.idempotency.file_bytes() + self.store.unsaved_encoded_bytes()
     }
 
     /// Sets aside what no segment holds. What is being sealed is among it: those blocks are not wanted any more, or

@@ -61,6 +61,13 @@ impl Catalog {
         self.remember(verdict, verdict.id, &entry(HistoryKind::Verdict));
         if let Some(trigger_id) = verdict.trigger_id {
             self.remember(verdict, trigger_id, &entry(HistoryKind::Trigger));
+            let key = EntryKey {
+                stream: Stream::Triggers,
+                owner: verdict.rule_id,
+                at_ns: verdict.at_ns,
+                id: trigger_id,
+            };
+            self.ledger.put(key, Arc::default(), false);
         }
     }
 

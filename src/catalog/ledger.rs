@@ -18,16 +18,19 @@ pub enum Stream {
     History,
     /// Finished deliveries of webhooks and rules.
     Deliveries,
+    /// Moments at which rules fired, each also a part of their history: here they are counted without looking at the
+    /// verdicts between them. Entries say nothing else.
+    Triggers,
 }
 
 impl Stream {
     /// All streams.
-    pub const ALL: [Self; 2] = [Self::History, Self::Deliveries];
+    pub const ALL: [Self; 3] = [Self::History, Self::Deliveries, Self::Triggers];
 
     /// Entries of before this moment are gone.
     pub const fn cutoff_ns(self, now_ns: i64) -> i64 {
         let days = match self {
-            Self::History => HISTORY_DAYS,
+            Self::History | Self::Triggers => HISTORY_DAYS,
             Self::Deliveries => DELIVERIES_DAYS,
         };
         now_ns.saturating_sub(days * DAY_NS)

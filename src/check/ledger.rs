@@ -15,6 +15,7 @@ const fn name(stream: Stream) -> &'static str {
     match stream {
         Stream::History => "histories of rules",
         Stream::Deliveries => "deliveries",
+        Stream::Triggers => "counts of triggers",
     }
 }
 

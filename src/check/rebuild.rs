@@ -68,6 +68,8 @@ pub(super) fn rebuild(
         next_file,
         segments,
         answers: listing.answers,
+        // Known again with the next ingest.
+        ingested_at_ns: None,
     };
     Ok(Rebuilt {
         manifest,

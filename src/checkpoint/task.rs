@@ -121,6 +121,7 @@ impl Task {
                 answers: state.idempotency.unsaved(),
                 covered: state.applied,
                 next_sequence: state.next_sequence,
+                ingested_at_ns: state.ingested_at_ns,
                 in_use: in_use(state),
             }
         });
@@ -295,6 +296,7 @@ struct Begun {
     answers: Vec<(Digest, Arc<Entry>)>,
     covered: u64,
     next_sequence: u64,
+    ingested_at_ns: Option<i64>,
     in_use: InUse,
 }
 
@@ -334,6 +336,7 @@ fn write_files(
     let Begun {
         covered,
         next_sequence,
+        ingested_at_ns,
         ..
     } = *begun;
     let manifest = Manifest {
@@ -342,6 +345,7 @@ fn write_files(
         next_file: 0,
         segments,
         answers,
+        ingested_at_ns,
     };
     // Also when there are no rows to write: those that were deleted or have expired unsaved took sequences, too.
     if files.differs(&manifest) {

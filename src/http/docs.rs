@@ -11,8 +11,8 @@ use utoipa::openapi::{KnownFormat, RefOr, Schema, SchemaFormat};
 use utoipa::{Modify, OpenApi, PartialSchema, ToSchema};
 
 use super::{
-    accounts, alert_history, alerts, bucket_keys, buckets, data, evaluations, health, operator, organization,
-    organization_keys, query, respond, sources, webhook_deliveries, webhooks,
+    accounts, alert_history, alerts, analytics, bucket_keys, buckets, data, evaluations, health, operator,
+    organization, organization_keys, query, respond, sources, webhook_deliveries, webhooks,
 };
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
@@ -61,6 +61,8 @@ use crate::timestamp::Timestamp;
         webhook_deliveries::list_of_rule,
         evaluations::due,
         evaluations::verdict,
+        analytics::bucket,
+        analytics::overview,
         webhooks::list,
         webhooks::create,
         webhooks::show,

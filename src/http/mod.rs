@@ -8,6 +8,7 @@ pub mod accounts;
 pub mod alert_history;
 pub mod alert_views;
 pub mod alerts;
+pub mod analytics;
 pub mod auth;
 pub mod body;
 mod body_budget;
@@ -135,6 +136,11 @@ fn table(operator: bool) -> Vec<(&'static str, Vec<On>)> {
             "/api/alerts/{id}/deliveries",
             vec![get().to(webhook_deliveries::list_of_rule)],
         ),
+        (
+            "/api/analytics/buckets/{bucketId}",
+            vec![get().to(analytics::bucket)],
+        ),
+        ("/api/analytics/overview", vec![get().to(analytics::overview)]),
         (
             "/api/webhooks",
             vec![get().to(webhooks::list), post().to(webhooks::create)],

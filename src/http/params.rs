@@ -77,6 +77,25 @@ impl Pagination {
     }
 }
 
+/// One of a few words of the query string, by name.
+pub fn one_of<T: Copy>(
+    query: &[(String, String)],
+    name: &str,
+    default: T,
+    choices: &[(&str, T)],
+    faults: &mut Faults,
+) -> Option<T> {
+    let Some((_, word)) = query.iter().rev().find(|(found, _)| found == name) else {
+        return Some(default);
+    };
+    let chosen = choices.iter().find(|(choice, _)| choice == word);
+    if chosen.is_none() {
+        let names: Vec<_> = choices.iter().map(|(choice, _)| *choice).collect();
+        faults.add(&[name], format!("must be {}, not {word:?}", names.join(" or ")));
+    }
+    chosen.map(|(_, choice)| *choice)
+}
+
 /// A non-negative integer of the query string.
 pub fn integer(
     query: &[(String, String)],

@@ -66,6 +66,14 @@ pub fn encode(coding: Coding, body: Vec<u8>) -> Result<Encoded, ServiceError> {
     Ok(Encoded { coding, bytes })
 }
 
+/// The same of a value as JSON.
+///
+/// # Errors
+/// As [`encode`].
+pub fn encode_json(coding: Coding, value: &impl Serialize) -> Result<Encoded, ServiceError> {
+    encode(coding, serde_json::to_vec(value).map_err(ServiceError::internal)?)
+}
+
 /// An answer of a body that is encoded already.
 pub fn respond_encoded(status: StatusCode, body: Encoded) -> HttpResponse {
     let mut builder = HttpResponse::build(status);

@@ -188,6 +188,7 @@ pub(super) fn header(stream: Stream) -> [u8; HEADER_BYTES] {
     header[8] = match stream {
         Stream::History => 1,
         Stream::Deliveries => 2,
+        Stream::Triggers => 3,
     };
     header
 }

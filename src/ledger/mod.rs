@@ -64,6 +64,15 @@ impl Ledger {
         View::new(self.runs(), catalog.ledger(), stream, owner)
     }
 
+    /// Bytes that the entries of an owner take in the files in use. The cost grows with the files and the logarithm of
+    /// their owners.
+    ///
+    /// # Errors
+    /// Entries of a run do not read.
+    pub fn bytes_of(&self, owner: ObjectId) -> Result<u64, LedgerError> {
+        self.runs().0.iter().map(|run| run.bytes_of(owner)).sum()
+    }
+
     /// Figures of the files in use.
     pub fn stats(&self) -> LedgerStats {
         let runs = self.runs();

@@ -121,6 +121,29 @@ impl Run {
         }
     }
 
+    /// Bytes that an owner's entries take: payloads, entries, and its row in the table.
+    pub(super) fn bytes_of(&self, owner: ObjectId) -> Result<u64, LedgerError> {
+        let numbers = self.entries_of(owner)?;
+        if numbers.is_empty() {
+            return Ok(0);
+        }
+        let mut entries = self.entries();
+        let mut payloads_before = |number: u64| {
+            let (at, entries_before) = if number < self.entry_count() {
+                (
+                    entries.get(number)?.offset,
+                    number / BLOCK_ENTRIES * BLOCK_ENTRIES,
+                )
+            } else {
+                (self.footer.tables_at, self.entry_count())
+            };
+            Ok::<_, LedgerError>(at.saturating_sub(entries_before * ENTRY_BYTES as u64))
+        };
+        let payloads = payloads_before(numbers.end)?.saturating_sub(payloads_before(numbers.start)?);
+        let count = numbers.end - numbers.start;
+        Ok(payloads + count * ENTRY_BYTES as u64 + OWNER_ROW_BYTES as u64)
+    }
+
     pub(super) fn entries(&self) -> Entries<'_> {
         Entries {
             run: self,

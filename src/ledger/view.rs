@@ -133,6 +133,15 @@ impl<P: Clone> View<P> {
         Ok(page)
     }
 
+    /// How many entries there are, but for those before `not_before_ns`. The cost grows with the runs, the logarithm of
+    /// their lengths, and the entries in memory.
+    ///
+    /// # Errors
+    /// As [`View::page`].
+    pub fn count(&self, not_before_ns: i64) -> Result<u64, LedgerError> {
+        count(&mut self.sources(not_before_ns)?)
+    }
+
     /// The newest version of an entry that is not older than `not_before_ns`.
     ///
     /// An id tells the second in which it was made, which is where entries are looked for first: a logarithm of the

@@ -16,6 +16,7 @@ mod support;
 
 mod access;
 mod alerts;
+mod analytics;
 mod buckets;
 mod evaluations;
 mod general;

@@ -176,6 +176,8 @@ pub const ROUTES: &[Route] = &[
         EVALUATE,
         200,
     ),
+    route("GET", "/api/analytics/buckets/{bucket}", None, READ, 200),
+    route("GET", "/api/analytics/overview", None, ADMIN, 200),
     route("GET", "/api/webhooks", None, ADMIN, 200),
     route(
         "POST",

@@ -7,6 +7,7 @@
     reason = "in a test a panic is the report, its place is the message"
 )]
 
+mod analytics;
 #[path = "../support/client.rs"]
 mod client;
 mod clock;

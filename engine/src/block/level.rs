@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use super::{Block, BlockReader};
+use super::{Block, BlockReader, FieldSummary};
 use crate::EngineError;
 use crate::aggregate::Aggregate;
 use crate::rollup::LEVELS;
@@ -16,6 +16,7 @@ pub(crate) struct Level {
     pub(crate) starts_ns: Vec<i64>,
     /// By the field's place in the block's summary.
     fields: Box<[OnceLock<Vec<Aggregate>>]>,
+    rows: OnceLock<Option<Vec<u64>>>,
 }
 
 /// The levels of a block that have been asked for. `Some(None)`: the level is not kept in the block.
@@ -41,12 +42,30 @@ impl Level {
         Ok(self.fields[place].get_or_init(|| decoded))
     }
 
+    /// Rows in all cells; `None` where the block does not tell.
+    pub(crate) fn rows(&self, block: &Block, level: usize) -> Result<Option<&[u64]>, EngineError> {
+        if let Some(rows) = self.rows.get() {
+            return Ok(rows.as_deref());
+        }
+        let summary = &block.summary;
+        let in_every_row = |field: &&FieldSummary| field.aggregate.count == u64::from(summary.rows);
+        let rows = match summary.fields.iter().find(in_every_row) {
+            Some(field) => {
+                let cells = self.aggregates(block, level, field.field)?.iter();
+                Some(cells.map(|cell| cell.count).collect())
+            }
+            None => BlockReader::new(block)?.rollup_rows(level, self.starts_ns.len())?,
+        };
+        Ok(self.rows.get_or_init(|| rows).as_deref())
+    }
+
     fn read(block: &Block, level: usize) -> Result<Option<Level>, EngineError> {
         let starts = BlockReader::new(block)?.rollup_starts_ns(level)?;
         let fields = || block.summary.fields.iter().map(|_| OnceLock::new()).collect();
         Ok(starts.map(|starts_ns| Level {
             starts_ns,
             fields: fields(),
+            rows: OnceLock::new(),
         }))
     }
 }

@@ -19,6 +19,7 @@ pub(super) enum SectionKind {
     Field = 3,
     RollupStarts = 4,
     Rollup = 5,
+    RollupRows = 6,
 }
 
 struct Section {
@@ -177,6 +178,16 @@ impl<'a> BlockReader<'a> {
                 .map(|start| start.saturating_mul(unit))
                 .collect(),
         ))
+    }
+
+    /// Rows in the cells of a level that is kept; `None` where only a field with a value in every row tells, or where
+    /// the block was written before rows were counted.
+    pub(crate) fn rollup_rows(&self, level: usize, cells: usize) -> Result<Option<Vec<u64>>, EngineError> {
+        let Some(bytes) = self.section(SectionKind::RollupRows, level as u32)? else {
+            return Ok(None);
+        };
+        let rows = decode_integers(bytes, cells)?;
+        Ok(Some(rows.into_iter().map(|rows| rows as u64).collect()))
     }
 
     /// Aggregates of a field in the cells of a level that is kept; a field without values has none.

@@ -95,3 +95,19 @@ fn a_level_is_kept_when_its_cells_hold_more_than_sixty_rows() {
         [3_600, 3_600, 992]
     );
 }
+
+/// The rows of an hour are those of a field that every row has; without one they are kept for themselves.
+#[test]
+fn the_rows_of_hours_are_known_whatever_fields_they_have() {
+    let rows_of_hours = |columns: &Columns| {
+        let block = encode_block(7, columns);
+        let kept = BlockReader::new(&block).unwrap().rollup_rows(1, 3).unwrap();
+        let known = |level: Option<&Level>| Ok(level.unwrap().rows(&block, 1)?.map(<[u64]>::to_vec));
+        (kept, block.with_level(1, known).unwrap())
+    };
+    let hours = vec![3_600, 3_600, 992];
+    let mut columns = columns(8_192);
+    assert_eq!(rows_of_hours(&columns), (None, Some(hours.clone())));
+    columns.fields.retain(|field| field.field == 3);
+    assert_eq!(rows_of_hours(&columns), (Some(hours.clone()), Some(hours)));
+}

@@ -8,7 +8,7 @@ use crate::bitmap::Bitmap;
 use crate::bytes::put_varint;
 use crate::codec::{encode_doubles, encode_integers, encode_texts};
 use crate::columns::{Column, Columns, Values};
-use crate::rollup::{self, LEVELS};
+use crate::rollup::{self, HOUR, LEVELS};
 
 /// Encodes rows that are sorted by (timestamp, sequence), at least one and at most [`super::BLOCK_ROWS_MAX`].
 pub(crate) fn encode_block(source: u32, columns: &Columns) -> Block {
@@ -38,6 +38,14 @@ pub(crate) fn encode_block(source: u32, columns: &Columns) -> Block {
             encode_integers(sections.open(), &starts);
             sections.close(SectionKind::RollupStarts, level as u32);
         }
+    }
+    if let Some(hours) = &levels[HOUR]
+        && columns.fields.iter().all(|field| field.column.present.is_some())
+    {
+        // No field's counts are those of the rows.
+        let counts: Vec<i64> = hours.iter().map(|(_, rows)| rows.len() as i64).collect();
+        encode_integers(sections.open(), &counts);
+        sections.close(SectionKind::RollupRows, HOUR as u32);
     }
     let mut fields = Vec::with_capacity(columns.fields.len());
     for field in &columns.fields {

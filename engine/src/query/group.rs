@@ -148,7 +148,7 @@ fn passes(query: &GroupQuery<'_>, columns: &Columns) -> Result<Option<Vec<bool>>
         .transpose()
 }
 
-fn rows_within(timestamps_ns: &[i64], (start, end): (i64, i64)) -> Range<usize> {
+pub(super) fn rows_within(timestamps_ns: &[i64], (start, end): (i64, i64)) -> Range<usize> {
     let first = timestamps_ns.partition_point(|timestamp| *timestamp < start);
     first
         ..timestamps_ns

@@ -1,11 +1,14 @@
-//! Questions to a snapshot: grouped aggregates, pages of raw rows, and the choice of a unit for downsampling. All of
-//! it runs on the caller's thread and asks `stop` before each block, and between metadata texts, whether to go on.
+//! Questions to a snapshot: grouped aggregates, pages of raw rows, counts of rows, and the choice of a unit for
+//! downsampling. All of it runs on the caller's thread and asks `stop` before each block, and between metadata texts,
+//! whether to go on.
 
+mod count;
 mod downsample;
 mod group;
 mod run;
 mod scan;
 
+pub use count::{HourCounts, count};
 pub use downsample::{Downsampling, Expected, choose_unit};
 pub use group::{GroupQuery, Groups, group};
 pub use scan::{Page, PageRun, Position, ScanQuery, Selection, scan};

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use crate::calendar::Unit;
-use crate::query::{GroupQuery, ScanQuery, Selection, group, scan};
+use crate::query::{GroupQuery, HourCounts, ScanQuery, Selection, count, group, scan};
 use crate::rows::RowsWriter;
 use crate::store::Store;
 
@@ -175,4 +175,32 @@ fn a_query_stops_between_metadata_texts() {
             read.get()
         );
     }
+}
+
+#[test]
+fn rows_of_a_range_are_counted_without_reading_blocks_within_it() {
+    let store = store(200_000);
+    let snapshot = store.snapshot([1]);
+    let series = &snapshot.series[0];
+    for range_ns in [
+        (0, 200_000 * SECOND),
+        (1_234 * SECOND + 1, 150_000 * SECOND),
+        (77 * 3_600 * SECOND, 78 * 3_600 * SECOND),
+        (i64::MIN + 1, -1),
+    ] {
+        // Seconds from 0 on: the first is the next whole one.
+        let first = (range_ns.0.max(0) + SECOND - 1) / SECOND;
+        let last = (range_ns.1.div_euclid(SECOND)).min(199_999);
+        let rows = (last - first + 1).max(0) as u64;
+        assert_eq!(count(series, range_ns, &|| false).unwrap(), rows, "{range_ns:?}");
+    }
+    let stopped = count(series, (1, 150_000 * SECOND), &|| true);
+    assert!(matches!(stopped, Err(crate::EngineError::Stopped)));
+    let range_ns = (1_000 * SECOND, 10_000 * SECOND);
+    let mut hours = HourCounts::new(range_ns);
+    assert_eq!(hours.add(series, &|| false).unwrap(), 9_001);
+    let counted: Vec<_> = hours.hours().collect();
+    let hour = 3_600 * SECOND;
+    assert_eq!(counted, [(0, 2_600), (hour, 3_600), (2 * hour, 2_801)]);
+    assert!(hours.add(series, &|| true).is_err());
 }

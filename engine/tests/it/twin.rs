@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use engine::Unit;
+use engine::query::Groups;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
@@ -79,5 +80,30 @@ impl Twin {
         }
         cells.retain(|_, cell| cell.iter().any(|field| field.0 > 0));
         cells
+    }
+}
+
+/// Fails where groups are not those of the twin.
+pub fn compare(groups: &Groups, expected: &BTreeMap<i64, Vec<(u64, f64, f64, f64)>>, fields: usize) {
+    assert_eq!(
+        groups.starts_ns,
+        expected.keys().copied().collect::<Vec<_>>(),
+        "starts of the cells"
+    );
+    for (index, cell) in expected.values().enumerate() {
+        assert_eq!(groups.cell(index).len(), fields);
+        for (aggregate, (count, sum, min, max)) in groups.cell(index).iter().zip(cell) {
+            assert_eq!(aggregate.count, *count);
+            // Booleans and texts are counted only: the twin has neither sum nor extremes of them.
+            if *count > 0 && min.is_finite() {
+                let scale = sum.abs().max(1.0);
+                assert!(
+                    (aggregate.sum() - sum).abs() <= 1e-9 * scale,
+                    "sum {} for {sum}",
+                    aggregate.sum()
+                );
+                assert_eq!((aggregate.min, aggregate.max), (*min, *max));
+            }
+        }
     }
 }

@@ -64,6 +64,9 @@ fn list(
                 let entry = HistoryEntry::decode(&payload).expect("a history's entry");
                 (1, entry.evidence.expect("as sent").into_string())
             }
+            (Stream::Triggers, Content::Stored(payload)) => {
+                (1, String::from_utf8(payload.to_vec()).expect("nothing"))
+            }
             (_, content) => {
                 let delivery = match content {
                     Content::Stored(payload) => Delivery::decode(&payload).expect("a delivery"),
@@ -87,7 +90,7 @@ impl Entries {
             .iter()
             .copied()
             .filter(|(stream, owner)| match stream {
-                Stream::History => catalog.rule(*owner).is_some(),
+                Stream::History | Stream::Triggers => catalog.rule(*owner).is_some(),
                 Stream::Deliveries => catalog.webhook(*owner).is_some(),
             })
     }
@@ -190,7 +193,8 @@ impl World {
             return Ok(());
         };
         let rule_id = self.next_id();
-        self.model.lock().entries.owners.push((Stream::History, rule_id));
+        let of_rule = [(Stream::History, rule_id), (Stream::Triggers, rule_id)];
+        self.model.lock().entries.owners.extend(of_rule);
         let settings = RuleSettings {
             name: "r".into(),
             text: "value above 1".into(),
@@ -244,7 +248,7 @@ impl World {
             return Ok(());
         };
         let command = match stream {
-            Stream::History => Command::RuleDeleted { rule_id: owner },
+            Stream::History | Stream::Triggers => Command::RuleDeleted { rule_id: owner },
             Stream::Deliveries => Command::WebhookDeleted { webhook_id: owner },
         };
         rooms.journal.commit(command).await?;
@@ -307,14 +311,17 @@ impl World {
             trigger_id,
             deliveries: Vec::new(),
         };
-        let key = |id| EntryKey {
-            stream: Stream::History,
+        let key = |stream, id| EntryKey {
+            stream,
             owner: rule_id,
             at_ns,
             id,
         };
-        let ids = [Some(id), trigger_id].into_iter().flatten();
-        let keys = ids.map(|id| (key(id), text.clone())).collect();
+        let mut keys = vec![(key(Stream::History, id), text.clone())];
+        if let Some(trigger_id) = trigger_id {
+            keys.push((key(Stream::History, trigger_id), text));
+            keys.push((key(Stream::Triggers, trigger_id), Box::default()));
+        }
         self.take_step(rooms, keys, Command::VerdictRecorded { verdict })
             .await
     }

@@ -81,6 +81,21 @@ fn what_is_written_is_read() {
 }
 
 #[test]
+fn the_bytes_of_the_owners_are_the_file_but_for_its_frame() {
+    let file = encode(Stream::History, &entries());
+    let run = open(file.clone()).unwrap();
+    let bytes: Vec<u64> = (1..4).map(|owner| run.bytes_of(id(0, owner)).unwrap()).collect();
+    // Header, three rows of blocks, footer.
+    assert_eq!(bytes.iter().sum::<u64>(), file.len() as u64 - 16 - 3 * 20 - 56);
+    let of_owner = |owner| {
+        let own = entries().into_iter().filter(|entry| entry.0 == id(0, owner));
+        own.map(|entry| 40 + entry.4.len() as u64).sum::<u64>() + 20
+    };
+    assert_eq!(bytes, [of_owner(1), of_owner(2), of_owner(3)]);
+    assert_eq!(run.bytes_of(id(0, 9)).unwrap(), 0);
+}
+
+#[test]
 fn a_file_of_another_kind_is_refused() {
     for bytes in [
         &b""[..],

@@ -194,7 +194,7 @@ impl Plan {
 }
 
 /// A stop is the client's or the clock's; damage is ours to repair.
-fn engine_error(error: EngineError) -> ServiceError {
+pub(in crate::service) fn engine_error(error: EngineError) -> ServiceError {
     match error {
         EngineError::Stopped => ServiceError::unavailable(
             "the query took too long; ask for a shorter range or a coarser unit",

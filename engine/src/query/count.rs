@@ -1,0 +1,148 @@
+//! How many rows there are, whatever fields they have: of a range, and of each hour of it. Blocks answer by their row
+//! counts, or by the rows of their hours; only those that an end of the range cuts are read, and of them only the
+//! timestamps.
+
+use super::group::rows_within;
+use crate::EngineError;
+use crate::block::{Block, BlockReader};
+use crate::calendar::Unit;
+use crate::rollup::HOUR;
+use crate::snapshot::SeriesSnapshot;
+
+/// The rows of a source within the range, both ends inclusive.
+///
+/// # Errors
+/// [`EngineError::Corrupt`] for a damaged block, [`EngineError::Stopped`] when `stop` says so.
+pub fn count(
+    series: &SeriesSnapshot,
+    range_ns: (i64, i64),
+    stop: &dyn Fn() -> bool,
+) -> Result<u64, EngineError> {
+    match series.bounds_ns() {
+        Some((first_ns, last_ns)) if last_ns < range_ns.0 || first_ns > range_ns.1 => return Ok(0),
+        Some((first_ns, last_ns)) if range_ns.0 <= first_ns && last_ns <= range_ns.1 => {
+            return Ok(series.rows());
+        }
+        None => return Ok(0),
+        Some(_) => {}
+    }
+    let mut rows = 0;
+    for block in blocks_within(series, range_ns) {
+        if stop() {
+            return Err(EngineError::Stopped);
+        }
+        rows += if is_whole(block, range_ns) {
+            u64::from(block.summary.rows)
+        } else {
+            rows_within(&BlockReader::new(block)?.timestamps_ns()?, range_ns).len() as u64
+        };
+    }
+    let of_chunk = |timestamps_ns: &[i64]| rows_within(timestamps_ns, range_ns).len() as u64;
+    let chunks = series.chunks().iter();
+    Ok(rows + chunks.map(|chunk| of_chunk(&chunk.timestamps_ns)).sum::<u64>())
+}
+
+/// Rows by the UTC hour of their timestamps, of any number of sources. Keeps eight bytes for each hour of its range.
+pub struct HourCounts {
+    range_ns: (i64, i64),
+    first_hour: i64,
+    counts: Vec<u64>,
+}
+
+impl HourCounts {
+    /// Of nothing yet, to be counted within the range, both ends inclusive.
+    pub fn new(range_ns: (i64, i64)) -> Self {
+        HourCounts {
+            range_ns,
+            first_hour: hour_of(range_ns.0),
+            counts: vec![0; Unit::Hour.cells(range_ns.0, range_ns.1) as usize],
+        }
+    }
+
+    /// Adds the rows of a source; answers how many of them lie within the range.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] for a damaged block, [`EngineError::Stopped`] when `stop` says so.
+    pub fn add(&mut self, series: &SeriesSnapshot, stop: &dyn Fn() -> bool) -> Result<u64, EngineError> {
+        let mut rows = 0;
+        for block in blocks_within(series, self.range_ns) {
+            if stop() {
+                return Err(EngineError::Stopped);
+            }
+            rows += self.add_block(block)?;
+        }
+        for chunk in series.chunks() {
+            rows += self.add_rows(&chunk.timestamps_ns);
+        }
+        Ok(rows)
+    }
+
+    /// The hours with rows, ascending: start and rows of each.
+    pub fn hours(&self) -> impl Iterator<Item = (i64, u64)> {
+        let hours = self.first_hour..;
+        let counted = hours.zip(&self.counts).filter(|(_, rows)| **rows > 0);
+        counted.map(|(hour, rows)| (hour.saturating_mul(HOUR_NS), *rows))
+    }
+
+    fn add_block(&mut self, block: &Block) -> Result<u64, EngineError> {
+        let summary = &block.summary;
+        if !is_whole(block, self.range_ns) {
+            return Ok(self.add_rows(&BlockReader::new(block)?.timestamps_ns()?));
+        }
+        let rows = u64::from(summary.rows);
+        if hour_of(summary.first_ns) == hour_of(summary.last_ns) {
+            *self.of(summary.first_ns) += rows;
+            return Ok(rows);
+        }
+        block.with_level(HOUR, |kept| {
+            if let Some(hours) = kept
+                && let Some(rows) = hours.rows(block, HOUR)?
+            {
+                for (start_ns, rows) in hours.starts_ns.iter().zip(rows) {
+                    *self.of(*start_ns) += rows;
+                }
+            } else {
+                self.add_rows(&BlockReader::new(block)?.timestamps_ns()?);
+            }
+            Ok(rows)
+        })
+    }
+
+    /// Adds those of the ascending timestamps that lie within the range, hour after hour.
+    fn add_rows(&mut self, timestamps_ns: &[i64]) -> u64 {
+        let within = &timestamps_ns[rows_within(timestamps_ns, self.range_ns)];
+        let mut rest = within;
+        while let Some(first_ns) = rest.first() {
+            let next_ns = Unit::Hour.next_ns(*first_ns);
+            // At the end of time an hour has no next one.
+            let rows = rest.partition_point(|timestamp| *timestamp < next_ns).max(1);
+            *self.of(*first_ns) += rows as u64;
+            rest = &rest[rows..];
+        }
+        within.len() as u64
+    }
+
+    /// The count of the hour of a timestamp. The first hour's start may lie before the range.
+    fn of(&mut self, timestamp_ns: i64) -> &mut u64 {
+        let index = hour_of(timestamp_ns) - self.first_hour;
+        &mut self.counts[index as usize]
+    }
+}
+
+const HOUR_NS: i64 = 3_600 * 1_000_000_000;
+
+fn hour_of(timestamp_ns: i64) -> i64 {
+    timestamp_ns.div_euclid(HOUR_NS)
+}
+
+fn is_whole(block: &Block, (start, end): (i64, i64)) -> bool {
+    start <= block.summary.first_ns && block.summary.last_ns <= end
+}
+
+fn blocks_within(series: &SeriesSnapshot, (start, end): (i64, i64)) -> impl Iterator<Item = &Block> {
+    let within = series
+        .blocks
+        .iter()
+        .filter(move |entry| entry.first_ns <= end && entry.last_ns >= start);
+    within.map(|entry| &*entry.block)
+}

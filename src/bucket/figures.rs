@@ -1,0 +1,54 @@
+//! Many buckets asked at once, for what is shown of all of them together.
+
+use std::sync::Arc;
+
+use engine::Snapshot;
+
+use super::handle::{Buckets, gone};
+use crate::catalog::Bucket;
+use crate::error::{ErrorKind, ServiceError};
+
+/// A bucket at one moment.
+pub struct BucketFigures {
+    /// What its sources hold.
+    pub snapshot: Snapshot,
+    /// Bytes that it takes on the disk: its files, and its rows in the log that no file holds yet.
+    pub disk_bytes: u64,
+    /// When its last ingest was taken, UTC nanoseconds.
+    pub ingested_at_ns: Option<i64>,
+}
+
+impl Buckets {
+    /// The figures of these buckets, each with the ordinals of its sources. All are asked before the first has
+    /// answered. A bucket that is deleted meanwhile is left out.
+    ///
+    /// # Errors
+    /// 503 when a bucket is not available.
+    pub async fn figures(
+        &self,
+        buckets: impl IntoIterator<Item = (Arc<Bucket>, Vec<u32>)>,
+    ) -> Result<Vec<(Arc<Bucket>, BucketFigures)>, ServiceError> {
+        let mut asked = Vec::new();
+        for (bucket, sources) in buckets {
+            let handle = match self.handle(&bucket) {
+                Err(error) if error.kind == ErrorKind::NotFound => continue,
+                handle => handle?,
+            };
+            let answer = handle.ask(move |state| BucketFigures {
+                snapshot: state.store.snapshot(sources),
+                disk_bytes: state.disk_bytes(),
+                ingested_at_ns: state.ingested_at_ns,
+            });
+            asked.push((bucket, answer));
+        }
+        let mut figures = Vec::with_capacity(asked.len());
+        for (bucket, answer) in asked {
+            match answer.await {
+                Ok(answer) => figures.push((bucket, answer)),
+                Err(_) if self.is_deleted(&bucket) => {}
+                Err(_) => return Err(gone()),
+            }
+        }
+        Ok(figures)
+    }
+}

@@ -1,0 +1,215 @@
+//! `GET /api/analytics/buckets/:bucketId`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use engine::query::{GroupQuery, HourCounts, group};
+use engine::{Aggregate, SeriesSnapshot, Snapshot, Unit};
+
+use super::{Fired, Period};
+use crate::catalog::{Bucket, Field, FieldType, Rule, RuleStatus, Source};
+use crate::error::ServiceError;
+use crate::ids::ObjectId;
+use crate::query_pool::Stop;
+use crate::service::query::engine_error;
+use crate::service::{Caller, Service, bucket_for};
+
+/// What a bucket has taken in and what has fired in it within a period.
+pub struct BucketAnalytics {
+    /// The bucket.
+    pub bucket: Arc<Bucket>,
+    /// How far back.
+    pub period: Period,
+    /// Points of all time.
+    pub points: u64,
+    /// Points of the period.
+    pub points_in_period: u64,
+    /// Rules with status `active`.
+    pub active_rules: u64,
+    /// All sources, oldest first.
+    pub sources: Vec<SourceAnalytics>,
+    /// Start and points of each hour with points, ascending; those that the period cuts, as far as they lie within.
+    pub hours: Vec<(i64, u64)>,
+    /// The rules that have fired, the most frequent first, then the oldest.
+    pub triggers: Vec<(Arc<Rule>, u64)>,
+}
+
+/// What one source has taken in.
+pub struct SourceAnalytics {
+    /// The source.
+    pub source: Arc<Source>,
+    /// Points of the period.
+    pub points: u64,
+    /// Timestamp of the latest point of all time, UTC nanoseconds.
+    pub last_ns: Option<i64>,
+    /// The number fields with values within the period, in order of declaration.
+    pub values: Vec<(Arc<str>, Aggregate)>,
+}
+
+impl BucketAnalytics {
+    /// Points in the period by its days.
+    pub fn points_per_day(&self) -> f64 {
+        self.points_in_period as f64 / self.period.days as f64
+    }
+
+    /// Triggers of all rules.
+    pub fn trigger_count(&self) -> u64 {
+        self.triggers.iter().map(|(_, count)| count).sum()
+    }
+}
+
+/// What is asked, as of one moment.
+struct Question {
+    bucket: Arc<Bucket>,
+    period: Period,
+    now_ns: i64,
+    /// Oldest first.
+    sources: Vec<Arc<Source>>,
+    active_rules: u64,
+    fired: Vec<Fired>,
+}
+
+impl Service {
+    /// The analytics of a bucket over a period that ends now. `finish` makes the answer while still on the query pool.
+    ///
+    /// # Errors
+    /// 404, 403; 503 when the server is saturated.
+    pub async fn bucket_analytics<R: Send + 'static>(
+        &self,
+        caller: &Caller,
+        bucket_id: ObjectId,
+        period: Period,
+        finish: impl FnOnce(&BucketAnalytics) -> Result<R, ServiceError> + Send + 'static,
+    ) -> Result<R, ServiceError> {
+        let now_ns = self.now_ns();
+        let question = self.catalog.read(|catalog| {
+            let active = |rule: &&Arc<Rule>| rule.settings.status == RuleStatus::Active;
+            Ok::<_, ServiceError>(Question {
+                bucket: bucket_for(catalog, caller, bucket_id)?,
+                period,
+                now_ns,
+                sources: catalog.sources_of(bucket_id).cloned().collect(),
+                active_rules: catalog.rules_of(bucket_id).filter(active).count() as u64,
+                fired: Fired::of_bucket(catalog, &self.ledger, bucket_id, period.start_ns(now_ns)),
+            })
+        })?;
+        let ordinals = question.sources.iter().map(|source| source.ordinal);
+        let snapshot = self
+            .buckets
+            .snapshot(&question.bucket, ordinals.collect())
+            .await?;
+        self.queries
+            .run(move |stop| finish(&question.answer(&snapshot, stop)?))
+            .await
+    }
+}
+
+impl Question {
+    fn answer(self, snapshot: &Snapshot, stop: &Stop) -> Result<BucketAnalytics, ServiceError> {
+        let start_ns = self.period.start_ns(self.now_ns);
+        let cutoff_ns = self.bucket.retention_cutoff_ns(self.now_ns);
+        let mut over = Over {
+            cutoff_ns,
+            range_ns: (start_ns.max(cutoff_ns), self.now_ns),
+            hours: HourCounts::new((start_ns.max(cutoff_ns), self.now_ns)),
+            stop,
+        };
+        let series = snapshot.series.iter().map(|series| (series.source, series));
+        let series: HashMap<u32, &SeriesSnapshot> = series.collect();
+        let mut points = 0;
+        let mut sources = Vec::with_capacity(self.sources.len());
+        for source in self.sources {
+            let series = series.get(&source.ordinal);
+            let (of_all_time, analytics) = match series {
+                Some(series) => over.source(source, series)?,
+                None => (0, SourceAnalytics::empty(source)),
+            };
+            points += of_all_time;
+            sources.push(analytics);
+        }
+        let fired = self.fired.into_iter().map(|fired| {
+            let count = fired.count(start_ns)?;
+            Ok((fired.rule, count))
+        });
+        let mut triggers = fired.collect::<Result<Vec<_>, ServiceError>>()?;
+        triggers.retain(|(_, count)| *count > 0);
+        // Stable: rules come by age.
+        triggers.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        Ok(BucketAnalytics {
+            bucket: self.bucket,
+            period: self.period,
+            points,
+            points_in_period: sources.iter().map(|source| source.points).sum(),
+            active_rules: self.active_rules,
+            sources,
+            hours: over.hours.hours().collect(),
+            triggers,
+        })
+    }
+}
+
+/// What has not expired of a period.
+struct Over<'a> {
+    cutoff_ns: i64,
+    range_ns: (i64, i64),
+    hours: HourCounts,
+    stop: &'a Stop,
+}
+
+impl Over<'_> {
+    /// A source, and its points of all time.
+    fn source(
+        &mut self,
+        source: Arc<Source>,
+        series: &SeriesSnapshot,
+    ) -> Result<(u64, SourceAnalytics), ServiceError> {
+        let stop = || self.stop.now();
+        let stats = series.stats(self.cutoff_ns).map_err(engine_error)?;
+        let points = self.hours.add(series, &stop).map_err(engine_error)?;
+        let analytics = SourceAnalytics {
+            points,
+            last_ns: stats.bounds_ns.map(|(_, last_ns)| last_ns),
+            ..SourceAnalytics::empty(source)
+        };
+        if points == 0 {
+            return Ok((stats.points, analytics));
+        }
+        let number = |(_, field): &(u16, &Field)| field.kind == FieldType::Number;
+        let fields: Vec<(u16, &Field)> = (0..)
+            .zip(&analytics.source.schema.fields)
+            .filter(number)
+            .collect();
+        let ordinals: Vec<u16> = fields.iter().map(|(ordinal, _)| *ordinal).collect();
+        let query = GroupQuery {
+            range_ns: self.range_ns,
+            // The coarsest there is: a few cells, which are put together.
+            unit: Unit::Month,
+            fields: &ordinals,
+            metadata: None,
+            stop: &stop,
+        };
+        let months = group(series, &query).map_err(engine_error)?;
+        let mut whole = vec![Aggregate::default(); fields.len()];
+        for month in 0..months.starts_ns.len() {
+            let parts = whole.iter_mut().zip(months.cell(month));
+            parts.for_each(|(whole, part)| whole.merge(part));
+        }
+        let names = fields.iter().map(|(_, field)| Arc::clone(&field.name));
+        let values = names
+            .zip(whole)
+            .filter(|(_, aggregate)| aggregate.count > 0)
+            .collect();
+        Ok((stats.points, SourceAnalytics { values, ..analytics }))
+    }
+}
+
+impl SourceAnalytics {
+    fn empty(source: Arc<Source>) -> Self {
+        Self {
+            source,
+            points: 0,
+            last_ns: None,
+            values: Vec::new(),
+        }
+    }
+}

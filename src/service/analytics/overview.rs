@@ -1,0 +1,181 @@
+//! `GET /api/analytics/overview`.
+//!
+//! What an organization takes on the disk: the segment and answers files of its buckets, the entries of its rules and
+//! webhooks in the ledger's files, and the records of the log whose points no segment holds yet. Blocks that have
+//! expired and those of deleted sources count until their file is written anew. Not counted is what is small and
+//! everyone's: manifests, the catalog's snapshot, the log's other records, and the room that it keeps ahead.
+
+use std::sync::Arc;
+
+use engine::query::count;
+
+use super::{Fired, Period};
+use crate::bucket::BucketFigures;
+use crate::catalog::{Bucket, Catalog, Organization};
+use crate::error::ServiceError;
+use crate::ids::ObjectId;
+use crate::ledger::Ledger;
+use crate::query_pool::Stop;
+use crate::service::query::engine_error;
+use crate::service::{Caller, Service};
+
+/// An organization and all that it has.
+pub struct Overview {
+    /// The organization.
+    pub organization: Arc<Organization>,
+    /// Its buckets.
+    pub buckets: u64,
+    /// Sources of all buckets.
+    pub sources: u64,
+    /// Points of all buckets.
+    pub points: u64,
+    /// Alert rules of all buckets.
+    pub alert_rules: u64,
+    /// Keys of the organization and of all buckets.
+    pub keys: u64,
+    /// Calls of this calendar month.
+    pub calls_this_month: u64,
+    /// Bytes on the disk.
+    pub storage_bytes: u64,
+    /// When data last came, whatever its timestamps, in UTC nanoseconds.
+    pub last_ingested_at_ns: Option<i64>,
+    /// When a rule last fired, in UTC nanoseconds.
+    pub last_triggered_at_ns: Option<i64>,
+    /// Points of the last day.
+    pub points_last_day: u64,
+    /// Triggers of the last day.
+    pub triggers_last_day: u64,
+}
+
+/// What is to be read for it.
+struct Question {
+    now_ns: i64,
+    overview: Overview,
+    fired: Vec<Fired>,
+    /// Rules and webhooks: whose entries of the ledger are the organization's.
+    owners: Vec<ObjectId>,
+    ledger: Ledger,
+}
+
+impl Overview {
+    /// Calls by the plan's limit in percent, to two decimals; `None` without a limit.
+    pub fn calls_percentage(&self) -> Option<f64> {
+        let limit = self.organization.plan.limits().calls_max?;
+        Some((self.calls_this_month as f64 / limit as f64 * 10_000.0).round() / 100.0)
+    }
+}
+
+impl Service {
+    /// The caller's organization at a glance. `finish` makes the answer while still on the query pool.
+    ///
+    /// # Errors
+    /// 404 when the organization is gone; 503 when the server is saturated.
+    pub async fn overview<R: Send + 'static>(
+        &self,
+        caller: &Caller,
+        finish: impl FnOnce(&Overview) -> Result<R, ServiceError> + Send + 'static,
+    ) -> Result<R, ServiceError> {
+        let (question, buckets) = self.overview_question(caller)?;
+        let figures = self.buckets.figures(buckets).await?;
+        self.queries
+            .run(move |stop| finish(&question.answer(&figures, stop)?))
+            .await
+    }
+
+    /// Calls of the organization in this calendar month: none, as nobody counts them yet.
+    fn calls_this_month(&self, _organization_id: ObjectId) -> u64 {
+        0
+    }
+
+    /// What the catalog knows, and the sources of each bucket.
+    fn overview_question(
+        &self,
+        caller: &Caller,
+    ) -> Result<(Question, Vec<(Arc<Bucket>, Vec<u32>)>), ServiceError> {
+        let organization = self.organization_of(caller)?;
+        let now_ns = self.now_ns();
+        let id = organization.id;
+        let (buckets, keys, owners): (Vec<_>, _, Vec<_>) = self.catalog.read(|catalog| {
+            (
+                catalog.buckets_of(id).cloned().collect(),
+                catalog.organization_keys(id).len() as u64,
+                catalog.webhooks_of(id).map(|webhook| webhook.id).collect(),
+            )
+        });
+        let mut question = Question {
+            now_ns,
+            overview: Overview {
+                organization,
+                buckets: buckets.len() as u64,
+                sources: 0,
+                points: 0,
+                alert_rules: 0,
+                keys,
+                calls_this_month: self.calls_this_month(id),
+                storage_bytes: 0,
+                last_ingested_at_ns: None,
+                last_triggered_at_ns: None,
+                points_last_day: 0,
+                triggers_last_day: 0,
+            },
+            fired: Vec::new(),
+            owners,
+            ledger: self.ledger.clone(),
+        };
+        // A look for each bucket: whoever changes the catalog waits for no more than one.
+        let with_sources = buckets.into_iter().map(|bucket| {
+            let sources = self.catalog.read(|catalog| {
+                question.add_bucket(catalog, bucket.id);
+                catalog
+                    .sources_of(bucket.id)
+                    .map(|source| source.ordinal)
+                    .collect()
+            });
+            (bucket, sources)
+        });
+        let with_sources = with_sources.collect();
+        Ok((question, with_sources))
+    }
+}
+
+impl Question {
+    fn add_bucket(&mut self, catalog: &Catalog, bucket_id: ObjectId) {
+        let overview = &mut self.overview;
+        let contents = catalog.contents_of(bucket_id);
+        overview.sources += contents.sources;
+        overview.alert_rules += contents.alert_rules;
+        overview.keys += contents.keys;
+        for rule in catalog.rules_of(bucket_id) {
+            self.owners.push(rule.id);
+            overview.last_triggered_at_ns = overview
+                .last_triggered_at_ns
+                .max(rule.runtime.last_triggered_at_ns);
+        }
+        let since_ns = Period::DAY.start_ns(self.now_ns);
+        self.fired
+            .extend(Fired::of_bucket(catalog, &self.ledger, bucket_id, since_ns));
+    }
+
+    fn answer(self, figures: &[(Arc<Bucket>, BucketFigures)], stop: &Stop) -> Result<Overview, ServiceError> {
+        let mut overview = self.overview;
+        let since_ns = Period::DAY.start_ns(self.now_ns);
+        let stop = || stop.now();
+        for (bucket, figures) in figures {
+            overview.storage_bytes += figures.disk_bytes;
+            overview.last_ingested_at_ns = overview.last_ingested_at_ns.max(figures.ingested_at_ns);
+            let cutoff_ns = bucket.retention_cutoff_ns(self.now_ns);
+            let range_ns = (since_ns.max(cutoff_ns), self.now_ns);
+            for series in &figures.snapshot.series {
+                overview.points += series.stats(cutoff_ns).map_err(engine_error)?.points;
+                overview.points_last_day += count(series, range_ns, &stop).map_err(engine_error)?;
+            }
+        }
+        for owner in &self.owners {
+            overview.storage_bytes += self.ledger.bytes_of(*owner).map_err(ServiceError::internal)?;
+        }
+        for fired in &self.fired {
+            overview.triggers_last_day += fired.count(since_ns)?;
+        }
+        Ok(overview)
+    }
+}
