@@ -108,10 +108,11 @@ impl Question {
     fn answer(self, snapshot: &Snapshot, stop: &Stop) -> Result<BucketAnalytics, ServiceError> {
         let start_ns = self.period.start_ns(self.now_ns);
         let cutoff_ns = self.bucket.retention_cutoff_ns(self.now_ns);
+        let range_ns = (start_ns.max(cutoff_ns), self.now_ns);
         let mut over = Over {
             cutoff_ns,
-            range_ns: (start_ns.max(cutoff_ns), self.now_ns),
-            hours: HourCounts::new((start_ns.max(cutoff_ns), self.now_ns)),
+            range_ns,
+            hours: HourCounts::new(range_ns),
             stop,
         };
         let series = snapshot.series.iter().map(|series| (series.source, series));
