@@ -13,10 +13,11 @@
 //! - [`checkpoint`]: recovery, checkpoints; [`checked_file`]: small files replaced as a whole; [`sealed_file`]: large
 //!   ones written once
 //! - [`evaluator`]: judges rules that are due, as a client of any such service
-//! - [`check`]: what a data directory holds, for people
+//! - [`check`]: what a data directory holds, for people; [`backup`]: a copy of it, while the server runs
 //! - [`error`], [`ids`], [`clock`], [`timestamp`], [`random`]: words that every room shares
 
 pub mod alerts;
+pub mod backup;
 pub mod bucket;
 pub mod catalog;
 pub mod check;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, value_parser};
+use tidewatch::backup;
 use tidewatch::clock::SystemClock;
 use tidewatch::config::{self, Config, Flags};
 use tidewatch::evaluator::{self, Options, Pace, Stop};
@@ -37,6 +38,10 @@ enum Command {
     Evaluate(EvaluateArguments),
     /// Reads a data directory and reports what it finds; changes nothing without --repair
     Check(CheckArguments),
+    /// Copies a data directory, whose server may be running; what was acknowledged by then is in the copy
+    Backup(BackupArguments),
+    /// Puts a backup into an empty data directory, once every checksum is right
+    Restore(RestoreArguments),
 }
 
 #[derive(Args)]
@@ -55,6 +60,27 @@ struct CheckArguments {
     /// Cuts off or sets aside what is damaged, and says what is lost
     #[arg(long)]
     repair: bool,
+}
+
+#[derive(Args)]
+struct BackupArguments {
+    #[command(flatten)]
+    shared: SharedArguments,
+    /// What to make: an archive where it ends in .tar or .tar.zst, a directory otherwise; never overwritten
+    #[arg(long, value_name = "TARGET")]
+    to: PathBuf,
+}
+
+#[derive(Args)]
+struct RestoreArguments {
+    #[command(flatten)]
+    shared: SharedArguments,
+    /// The backup: a directory or an archive
+    #[arg(long, value_name = "BACKUP")]
+    from: PathBuf,
+    /// Only reads the backup and holds it against its checksums
+    #[arg(long, conflicts_with_all = ["config", "data_dir"])]
+    verify: bool,
 }
 
 #[derive(Args)]
@@ -98,6 +124,8 @@ fn main() -> ExitCode {
         Command::Serve(arguments) => run_server(arguments),
         Command::Evaluate(arguments) => run_evaluator(&arguments),
         Command::Check(arguments) => run_check(arguments),
+        Command::Backup(arguments) => run_backup(arguments),
+        Command::Restore(arguments) => run_restore(arguments),
     };
     match outcome {
         Ok(code) => code,
@@ -154,6 +182,45 @@ fn run_evaluator(arguments: &EvaluateArguments) -> Result<ExitCode, String> {
 fn run_check(arguments: CheckArguments) -> Result<ExitCode, String> {
     let config = load(arguments.shared, None)?;
     tidewatch::check::run(&config, arguments.repair)
+}
+
+fn run_backup(arguments: BackupArguments) -> Result<ExitCode, String> {
+    let data_dir = load(arguments.shared, None)?.storage.data_dir;
+    let made = backup::back_up(&data_dir, &arguments.to, &SystemClock);
+    let made = made.map_err(|error| error.to_string())?;
+    println!(
+        "backed up {} to {}: {} files, {} bytes ({} written), up to record {}, in {:.2?} ({:.2?} until it was certain what belongs to it)",
+        data_dir.display(),
+        arguments.to.display(),
+        made.files,
+        made.bytes,
+        made.written_bytes,
+        made.last_record,
+        made.took,
+        made.fixed_after
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_restore(arguments: RestoreArguments) -> Result<ExitCode, String> {
+    let done = if arguments.verify {
+        backup::verify(&arguments.from).map(|read| (read, "whole".to_owned()))
+    } else {
+        let data_dir = load(arguments.shared, None)?.storage.data_dir;
+        let restored = backup::restore(&arguments.from, &data_dir);
+        restored.map(|read| (read, format!("restored to {}", data_dir.display())))
+    };
+    let (read, outcome) = done.map_err(|error| error.to_string())?;
+    println!(
+        "{}, taken at {}: {} files, {} bytes, up to record {}, in {:.2?}: {outcome}",
+        arguments.from.display(),
+        read.created_at,
+        read.files,
+        read.bytes,
+        read.last_record,
+        read.took
+    );
+    Ok(ExitCode::SUCCESS)
 }
 
 fn load(shared: SharedArguments, listen: Option<String>) -> Result<Config, String> {

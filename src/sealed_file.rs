@@ -33,8 +33,8 @@ pub fn write<R, E: From<io::Error>>(
     written
 }
 
-/// Gathers small writes into large ones.
-struct FileWriter {
+/// Gathers small writes into large ones. What was written lasts once [`FileWriter::finish`] returns.
+pub struct FileWriter {
     file: Box<dyn DiskFile>,
     offset: u64,
     buffer: Vec<u8>,
@@ -43,7 +43,8 @@ struct FileWriter {
 const WRITE_BYTES: usize = 1 << 20;
 
 impl FileWriter {
-    fn new(file: Box<dyn DiskFile>) -> Self {
+    /// Writes to a new file, from its beginning.
+    pub fn new(file: Box<dyn DiskFile>) -> Self {
         FileWriter {
             file,
             offset: 0,
@@ -51,9 +52,14 @@ impl FileWriter {
         }
     }
 
-    fn finish(mut self) -> io::Result<()> {
+    /// Writes what is left and syncs; answers the file's length in bytes.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn finish(mut self) -> io::Result<u64> {
         self.flush()?;
-        self.file.sync_data()
+        self.file.sync_data()?;
+        Ok(self.offset)
     }
 }
 

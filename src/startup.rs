@@ -223,7 +223,9 @@ fn save_calls_every_second(service: Data<Service>) {
     });
 }
 
-/// The lock's place within a data directory.
+/// The lock's name within a data directory.
+pub const LOCK_NAME: &str = "LOCK";
+
 fn lock_path(data_dir: &std::path::Path) -> PathBuf {
-    data_dir.join("LOCK")
+    data_dir.join(LOCK_NAME)
 }

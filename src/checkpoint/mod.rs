@@ -13,7 +13,7 @@ mod start;
 mod task;
 
 pub use checkpointer::{CheckpointError, CheckpointStats, Checkpointer};
-pub use layout::{Layout, Snapshot};
+pub use layout::{CatalogError, Layout, Snapshot};
 pub use open::{OpenError, Opened, Recovered, open};
 pub use start::{Rooms, start};
 

@@ -111,6 +111,21 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     // A client of the service: `ingest` for its reading of timestamps, nothing else of the server.
     ("evaluator", &["clock", "ids", "ingest", "random"]),
+    // Beside the server: reads what the others wrote.
+    (
+        "backup",
+        &[
+            "bucket",
+            "checked_file",
+            "checkpoint",
+            "clock",
+            "ledger",
+            "priority",
+            "sealed_file",
+            "startup",
+            "timestamp",
+        ],
+    ),
     // Whoever puts the rooms together may name them all.
     ("check", ALL),
     ("startup", ALL),

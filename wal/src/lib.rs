@@ -6,7 +6,7 @@
 //!
 //! Reading order: [`disk`] (the port to files), `frame` and `file` (the bytes), `reader` and `walk` (what
 //! is found on disk, and the one decision about torn tails and damage), `recover` (how a log is opened),
-//! [`Log`] (append, sync, trim), [`check`] and [`repair`] (the operator's tools).
+//! [`Log`] (append, sync, trim), [`check`] and [`repair`] (the operator's tools), `live` (copying a log in use).
 
 mod check;
 mod create;
@@ -14,6 +14,7 @@ pub mod disk;
 mod error;
 mod file;
 mod frame;
+mod live;
 mod log;
 mod reader;
 mod recover;
@@ -24,6 +25,7 @@ pub use check::{CheckReport, FileReport, check};
 pub use error::{Damage, DamageKind, FrameFault, HeaderFault, LogError, OpenError};
 pub use file::FORMAT_VERSION;
 pub use frame::FRAME_BYTES_LIMIT;
+pub use live::{files, whole_bytes};
 pub use log::{Counters, Log, LogOptions};
 pub use recover::{Recovery, Replay, TornTail};
 pub use repair::{RepairReport, repair};

@@ -1,0 +1,170 @@
+//! What a backup says of itself. Drawn in FORMAT.md.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// Format version this program writes, and the latest it reads.
+pub(super) const FORMAT_VERSION: u32 = 1;
+
+/// The manifest's name within a backup.
+pub(super) const MANIFEST_NAME: &str = "MANIFEST";
+/// In front of the names of all other files.
+pub(super) const DATA_PREFIX: &str = "data/";
+
+const MAGIC: &str = "tidewatch-backup";
+
+/// The names that a data directory has: nothing else is put into one.
+const ROOTS: [&str; 5] = ["buckets", "catalog.snapshot", "checkpoint", "ledger", "log"];
+
+/// Which files a backup has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Manifest {
+    /// When it was begun, RFC 3339.
+    pub(super) created_at: String,
+    /// Version of the program that made it.
+    pub(super) program: String,
+    /// Sequence of the last record it holds.
+    pub(super) last_record: u64,
+    /// Sorted by path.
+    pub(super) files: Vec<FileEntry>,
+}
+
+/// One of the files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct FileEntry {
+    /// Within the data directory, with `/`.
+    pub(super) path: String,
+    /// Length.
+    pub(super) bytes: u64,
+    /// SHA-256 of the content, 64 hex digits.
+    pub(super) sha256: String,
+}
+
+/// Why bytes are no manifest.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum ManifestError {
+    /// Cut short, altered, or something else altogether.
+    Damaged,
+    /// Of a later format version.
+    Version(u32),
+}
+
+impl Manifest {
+    pub(super) fn encode(&self) -> serde_json::Result<Vec<u8>> {
+        let mut content = serde_json::to_vec_pretty(self)?;
+        content.push(b'\n');
+        let mut bytes = format!("{MAGIC} {FORMAT_VERSION} {}\n", sha256(&content)).into_bytes();
+        bytes.extend_from_slice(&content);
+        Ok(bytes)
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, ManifestError> {
+        let damaged = || ManifestError::Damaged;
+        let end = bytes.iter().position(|byte| *byte == b'\n').ok_or_else(damaged)?;
+        let (head, content) = (&bytes[..end], &bytes[end + 1..]);
+        let head = std::str::from_utf8(head).map_err(|_| ManifestError::Damaged)?;
+        let mut words = head.split(' ');
+        if words.next() != Some(MAGIC) {
+            return Err(ManifestError::Damaged);
+        }
+        let version = words.next().and_then(|word| word.parse().ok());
+        let version = version.ok_or_else(damaged)?;
+        if words.next() != Some(sha256(content).as_str()) || words.next().is_some() {
+            return Err(ManifestError::Damaged);
+        }
+        if version != FORMAT_VERSION {
+            return Err(ManifestError::Version(version));
+        }
+        serde_json::from_slice(content).map_err(|_| ManifestError::Damaged)
+    }
+
+    /// Bytes of all files.
+    pub(super) fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes).sum()
+    }
+}
+
+/// Whether a path of a backup is one of a data directory, and leads nowhere else.
+pub(super) fn is_of_data_dir(path: &str) -> bool {
+    let mut parts = path.split('/');
+    let root = parts.next().unwrap_or_default();
+    ROOTS.contains(&root) && parts.all(|part| !matches!(part, "" | "." | "..") && !part.contains('\0'))
+}
+
+/// As the manifest writes it.
+pub(super) fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest() -> Manifest {
+        Manifest {
+            created_at: "2026-01-02T03:04:05Z".to_owned(),
+            program: "0.1.0".to_owned(),
+            last_record: 7,
+            files: vec![FileEntry {
+                path: "log/00000000000000000001.log".to_owned(),
+                bytes: 3,
+                sha256: sha256(b"abc"),
+            }],
+        }
+    }
+
+    #[test]
+    fn a_manifest_reads_as_it_was_written() {
+        let encoded = manifest().encode().unwrap();
+        assert_eq!(Manifest::decode(&encoded), Ok(manifest()));
+        let known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(manifest().files[0].sha256, known);
+    }
+
+    #[test]
+    fn a_manifest_cut_short_or_altered_anywhere_is_none() {
+        let encoded = manifest().encode().unwrap();
+        for end in 0..encoded.len() {
+            assert_eq!(
+                Manifest::decode(&encoded[..end]),
+                Err(ManifestError::Damaged),
+                "{end}"
+            );
+        }
+        for at in 0..encoded.len() {
+            let mut altered = encoded.clone();
+            altered[at] ^= 4;
+            let read = Manifest::decode(&altered);
+            // The digit of the version is the one byte that says something else and still reads.
+            assert!(
+                matches!(read, Err(ManifestError::Damaged | ManifestError::Version(5))),
+                "{at}: {read:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn paths_that_lead_out_of_the_data_directory_are_refused() {
+        for path in ["log/1.log", "catalog.snapshot", "buckets/00000001/manifest"] {
+            assert!(is_of_data_dir(path), "{path}");
+        }
+        for path in [
+            "",
+            "LOCK",
+            "/etc/passwd",
+            "../log",
+            "log/../../x",
+            "log//x",
+            "log/./x",
+            "log/",
+            "x/log",
+        ] {
+            assert!(!is_of_data_dir(path), "{path}");
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! `tidewatch backup` and `tidewatch restore`: a whole data directory as one verifiable copy, taken while the server
+//! goes on. Drawn in FORMAT.md.
+//!
+//! The backup asks the server for nothing: files of a data directory are never changed in place, so it opens those that
+//! belong together ([`collect`](self)) and copies them in its own time, at a low priority. It writes nothing into the
+//! data directory and takes no lock; neither its end nor the server's in the middle of it harms the other. Called by
+//! the command line alone.
+
+mod collect;
+mod content;
+mod error;
+mod manifest;
+mod pins;
+mod restore;
+mod source;
+mod target;
+
+use std::fs::{self, DirBuilder};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, absolute};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Resource, getrlimit, setrlimit};
+use wal::disk::{Disk, StdDisk};
+
+use crate::checkpoint::Layout;
+use crate::clock::Clock;
+use crate::priority;
+use crate::startup::{DirectoryLock, LOCK_NAME};
+use crate::timestamp::format_timestamp_ns;
+
+use collect::collect;
+use manifest::Manifest;
+use target::{Form, Target};
+
+pub use error::BackupError;
+
+/// Between two looks at a directory that changes: a bucket's directory is removed in less.
+const LOOK_PAUSE: Duration = Duration::from_millis(100);
+
+/// What a file system itself puts into an empty volume.
+const LOST_AND_FOUND: &str = "lost+found";
+
+/// Figures of a backup.
+#[derive(Debug)]
+pub struct BackupReport {
+    /// Files in it.
+    pub files: usize,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Bytes of the backup, compressed where it is.
+    pub written_bytes: u64,
+    /// Sequence of the last record in it.
+    pub last_record: u64,
+    /// Until it was certain what belongs to it; what is acknowledged later is not in it.
+    pub fixed_after: Duration,
+    /// In all.
+    pub took: Duration,
+}
+
+/// Figures of a backup that was read.
+#[derive(Debug)]
+pub struct RestoreReport {
+    /// When it was begun, RFC 3339.
+    pub created_at: String,
+    /// Files in it.
+    pub files: usize,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Sequence of the last record in it.
+    pub last_record: u64,
+    /// In all.
+    pub took: Duration,
+}
+
+/// Backs up a data directory, whose server may be running, to a target that is not there yet: a directory, or an
+/// archive where the name ends in `.tar` or `.tar.zst`. Whatever was acknowledged before this was called is in it.
+///
+/// # Errors
+/// See [`BackupError`]; then there is no target, unless it was there before.
+pub fn back_up(data_dir: &Path, target: &Path, clock: &dyn Clock) -> Result<BackupReport, BackupError> {
+    priority::lower();
+    open_as_many_as_allowed();
+    let started = Instant::now();
+    let now_ns = clock.now_ns();
+    refuse_inside(data_dir, target)?;
+    let disk: Arc<dyn Disk> = Arc::new(StdDisk);
+    let layout = Layout {
+        data_dir: data_dir.to_owned(),
+    };
+    let collected = collect(&disk, &layout, || std::thread::sleep(LOOK_PAUSE))?;
+    let fixed_after = started.elapsed();
+    claim(target)?;
+    let mut out = Target::begin(&disk, target, now_ns)?;
+    let write = || {
+        for (name, pin) in &collected.files {
+            out.add(name, pin, &data_dir.join(name))?;
+        }
+        let created_at = format_timestamp_ns(now_ns).as_str().to_owned();
+        out.finish(created_at, collected.last_record)
+    };
+    let (manifest, written_bytes) = write().inspect_err(|_| discard(target))?;
+    Ok(BackupReport {
+        files: manifest.files.len(),
+        bytes: manifest.bytes(),
+        written_bytes,
+        last_record: manifest.last_record,
+        fixed_after,
+        took: started.elapsed(),
+    })
+}
+
+/// Reads a backup and holds it against its checksums.
+///
+/// # Errors
+/// See [`BackupError`].
+pub fn verify(backup: &Path) -> Result<RestoreReport, BackupError> {
+    let started = Instant::now();
+    let disk: Arc<dyn Disk> = Arc::new(StdDisk);
+    restore::verify(&disk, backup).map(|manifest| RestoreReport::of(manifest, started))
+}
+
+/// Restores a backup to a data directory that is empty or not there yet. A server finds all of it, or nothing.
+///
+/// # Errors
+/// See [`BackupError`]; then nothing is left of it in the directory.
+pub fn restore(backup: &Path, data_dir: &Path) -> Result<RestoreReport, BackupError> {
+    let started = Instant::now();
+    // Looked at before the lock is taken, which would leave a file there.
+    DirectoryLock::take_to_read(data_dir).map_err(BackupError::Lock)?;
+    refuse_occupied(data_dir)?;
+    let _lock = DirectoryLock::take(data_dir).map_err(BackupError::Lock)?;
+    refuse_occupied(data_dir)?;
+    let disk: Arc<dyn Disk> = Arc::new(StdDisk);
+    let layout = Layout {
+        data_dir: data_dir.to_owned(),
+    };
+    let restored = restore::restore(&disk, backup, &*disk, &layout);
+    restored.map(|manifest| RestoreReport::of(manifest, started))
+}
+
+impl RestoreReport {
+    fn of(manifest: Manifest, started: Instant) -> Self {
+        Self {
+            files: manifest.files.len(),
+            bytes: manifest.bytes(),
+            last_record: manifest.last_record,
+            created_at: manifest.created_at,
+            took: started.elapsed(),
+        }
+    }
+}
+
+/// A backup within the data directory would be lost with it.
+fn refuse_inside(data_dir: &Path, target: &Path) -> Result<(), BackupError> {
+    let unread = |path: &Path| {
+        let path = path.to_owned();
+        move |error| BackupError::Read(path, error)
+    };
+    let whole = absolute(target).map_err(unread(target))?;
+    let parent = whole.parent().unwrap_or(&whole);
+    let parent = fs::canonicalize(parent).map_err(|error| BackupError::Write(parent.to_owned(), error))?;
+    match fs::canonicalize(data_dir) {
+        Ok(data_dir) if parent.starts_with(&data_dir) => Err(BackupError::Inside(target.to_owned())),
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(BackupError::Empty(data_dir.to_owned())),
+        Err(error) => Err(unread(data_dir)(error)),
+    }
+}
+
+/// Makes sure that the target is nobody's and stays so. An archive is claimed by being created.
+fn claim(target: &Path) -> Result<(), BackupError> {
+    if Form::of(target) != Form::Directory {
+        return Ok(());
+    }
+    // Password hashes and secrets are inside: for the owner alone.
+    DirBuilder::new()
+        .mode(0o700)
+        .create(target)
+        .map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => BackupError::Exists(target.to_owned()),
+            _ => BackupError::Write(target.to_owned(), error),
+        })
+}
+
+fn refuse_occupied(data_dir: &Path) -> Result<(), BackupError> {
+    let unread = |error: io::Error| BackupError::Read(data_dir.to_owned(), error);
+    let names = match StdDisk.list(data_dir) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        names => names.map_err(unread)?,
+    };
+    let mut held = names
+        .into_iter()
+        .filter(|name| name != LOCK_NAME && name != LOST_AND_FOUND);
+    held.next().map_or(Ok(()), |name| {
+        Err(BackupError::Occupied(
+            data_dir.to_owned(),
+            name.to_string_lossy().into_owned(),
+        ))
+    })
+}
+
+/// Removes what was written of a backup that failed. What cannot be removed lacks its manifest.
+fn discard(target: &Path) {
+    let _ = match Form::of(target) {
+        Form::Directory => fs::remove_dir_all(target),
+        Form::Tar | Form::ZstdTar => fs::remove_file(target),
+    };
+}
+
+/// Each file of a backup is held open until it is copied. Where the limit cannot be raised, opening says so.
+fn open_as_many_as_allowed() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! Files of a data directory, held open. What is open keeps its bytes although a checkpoint replaces, trims or merges
+//! the file away meanwhile, so that a set of files, once opened, can be copied in any time.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use wal::disk::{Bytes, Disk, DiskFile};
+
+/// The files that were read through it, as a disk that has no others. Nothing can be written to it.
+pub(super) struct Pins {
+    disk: Arc<dyn Disk>,
+    files: Mutex<BTreeMap<PathBuf, Pin>>,
+}
+
+/// An open file, and how much of it counts.
+#[derive(Clone)]
+pub(super) struct Pin {
+    file: Arc<dyn DiskFile>,
+    bytes: u64,
+}
+
+impl Pins {
+    pub(super) fn new(disk: Arc<dyn Disk>) -> Self {
+        Self {
+            disk,
+            files: Mutex::default(),
+        }
+    }
+
+    /// Opens a file unless it is open already.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub(super) fn pin(&self, path: &Path) -> io::Result<Pin> {
+        let mut files = self.files.lock();
+        if let Some(pin) = files.get(path) {
+            return Ok(pin.clone());
+        }
+        let file: Arc<dyn DiskFile> = Arc::from(self.disk.open_read(path)?);
+        let bytes = file.len()?;
+        let pin = Pin { file, bytes };
+        files.insert(path.to_owned(), pin.clone());
+        Ok(pin)
+    }
+
+    /// Has a file count up to this length only; all that it has now for `None`.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub(super) fn measure(&self, path: &Path, bytes: Option<u64>) -> io::Result<()> {
+        if let Some(pin) = self.files.lock().get_mut(path) {
+            pin.bytes = bytes.map_or_else(|| pin.file.len(), Ok)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn forget(&self, path: &Path) {
+        self.files.lock().remove(path);
+    }
+
+    /// Sorted by path.
+    pub(super) fn into_files(self) -> BTreeMap<PathBuf, Pin> {
+        self.files.into_inner()
+    }
+}
+
+impl Pin {
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Reads it from its beginning.
+    pub(super) fn reader(&self) -> impl Read {
+        PinReader {
+            pin: self.clone(),
+            offset: 0,
+        }
+    }
+}
+
+struct PinReader {
+    pin: Pin,
+    offset: u64,
+}
+
+impl Read for PinReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.pin.bytes - self.offset;
+        let length = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        self.pin.read_exact_at(self.offset, &mut buffer[..length])?;
+        self.offset += length as u64;
+        Ok(length)
+    }
+}
+
+impl DiskFile for Pin {
+    fn write_all_at(&mut self, _: u64, _: &[u8]) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    fn read_exact_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+        if offset + buffer.len() as u64 > self.bytes {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.file.read_exact_at(offset, buffer)
+    }
+    fn sync_data(&mut self) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    fn truncate(&mut self, _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.bytes)
+    }
+}
+
+impl Disk for Pins {
+    fn create(&self, _: &Path) -> io::Result<Box<dyn DiskFile>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    fn open(&self, _: &Path) -> io::Result<Box<dyn DiskFile>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    fn open_read(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        Ok(Box::new(self.pin(path)?))
+    }
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let pin = self.pin(path)?;
+        let mut bytes = vec![0; usize::try_from(pin.bytes).map_err(io::Error::other)?];
+        pin.read_exact_at(0, &mut bytes)?;
+        Ok(bytes)
+    }
+    fn map(&self, path: &Path) -> io::Result<Arc<dyn Bytes>> {
+        Ok(Arc::new(self.read(path)?))
+    }
+    fn rename(&self, _: &Path, _: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    fn remove(&self, _: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    fn remove_dir_all(&self, _: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    fn create_dir_all(&self, _: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    fn list(&self, dir: &Path) -> io::Result<Vec<OsString>> {
+        let files = self.files.lock();
+        let inside = files.keys().filter(|path| path.parent() == Some(dir));
+        Ok(inside
+            .filter_map(|path| path.file_name())
+            .map(OsString::from)
+            .collect())
+    }
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        Ok(self.files.lock().contains_key(path))
+    }
+    fn len(&self, path: &Path) -> io::Result<u64> {
+        Ok(self.pin(path)?.bytes)
+    }
+    fn sync_dir(&self, _: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}

@@ -1,0 +1,220 @@
+//! Reads a backup, whatever its form, and holds every byte against the manifest.
+
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tar::Archive;
+use wal::disk::{Disk, DiskFile};
+use zstd::stream::read::Decoder;
+
+use super::content::Content;
+use super::error::BackupError;
+use super::manifest::{DATA_PREFIX, MANIFEST_NAME, Manifest, ManifestError, is_of_data_dir};
+use super::target::Form;
+
+/// A manifest of so many bytes would list millions of files: one that claims more is damaged.
+const MANIFEST_BYTES_MAX: u64 = 1 << 30;
+const READ_BYTES: usize = 256 << 10;
+
+/// Takes each file of a backup, by its path within the data directory; reads it to its end.
+pub(super) type Sink<'a> = dyn FnMut(&str, &mut Content<'_>) -> Result<(), BackupError> + 'a;
+
+/// Gives each file to the sink, then says whether they were what the manifest lists: until this returns, nothing that
+/// the sink got may be relied upon.
+pub(super) fn read(disk: &Arc<dyn Disk>, path: &Path, sink: &mut Sink<'_>) -> Result<Manifest, BackupError> {
+    // What a backup is shows by what is there, so that one that was renamed still reads.
+    let manifest_path = path.join(MANIFEST_NAME);
+    let listed = disk.list(path);
+    let mut read = Found {
+        backup: path,
+        files: BTreeMap::new(),
+        faults: Vec::new(),
+    };
+    let manifest = if listed.is_ok() {
+        let bytes = match disk.read(&manifest_path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(BackupError::Unfinished(path.to_owned()));
+            }
+            bytes => bytes.map_err(|error| BackupError::Read(manifest_path.clone(), error))?,
+        };
+        let manifest = decode(path, &bytes)?;
+        read.directory(disk, &manifest, sink)?;
+        manifest
+    } else {
+        let file = disk
+            .open_read(path)
+            .map_err(|error| BackupError::Read(path.to_owned(), error))?;
+        read.archive(file, sink)?
+    };
+    read.held_against(&manifest)?;
+    Ok(manifest)
+}
+
+fn decode(path: &Path, bytes: &[u8]) -> Result<Manifest, BackupError> {
+    Manifest::decode(bytes).map_err(|error| match error {
+        ManifestError::Version(found) => BackupError::Version(path.to_owned(), found),
+        ManifestError::Damaged => BackupError::Faults(
+            path.to_owned(),
+            vec![format!("{MANIFEST_NAME} is not what was written")],
+        ),
+    })
+}
+
+/// What was read so far.
+struct Found<'a> {
+    backup: &'a Path,
+    /// Length and checksum.
+    files: BTreeMap<String, (u64, String)>,
+    faults: Vec<String>,
+}
+
+impl Found<'_> {
+    fn take(&mut self, name: &str, from: &mut dyn Read, sink: &mut Sink<'_>) -> Result<(), BackupError> {
+        if !is_of_data_dir(name) {
+            self.faults
+                .push(format!("{name:?} is no name of a data directory"));
+            return Ok(());
+        }
+        let mut content = Content::new(from);
+        sink(name, &mut content)?;
+        if self.files.insert(name.to_owned(), content.finish()).is_some() {
+            self.faults.push(format!("{name} is there twice"));
+        }
+        Ok(())
+    }
+
+    fn directory(
+        &mut self,
+        disk: &Arc<dyn Disk>,
+        manifest: &Manifest,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), BackupError> {
+        for file in &manifest.files {
+            let path = self.backup.join(DATA_PREFIX).join(&file.path);
+            match disk.open_read(&path).and_then(FileReader::new) {
+                Ok(mut reader) => match self.take(&file.path, &mut reader, sink) {
+                    Err(BackupError::Read(_, error)) => {
+                        return Err(BackupError::Read(path, error));
+                    }
+                    taken => taken?,
+                },
+                // Told as missing when all is read.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(BackupError::Read(path, error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The manifest comes last.
+    fn archive(&mut self, file: Box<dyn DiskFile>, sink: &mut Sink<'_>) -> Result<Manifest, BackupError> {
+        let backup = self.backup.to_owned();
+        let failed = |error| of_archive(&backup, error);
+        let plain = FileReader::new(file).map_err(failed)?;
+        let stream: Box<dyn Read> = match Form::of(&backup) {
+            Form::ZstdTar => Box::new(Decoder::new(plain).map_err(failed)?),
+            Form::Tar | Form::Directory => Box::new(plain),
+        };
+        let mut archive = Archive::new(stream);
+        let mut manifest = None;
+        for entry in archive.entries().map_err(failed)? {
+            let mut entry = entry.map_err(failed)?;
+            let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+            if name == MANIFEST_NAME {
+                let mut bytes = Vec::new();
+                let read = entry.by_ref().take(MANIFEST_BYTES_MAX).read_to_end(&mut bytes);
+                read.map_err(failed)?;
+                manifest = Some(decode(&backup, &bytes)?);
+            } else if entry.header().entry_type().is_file()
+                && let Some(name) = name.strip_prefix(DATA_PREFIX)
+            {
+                self.take(name, &mut entry, sink).map_err(|error| match error {
+                    BackupError::Read(_, error) => failed(error),
+                    error => error,
+                })?;
+            } else {
+                self.faults.push(format!("{name:?} is nothing of a backup"));
+            }
+        }
+        // To the end: there stands the checksum of what is compressed.
+        io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(failed)?;
+        manifest.ok_or(BackupError::Unfinished(backup))
+    }
+
+    fn held_against(mut self, manifest: &Manifest) -> Result<(), BackupError> {
+        for file in &manifest.files {
+            let fault = match self.files.remove(&file.path) {
+                None => "is missing".to_owned(),
+                Some((bytes, _)) if bytes != file.bytes => {
+                    format!("has {bytes} bytes instead of {}", file.bytes)
+                }
+                Some((_, sha256)) if sha256 != file.sha256 => "is not what was written".to_owned(),
+                Some(_) => continue,
+            };
+            self.faults.push(format!("{} {fault}", file.path));
+        }
+        let unlisted = self.files.into_keys();
+        self.faults
+            .extend(unlisted.map(|name| format!("{name} is not in the manifest")));
+        if self.faults.is_empty() {
+            return Ok(());
+        }
+        Err(BackupError::Faults(self.backup.to_owned(), self.faults))
+    }
+}
+
+/// An archive that ends early was not written to its end; what else does not read is damaged.
+fn of_archive(backup: &Path, error: io::Error) -> BackupError {
+    match error.kind() {
+        ErrorKind::UnexpectedEof => BackupError::Unfinished(backup.to_owned()),
+        ErrorKind::Other | ErrorKind::InvalidData | ErrorKind::InvalidInput => {
+            BackupError::Faults(backup.to_owned(), vec![error.to_string()])
+        }
+        _ => BackupError::Read(backup.to_owned(), error),
+    }
+}
+
+/// Reads a file of a disk from its beginning, in large pieces.
+struct FileReader {
+    file: Box<dyn DiskFile>,
+    offset: u64,
+    bytes: u64,
+    buffer: Vec<u8>,
+    taken: usize,
+}
+
+impl FileReader {
+    fn new(file: Box<dyn DiskFile>) -> io::Result<Self> {
+        Ok(Self {
+            bytes: file.len()?,
+            file,
+            offset: 0,
+            buffer: Vec::new(),
+            taken: 0,
+        })
+    }
+}
+
+impl Read for FileReader {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.taken == self.buffer.len() {
+            let left = self.bytes - self.offset;
+            self.buffer
+                .resize(READ_BYTES.min(usize::try_from(left).unwrap_or(READ_BYTES)), 0);
+            self.taken = 0;
+            self.file.read_exact_at(self.offset, &mut self.buffer)?;
+            self.offset += self.buffer.len() as u64;
+        }
+        let length = into.len().min(self.buffer.len() - self.taken);
+        into[..length].copy_from_slice(&self.buffer[self.taken..self.taken + length]);
+        self.taken += length;
+        Ok(length)
+    }
+}
+
+/// The path of a backup's file, for messages.
+pub(super) fn path_of(backup: &Path, name: &str) -> PathBuf {
+    backup.join(DATA_PREFIX).join(name)
+}

@@ -1,0 +1,1 @@
+//! Backups of a simulated disk.
