@@ -31,11 +31,11 @@ use crate::ledger::LedgerDir;
 const LOOKS_MAX: usize = 50;
 
 /// Files that belong together.
-pub(super) struct Collected {
+pub(crate) struct Collected {
     /// By their path within the data directory, with `/`.
-    pub(super) files: BTreeMap<String, Pin>,
+    pub(crate) files: BTreeMap<String, Pin>,
     /// Sequence of the last record they hold.
-    pub(super) last_record: Sequence,
+    pub(crate) last_record: Sequence,
 }
 
 /// Why a look gave no files.
@@ -46,7 +46,7 @@ enum Missed {
 }
 
 /// Finds the files, looking again after a `pause` where the server was quicker.
-pub(super) fn collect(
+pub(crate) fn collect(
     disk: &Arc<dyn Disk>,
     layout: &Layout,
     mut pause: impl FnMut(),

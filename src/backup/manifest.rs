@@ -19,7 +19,7 @@ const ROOTS: [&str; 5] = ["buckets", "catalog.snapshot", "checkpoint", "ledger",
 /// Which files a backup has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Manifest {
+pub(crate) struct Manifest {
     /// When it was begun, RFC 3339.
     pub(super) created_at: String,
     /// Version of the program that made it.
@@ -32,7 +32,7 @@ pub(super) struct Manifest {
 
 /// One of the files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct FileEntry {
+pub(crate) struct FileEntry {
     /// Within the data directory, with `/`.
     pub(super) path: String,
     /// Length.

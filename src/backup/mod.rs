@@ -31,11 +31,15 @@ use crate::priority;
 use crate::startup::{DirectoryLock, LOCK_NAME};
 use crate::timestamp::format_timestamp_ns;
 
-use collect::collect;
 use manifest::Manifest;
-use target::{Form, Target};
+use target::Form;
 
 pub use error::BackupError;
+
+// For the tests of the rooms over a simulated disk as well.
+pub(crate) use collect::{Collected, collect};
+pub(crate) use restore::{restore as restore_to, verify as verify_on};
+pub(crate) use target::Target;
 
 /// Between two looks at a directory that changes: a bucket's directory is removed in less.
 const LOOK_PAUSE: Duration = Duration::from_millis(100);
@@ -93,15 +97,9 @@ pub fn back_up(data_dir: &Path, target: &Path, clock: &dyn Clock) -> Result<Back
     let collected = collect(&disk, &layout, || std::thread::sleep(LOOK_PAUSE))?;
     let fixed_after = started.elapsed();
     claim(target)?;
-    let mut out = Target::begin(&disk, target, now_ns)?;
-    let write = || {
-        for (name, pin) in &collected.files {
-            out.add(name, pin, &data_dir.join(name))?;
-        }
-        let created_at = format_timestamp_ns(now_ns).as_str().to_owned();
-        out.finish(created_at, collected.last_record)
-    };
-    let (manifest, written_bytes) = write().inspect_err(|_| discard(target))?;
+    let begun = Target::begin(&disk, target, now_ns)?;
+    let written = write(&collected, &layout, begun, now_ns);
+    let (manifest, written_bytes) = written.inspect_err(|_| discard(target))?;
     Ok(BackupReport {
         files: manifest.files.len(),
         bytes: manifest.bytes(),
@@ -112,6 +110,20 @@ pub fn back_up(data_dir: &Path, target: &Path, clock: &dyn Clock) -> Result<Back
     })
 }
 
+/// Copies what was collected; answers the manifest, and the bytes written.
+pub(crate) fn write(
+    collected: &Collected,
+    layout: &Layout,
+    mut target: Target,
+    now_ns: i64,
+) -> Result<(Manifest, u64), BackupError> {
+    for (name, pin) in &collected.files {
+        target.add(name, pin, &layout.data_dir.join(name))?;
+    }
+    let created_at = format_timestamp_ns(now_ns).as_str().to_owned();
+    target.finish(created_at, collected.last_record)
+}
+
 /// Reads a backup and holds it against its checksums.
 ///
 /// # Errors
@@ -119,7 +131,7 @@ pub fn back_up(data_dir: &Path, target: &Path, clock: &dyn Clock) -> Result<Back
 pub fn verify(backup: &Path) -> Result<RestoreReport, BackupError> {
     let started = Instant::now();
     let disk: Arc<dyn Disk> = Arc::new(StdDisk);
-    restore::verify(&disk, backup).map(|manifest| RestoreReport::of(manifest, started))
+    verify_on(&disk, backup).map(|manifest| RestoreReport::of(manifest, started))
 }
 
 /// Restores a backup to a data directory that is empty or not there yet. A server finds all of it, or nothing.
@@ -137,7 +149,7 @@ pub fn restore(backup: &Path, data_dir: &Path) -> Result<RestoreReport, BackupEr
     let layout = Layout {
         data_dir: data_dir.to_owned(),
     };
-    let restored = restore::restore(&disk, backup, &*disk, &layout);
+    let restored = restore_to(&disk, backup, &*disk, &layout);
     restored.map(|manifest| RestoreReport::of(manifest, started))
 }
 
@@ -216,6 +228,3 @@ fn open_as_many_as_allowed() {
     limit.current = limit.maximum;
     let _ = setrlimit(Resource::Nofile, limit);
 }
-
-#[cfg(test)]
-mod tests;

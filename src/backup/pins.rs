@@ -18,7 +18,7 @@ pub(super) struct Pins {
 
 /// An open file, and how much of it counts.
 #[derive(Clone)]
-pub(super) struct Pin {
+pub(crate) struct Pin {
     file: Arc<dyn DiskFile>,
     bytes: u64,
 }

@@ -20,12 +20,12 @@ use crate::checkpoint::Layout;
 use crate::sealed_file::FileWriter;
 
 /// Where the log's files wait.
-pub(super) const WAITING_DIR: &str = "log.restoring";
+const WAITING_DIR: &str = "log.restoring";
 
 const LOG_PREFIX: &str = "log/";
 
 /// Only reads the backup.
-pub(super) fn verify(disk: &Arc<dyn Disk>, backup: &Path) -> Result<Manifest, BackupError> {
+pub(crate) fn verify(disk: &Arc<dyn Disk>, backup: &Path) -> Result<Manifest, BackupError> {
     source::read(disk, backup, &mut |name, content| {
         content
             .copy_to(&mut io::sink())
@@ -35,7 +35,7 @@ pub(super) fn verify(disk: &Arc<dyn Disk>, backup: &Path) -> Result<Manifest, Ba
 
 /// Restores a backup to a data directory that the caller has found to hold nothing, and whose lock it holds. `from` is
 /// the disk the backup is on.
-pub(super) fn restore(
+pub(crate) fn restore(
     from: &Arc<dyn Disk>,
     backup: &Path,
     disk: &dyn Disk,
@@ -69,7 +69,7 @@ fn put(
         None => layout.data_dir.join(name),
     };
     let dir = path.parent().unwrap_or(&layout.data_dir).to_owned();
-    let mut write = || {
+    let write = || {
         if !dirs.contains(&dir) {
             disk.create_dir_all(&dir).map_err(CopyError::Write)?;
             dirs.insert(dir);

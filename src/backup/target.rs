@@ -38,7 +38,7 @@ impl Form {
 }
 
 /// A backup that is being written.
-pub(super) struct Target {
+pub(crate) struct Target {
     path: PathBuf,
     out: Out,
     files: Vec<FileEntry>,
@@ -68,7 +68,7 @@ const COMPRESSION_LEVEL: i32 = 1;
 
 impl Target {
     /// Begins a backup at a path that the caller has made sure is nobody's. A directory is made when it is missing.
-    pub(super) fn begin(disk: &Arc<dyn Disk>, path: &Path, now_ns: i64) -> Result<Self, BackupError> {
+    pub(crate) fn begin(disk: &Arc<dyn Disk>, path: &Path, now_ns: i64) -> Result<Self, BackupError> {
         let failed = |error| BackupError::Write(path.to_owned(), error);
         let disk = Arc::clone(disk);
         let out = match Form::of(path) {
@@ -101,7 +101,7 @@ impl Target {
     }
 
     /// Adds a file of a data directory; `source` is where it is read from, for messages.
-    pub(super) fn add(&mut self, name: &str, pin: &Pin, source: &Path) -> Result<(), BackupError> {
+    pub(crate) fn add(&mut self, name: &str, pin: &Pin, source: &Path) -> Result<(), BackupError> {
         let mut reader = pin.reader();
         let mut content = Content::new(&mut reader);
         let path = self.path.join(DATA_PREFIX).join(name);
@@ -135,7 +135,7 @@ impl Target {
     }
 
     /// Makes all that was added last, then the manifest of it. Answers the manifest, and the bytes written.
-    pub(super) fn finish(
+    pub(crate) fn finish(
         self,
         created_at: String,
         last_record: u64,

@@ -104,6 +104,8 @@ pub struct Ledger {
     pub unknown: Vec<Operation>,
     /// By number: the id a point was seen with.
     pub ids: HashMap<u64, String>,
+    /// All acknowledged requests in order, where somebody wants them later.
+    pub history: Option<Vec<Operation>>,
     /// Sources created, with whether their deletion was acknowledged (`None`: it was asked for without an answer).
     pub created: HashMap<String, Option<bool>>,
 }
@@ -112,6 +114,9 @@ impl Ledger {
     pub fn acknowledge(&mut self, operation: &Operation) {
         for sent in &operation.points {
             self.acknowledged.insert(sent.number, sent.clone());
+        }
+        if let Some(history) = &mut self.history {
+            history.push(operation.clone());
         }
     }
 }

@@ -7,6 +7,7 @@
 )]
 
 mod audit;
+mod backup;
 mod ledger;
 mod load;
 mod rounds;

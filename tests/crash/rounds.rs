@@ -25,7 +25,7 @@ pub fn from_environment(name: &str) -> Option<u64> {
     )
 }
 
-fn places(account: &Account) -> Vec<Place> {
+pub fn places(account: &Account) -> Vec<Place> {
     (0..3)
         .map(|nth| {
             let bucket = account.bucket(&format!("bucket {nth}"));

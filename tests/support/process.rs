@@ -77,15 +77,25 @@ struct Running {
 
 impl Server {
     pub fn start_with(setup: Setup) -> Self {
+        let mut server = Self::stopped(setup);
+        server.launch();
+        server
+    }
+
+    /// One that has not been started yet.
+    pub fn stopped(setup: Setup) -> Self {
         let root = TempDir::new().unwrap_or_else(|error| panic!("no temporary directory: {error}"));
-        let mut server = Self {
+        Self {
             client: Client::new(),
             setup,
             root,
             running: None,
-        };
-        server.launch();
-        server
+        }
+    }
+
+    /// A place beside the data directory, gone with it.
+    pub fn beside(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
     }
 
     /// The data directory; it exists as long as this value.

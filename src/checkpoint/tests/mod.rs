@@ -5,6 +5,7 @@
 //! `TIDEWATCH_SEED=…` repeats a run, `TIDEWATCH_EXHAUSTIVE=1` takes every operation, write and sync of the trace with
 //! every kind of crash where a plain run takes a part of them.
 
+mod backup;
 mod crash;
 mod entries;
 mod faults;
@@ -14,6 +15,7 @@ mod order;
 mod record;
 mod rot;
 mod tap;
+mod travel;
 mod world;
 
 /// The seed of this run, printed so that a failure can be repeated.

@@ -119,16 +119,21 @@ impl World {
             86..88 => self.delete_bucket(&live.rooms).await,
             88..92 => self.change_retention(&live.rooms).await,
             92..95 => {
-                if let Some(ordinal) = self.removals.pop() {
-                    // A directory that stays goes at the next start.
-                    let _ = live.task.remove_bucket(ordinal);
-                }
+                self.remove_deleted(live);
                 Ok(())
             }
             _ => {
                 self.clock.advance(self.rng.i64(1..DAY_NS));
                 Ok(())
             }
+        }
+    }
+
+    /// Removes the directory of a deleted bucket, if there is one left.
+    pub(super) fn remove_deleted(&mut self, live: &mut Live) {
+        if let Some(ordinal) = self.removals.pop() {
+            // A directory that stays goes at the next start.
+            let _ = live.task.remove_bucket(ordinal);
         }
     }
 

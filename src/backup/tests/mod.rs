@@ -1,1 +1,0 @@
-//! Backups of a simulated disk.

@@ -1,0 +1,295 @@
+//! Backups of the rooms while they are at work, restored and recovered: what was acknowledged is in them, once.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use wal::disk::Disk;
+use wal::disk::sim::{Crash, Fault, Operation, SimDisk};
+
+use super::crash::check_image;
+use super::model::{Existence, Model};
+use super::seed;
+use super::tap::Tap;
+use super::travel::Travel;
+use super::world::{Live, World, in_system, layout};
+use crate::backup::{BackupError, Target, collect, restore_to, verify_on, write};
+use crate::checkpoint::open;
+use crate::clock::Clock;
+
+const STEPS: usize = 150;
+const FORMS: [&str; 3] = ["backup", "backup.tar", "backup.tar.zst"];
+
+/// A disk with a backup of what is found on another.
+fn back_up(disk: Arc<dyn Disk>, name: &str) -> Result<SimDisk, BackupError> {
+    let collected = collect(&disk, &layout(), || ())?;
+    let kept = SimDisk::new(1);
+    write_to(&kept, &collected, name)?;
+    Ok(kept)
+}
+
+fn write_to(kept: &SimDisk, collected: &crate::backup::Collected, name: &str) -> Result<(), BackupError> {
+    kept.create_dir_all(Path::new(""))
+        .map_err(|error| BackupError::Write("".into(), error))?;
+    let disk: Arc<dyn Disk> = Arc::new(kept.clone());
+    let target = Target::begin(&disk, Path::new(name), 0)?;
+    write(collected, &layout(), target, 0).map(drop)
+}
+
+fn restore(kept: &SimDisk, name: &str, to: &SimDisk) -> Result<(), BackupError> {
+    to.create_dir_all(&layout().data_dir)
+        .map_err(|error| BackupError::Write("data".into(), error))?;
+    let from: Arc<dyn Disk> = Arc::new(kept.clone());
+    restore_to(&from, Path::new(name), to, &layout()).map(drop)
+}
+
+fn restored(kept: &SimDisk, name: &str) -> SimDisk {
+    let disk = SimDisk::new(2);
+    restore(kept, name, &disk).unwrap_or_else(|error| panic!("{error}"));
+    // The power goes right afterwards.
+    disk.crash(Crash::KINDS[1])
+}
+
+/// Rooms at the end of a trace that saw checkpoints and merges.
+fn worked(seed: u64) -> (SimDisk, World) {
+    let disk = SimDisk::new(seed);
+    let mut world = World::new(seed);
+    in_system(async {
+        let mut live =
+            Live::start(Arc::new(disk.clone()), Arc::clone(&world.clock)).unwrap_or_else(|error| panic!("{error}"));
+        world.set_up(&live.rooms).await.expect("the disk is whole");
+        for _ in 0..60 {
+            world.step(&mut live).await.expect("the disk is whole");
+        }
+        world.ingest(&live.rooms, 2).await.expect("the disk is whole");
+        live.stop();
+    });
+    (disk, world)
+}
+
+#[test]
+fn a_backup_at_any_operation_of_the_server_holds_what_was_acknowledged() {
+    let seed = seed();
+    let disk = SimDisk::new(seed);
+    let mut world = World::new(seed);
+    let operations = Arc::new(Mutex::new(0usize));
+    let tap = {
+        let (model, clock, operations) = (
+            Arc::clone(&world.model),
+            Arc::clone(&world.clock),
+            Arc::clone(&operations),
+        );
+        Tap::new(disk.clone(), move |disk| {
+            let model = model.lock().clone();
+            let mut operations = operations.lock();
+            *operations += 1;
+            let name = FORMS[*operations % FORMS.len()];
+            match back_up(Arc::new(disk.clone()), name) {
+                Ok(kept) => check_image(&restored(&kept, name), &model, clock.now_ns()),
+                // At the very first.
+                Err(BackupError::Empty(_)) => assert!(model.buckets.is_empty()),
+                Err(error) => panic!("operation {operations}: {error}"),
+            }
+        })
+    };
+    in_system(async {
+        let mut live =
+            Live::start(Arc::new(tap), Arc::clone(&world.clock)).unwrap_or_else(|error| panic!("{error}"));
+        world.set_up(&live.rooms).await.expect("the disk is whole");
+        for _ in 0..STEPS {
+            world.step(&mut live).await.expect("the disk is whole");
+        }
+        assert!(live.task.merges > 0, "the trace merges");
+        live.stop();
+    });
+    assert!(*operations.lock() > 500, "{} operations", operations.lock());
+}
+
+/// What must be there of a trace, begun looking at one moment and done by the end of it.
+fn at_least(begun: &Model, ended: &Model) -> Model {
+    let mut model = ended.clone();
+    for (index, request) in model.requests.iter_mut().enumerate() {
+        let before = begun.requests.get(index);
+        request.acknowledged = before.and_then(|request| request.acknowledged);
+    }
+    for (index, bucket) in model.buckets.iter_mut().enumerate() {
+        let before = begun.buckets.get(index).map(|bucket| bucket.existence);
+        bucket.existence = meanwhile(before, bucket.existence);
+    }
+    for (index, source) in model.sources.iter_mut().enumerate() {
+        let before = begun.sources.get(index).map(|source| source.existence);
+        source.existence = meanwhile(before, source.existence);
+    }
+    model
+}
+
+fn meanwhile(before: Option<Existence>, after: Existence) -> Existence {
+    match (before, after) {
+        (Some(before), after) if before == after => after,
+        (Some(Existence::Exists), _) => Existence::MaybeDeleted,
+        _ => Existence::MaybeCreated,
+    }
+}
+
+/// The server goes on at every single thing that the backup does.
+#[test]
+fn a_backup_holds_what_was_acknowledged_before_it_began_however_much_happens_meanwhile() {
+    let seed = seed();
+    let disk = SimDisk::new(seed);
+    let mut world = World::new(seed);
+    let moments: Arc<Mutex<Vec<(SimDisk, Model)>>> = Arc::default();
+    let tap = {
+        let (model, moments) = (Arc::clone(&world.model), Arc::clone(&moments));
+        Tap::new(disk.clone(), move |disk| {
+            let image = disk.crash(Crash::KINDS[0]);
+            moments.lock().push((image, model.lock().clone()));
+        })
+    };
+    let begun = in_system(async {
+        let mut live =
+            Live::start(Arc::new(tap), Arc::clone(&world.clock)).unwrap_or_else(|error| panic!("{error}"));
+        world.set_up(&live.rooms).await.expect("the disk is whole");
+        let begun = moments.lock().len();
+        for step in 0..STEPS {
+            let outcome = match world.rng.u8(0..10) {
+                0..5 => world.ingest(&live.rooms, 1 + step % 4).await,
+                5 => world.create_bucket(&live.rooms).await,
+                6 if step % 3 == 0 => world.delete_bucket(&live.rooms).await,
+                6 | 7 => {
+                    let bucket = world.model.lock().buckets.last().map(|bucket| bucket.id);
+                    world.create_source(&live.rooms, bucket).await
+                }
+                _ => {
+                    live.checkpoint().expect("the disk is whole");
+                    world.remove_deleted(&mut live);
+                    Ok(())
+                }
+            };
+            outcome.expect("the disk is whole");
+        }
+        assert!(live.task.merges > 0, "the trace merges");
+        live.stop();
+        begun
+    });
+    let (disks, models): (Vec<_>, Vec<_>) = std::mem::take(&mut *moments.lock()).into_iter().unzip();
+    let (disks, ended) = (Arc::new(disks), models.last().expect("there are some").clone());
+    for round in 0..300 {
+        let at = begun + world.rng.usize(0..disks.len() - begun);
+        let name = FORMS[round % FORMS.len()];
+        let travel = Travel::new(Arc::clone(&disks), at, seed ^ round as u64);
+        let kept = back_up(Arc::new(travel), name)
+            .unwrap_or_else(|error| panic!("round {round}, from operation {at}: {error}"));
+        let model = at_least(&models[at], &ended);
+        check_image(&restored(&kept, name), &model, world.clock.now_ns());
+    }
+}
+
+/// Until all is in force, the start refuses what is there; or nothing is, or nothing that was anyone's.
+#[test]
+fn a_power_cut_at_any_operation_of_a_restore_leaves_all_or_what_is_refused() {
+    let (disk, world) = worked(seed());
+    let kept = back_up(Arc::new(disk), "backup").unwrap_or_else(|error| panic!("{error}"));
+    let (model, now_ns) = (world.model.lock().clone(), world.clock.now_ns());
+    let (mut whole, mut refused) = (0, 0);
+    for operation in 1.. {
+        let to = SimDisk::new(operation);
+        to.stop_at(operation);
+        let done = restore(&kept, "backup", &to);
+        for crash in Crash::KINDS {
+            let image = to.crash(crash);
+            let has_data = image
+                .files()
+                .keys()
+                .any(|path| !path.starts_with(layout().data_dir.join("log.restoring")));
+            let port: Arc<dyn Disk> = Arc::new(image.clone());
+            match open(&port, Arc::clone(&port), &layout()) {
+                Ok(opened) if has_data => {
+                    model.check(&opened, now_ns);
+                    whole += 1;
+                }
+                Ok(_) => assert!(done.is_err()),
+                Err(_) => {
+                    assert!(done.is_err());
+                    refused += 1;
+                }
+            }
+        }
+        if done.is_ok() {
+            break;
+        }
+    }
+    assert!(whole > 6 && refused > 100, "{whole} whole, {refused} refused");
+}
+
+#[test]
+fn a_backup_that_did_not_come_to_its_end_is_refused() {
+    let (disk, _) = worked(seed());
+    let disk: Arc<dyn Disk> = Arc::new(disk);
+    let collected = collect(&disk, &layout(), || ()).unwrap_or_else(|error| panic!("{error}"));
+    for name in FORMS {
+        for operation in 1.. {
+            let kept = SimDisk::new(operation);
+            kept.stop_at(operation);
+            let done = write_to(&kept, &collected, name);
+            for crash in Crash::KINDS {
+                let image: Arc<dyn Disk> = Arc::new(kept.crash(crash));
+                let read = verify_on(&image, Path::new(name));
+                // A power cut behind the last sync's beginning may find it whole.
+                assert!(
+                    read.is_ok() || done.is_err(),
+                    "{name}, {operation}, {crash:?}: {:?}",
+                    read.err()
+                );
+            }
+            let killed: Arc<dyn Disk> = Arc::new(kept.crash(Crash::KINDS[1]));
+            if done.is_ok() {
+                break;
+            }
+            assert!(
+                verify_on(&killed, Path::new(name)).is_err(),
+                "{name}, operation {operation}: nothing unsynced is relied upon"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_flipped_bit_anywhere_in_a_backup_is_found_in_the_file_it_is_in() {
+    let (disk, _) = worked(seed());
+    let kept = back_up(Arc::new(disk), "backup").unwrap_or_else(|error| panic!("{error}"));
+    let mut rng = fastrand::Rng::with_seed(seed());
+    for (path, bytes) in kept.files() {
+        for _ in 0..8 {
+            let (at, bit) = (rng.usize(0..bytes.len()), rng.u8(0..8));
+            kept.flip_bit(&path, at as u64, bit);
+            let port: Arc<dyn Disk> = Arc::new(kept.clone());
+            let message = verify_on(&port, Path::new("backup"))
+                .err()
+                .map(|error| error.to_string())
+                .unwrap_or_default();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            assert!(
+                message.contains(&*name) || message.contains("format version"),
+                "byte {at} of {}: {message}",
+                path.display()
+            );
+            let to = SimDisk::new(3);
+            restore(&kept, "backup", &to).expect_err("it is damaged");
+            assert!(to.files().is_empty(), "nothing is left of a refused restore");
+            kept.flip_bit(&path, at as u64, bit);
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_is_told_and_costs_the_backup_alone() {
+    let (disk, _) = worked(seed());
+    let disk: Arc<dyn Disk> = Arc::new(disk);
+    let collected = collect(&disk, &layout(), || ()).unwrap_or_else(|error| panic!("{error}"));
+    for name in FORMS {
+        let kept = SimDisk::new(1);
+        kept.fail(Operation::Write, 1, Fault::Full { bytes: 10 });
+        let error = write_to(&kept, &collected, name).expect_err("the disk is full");
+        assert!(error.to_string().contains("the disk is full"), "{error}");
+    }
+}
