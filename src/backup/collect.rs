@@ -143,12 +143,7 @@ fn measure_log(disk: &dyn Disk, pins: &Pins, dir: &Path) -> Result<(), Missed> {
 }
 
 /// That the log has no hole and spans what the other files need of it; answers its last sequence.
-fn check_log(
-    pins: &Pins,
-    layout: &Layout,
-    mark: Sequence,
-    covered: Sequence,
-) -> Result<Sequence, Missed> {
+fn check_log(pins: &Pins, layout: &Layout, mark: Sequence, covered: Sequence) -> Result<Sequence, Missed> {
     let found = wal::check(pins, &layout.log_dir()).map_err(Missed::of_log)?;
     if let Some(damage) = found.damages.first() {
         // A file begun and dropped between the two looks at the log leaves such a hole, too.
@@ -193,7 +188,9 @@ impl Missed {
     fn of_file(error: CheckedFileError) -> Self {
         match error {
             CheckedFileError::Io(path, error) => Self::of_io(&path, error),
-            damaged @ CheckedFileError::Damaged(..) => Self::Failed(BackupError::Damaged(damaged.to_string())),
+            damaged @ CheckedFileError::Damaged(..) => {
+                Self::Failed(BackupError::Damaged(damaged.to_string()))
+            }
         }
     }
 

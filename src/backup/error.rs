@@ -82,7 +82,11 @@ impl fmt::Display for BackupError {
             ),
             Self::Faults(path, faults) => {
                 let count = faults.len();
-                write!(f, "{} is damaged, {count} faults; nothing is restored", path.display())?;
+                write!(
+                    f,
+                    "{} is damaged, {count} faults; nothing is restored",
+                    path.display()
+                )?;
                 faults.iter().try_for_each(|fault| write!(f, "\n  {fault}"))
             }
             Self::Occupied(path, name) => write!(

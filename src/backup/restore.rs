@@ -1,9 +1,5 @@
-//! Puts a backup into an empty data directory, so that a server either finds all of it or refuses to start.
-//!
-//! All files but the log's get their places as they are read; the log's wait in a directory of their own until every
-//! checksum is right. Then they get their places, the oldest last: a log that lacks its beginning, or is missing
-//! although the other files name what it held, is refused by the start ("Reading: the tail rule" in wal/FORMAT.md). So
-//! the last renaming puts all in force.
+//! Puts a backup into an empty data directory, so that a server either finds all of it or refuses to start: a file
+//! says that a restore is under way, from before anything else is there until all is there, right and synced.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -14,15 +10,10 @@ use wal::disk::Disk;
 
 use super::content::{Content, CopyError};
 use super::error::BackupError;
-use super::manifest::Manifest;
+use super::manifest::{Manifest, ROOTS};
 use super::source;
 use crate::checkpoint::Layout;
 use crate::sealed_file::FileWriter;
-
-/// Where the log's files wait.
-const WAITING_DIR: &str = "log.restoring";
-
-const LOG_PREFIX: &str = "log/";
 
 /// Only reads the backup.
 pub(crate) fn verify(disk: &Arc<dyn Disk>, backup: &Path) -> Result<Manifest, BackupError> {
@@ -33,27 +24,35 @@ pub(crate) fn verify(disk: &Arc<dyn Disk>, backup: &Path) -> Result<Manifest, Ba
     })
 }
 
-/// Restores a backup to a data directory that the caller has found to hold nothing, and whose lock it holds. `from` is
-/// the disk the backup is on.
+/// Restores a backup to a data directory that the caller has made, has found to hold nothing, and whose lock it holds.
+/// `from` is the disk the backup is on.
 pub(crate) fn restore(
     from: &Arc<dyn Disk>,
     backup: &Path,
     disk: &dyn Disk,
     layout: &Layout,
 ) -> Result<Manifest, BackupError> {
-    let mut dirs = BTreeSet::new();
-    let restored = source::read(from, backup, &mut |name, content| {
-        put(disk, layout, backup, name, content, &mut dirs)
-    })
-    .and_then(|manifest| {
-        put_in_force(disk, layout, &dirs)
-            .map_err(|error| BackupError::Write(layout.data_dir.clone(), error))?;
+    let failed = |error| BackupError::Write(layout.data_dir.clone(), error);
+    let mut dirs = BTreeSet::from([layout.data_dir.clone()]);
+    let mut put_all = || {
+        begin(disk, layout).map_err(failed)?;
+        let manifest = source::read(from, backup, &mut |name, content| {
+            put(disk, layout, backup, name, content, &mut dirs)
+        })?;
+        dirs.iter()
+            .try_for_each(|dir| disk.sync_dir(dir))
+            .map_err(failed)?;
         Ok(manifest)
-    });
-    if restored.is_err() {
-        discard(disk, layout);
-    }
-    restored
+    };
+    let manifest = put_all().inspect_err(|_| discard(disk, layout))?;
+    // What is there is right from here on, whether this comes to its end or not.
+    put_in_force(disk, layout).map_err(failed)?;
+    Ok(manifest)
+}
+
+fn begin(disk: &dyn Disk, layout: &Layout) -> io::Result<()> {
+    disk.create(&layout.restoring_path())?.sync_data()?;
+    disk.sync_dir(&layout.data_dir)
 }
 
 fn put(
@@ -64,10 +63,7 @@ fn put(
     content: &mut Content<'_>,
     dirs: &mut BTreeSet<PathBuf>,
 ) -> Result<(), BackupError> {
-    let path = match name.strip_prefix(LOG_PREFIX) {
-        Some(name) => layout.data_dir.join(WAITING_DIR).join(name),
-        None => layout.data_dir.join(name),
-    };
+    let path = layout.data_dir.join(name);
     let dir = path.parent().unwrap_or(&layout.data_dir).to_owned();
     let write = || {
         if !dirs.contains(&dir) {
@@ -81,33 +77,22 @@ fn put(
     write().map_err(|error| of_copy(error, &source::path_of(backup, name), &path))
 }
 
-fn put_in_force(disk: &dyn Disk, layout: &Layout, dirs: &BTreeSet<PathBuf>) -> io::Result<()> {
-    dirs.iter().try_for_each(|dir| disk.sync_dir(dir))?;
-    let (waiting, log) = (layout.data_dir.join(WAITING_DIR), layout.log_dir());
-    if !dirs.contains(&waiting) {
-        return Ok(());
-    }
-    disk.create_dir_all(&log)?;
-    for name in disk.list(&waiting)?.into_iter().rev() {
-        // Each durable before the next: no crash leaves the oldest without the others.
-        disk.rename(&waiting.join(&name), &log.join(&name))?;
-        disk.sync_dir(&log)?;
-    }
-    disk.remove_dir_all(&waiting)?;
+fn put_in_force(disk: &dyn Disk, layout: &Layout) -> io::Result<()> {
+    disk.remove(&layout.restoring_path())?;
     disk.sync_dir(&layout.data_dir)
 }
 
 /// Removes what was put there. What cannot be removed is left to whoever tries again, who is told.
 fn discard(disk: &dyn Disk, layout: &Layout) {
-    let data_dir = &layout.data_dir;
-    // The log before what it needs: also a half of this is refused by the start.
-    for dir in [layout.log_dir(), data_dir.join(WAITING_DIR), layout.buckets_dir(), data_dir.join("ledger")] {
-        let _ = disk.remove_dir_all(&dir);
+    for name in ROOTS {
+        let path = layout.data_dir.join(name);
+        let _ = disk.remove_dir_all(&path);
+        let _ = disk.remove(&path);
     }
-    for file in [layout.catalog_path(), layout.mark_path()] {
-        let _ = disk.remove(&file);
-    }
-    let _ = disk.sync_dir(data_dir);
+    // After all else, and durably so.
+    let _ = disk
+        .sync_dir(&layout.data_dir)
+        .and_then(|()| disk.remove(&layout.restoring_path()));
 }
 
 fn of_copy(error: CopyError, source: &Path, target: &Path) -> BackupError {

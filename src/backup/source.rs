@@ -12,10 +12,11 @@ use zstd::stream::read::Decoder;
 use super::content::Content;
 use super::error::BackupError;
 use super::manifest::{DATA_PREFIX, MANIFEST_NAME, Manifest, ManifestError, is_of_data_dir};
-use super::target::Form;
 
 /// A manifest of so many bytes would list millions of files: one that claims more is damaged.
 const MANIFEST_BYTES_MAX: u64 = 1 << 30;
+/// How everything compressed with zstd begins.
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 const READ_BYTES: usize = 256 << 10;
 
 /// Takes each file of a backup, by its path within the data directory; reads it to its end.
@@ -24,8 +25,8 @@ pub(super) type Sink<'a> = dyn FnMut(&str, &mut Content<'_>) -> Result<(), Backu
 /// Gives each file to the sink, then says whether they were what the manifest lists: until this returns, nothing that
 /// the sink got may be relied upon.
 pub(super) fn read(disk: &Arc<dyn Disk>, path: &Path, sink: &mut Sink<'_>) -> Result<Manifest, BackupError> {
-    // What a backup is shows by what is there, so that one that was renamed still reads.
     let manifest_path = path.join(MANIFEST_NAME);
+    // Its form shows by what is there, so that one that was renamed still reads.
     let listed = disk.list(path);
     let mut read = Found {
         backup: path,
@@ -112,10 +113,14 @@ impl Found<'_> {
     fn archive(&mut self, file: Box<dyn DiskFile>, sink: &mut Sink<'_>) -> Result<Manifest, BackupError> {
         let backup = self.backup.to_owned();
         let failed = |error| of_archive(&backup, error);
+        let mut magic = [0; ZSTD_MAGIC.len()];
+        // A file too short for it is no archive either.
+        let compressed = file.read_exact_at(0, &mut magic).is_ok() && magic == ZSTD_MAGIC;
         let plain = FileReader::new(file).map_err(failed)?;
-        let stream: Box<dyn Read> = match Form::of(&backup) {
-            Form::ZstdTar => Box::new(Decoder::new(plain).map_err(failed)?),
-            Form::Tar | Form::Directory => Box::new(plain),
+        let stream: Box<dyn Read> = if compressed {
+            Box::new(Decoder::new(plain).map_err(failed)?)
+        } else {
+            Box::new(plain)
         };
         let mut archive = Archive::new(stream);
         let mut manifest = None;
@@ -165,15 +170,13 @@ impl Found<'_> {
     }
 }
 
-/// An archive that ends early was not written to its end; what else does not read is damaged.
+/// What is not the operating system's error is one of the bytes: they end early, or are not those of an archive.
 fn of_archive(backup: &Path, error: io::Error) -> BackupError {
-    match error.kind() {
-        ErrorKind::UnexpectedEof => BackupError::Unfinished(backup.to_owned()),
-        ErrorKind::Other | ErrorKind::InvalidData | ErrorKind::InvalidInput => {
-            BackupError::Faults(backup.to_owned(), vec![error.to_string()])
-        }
-        _ => BackupError::Read(backup.to_owned(), error),
+    if error.raw_os_error().is_some() {
+        return BackupError::Read(backup.to_owned(), error);
     }
+    let fault = format!("it does not read up to the manifest, its last file: {error}");
+    BackupError::Faults(backup.to_owned(), vec![fault])
 }
 
 /// Reads a file of a disk from its beginning, in large pieces.

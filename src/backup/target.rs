@@ -113,8 +113,11 @@ impl Target {
                 let mut header = header(pin.bytes(), *modified_s);
                 // The archive's builder reads in small pieces.
                 let name = format!("{DATA_PREFIX}{name}");
-                let appended =
-                    archive.append_data(&mut header, name, BufReader::with_capacity(256 << 10, &mut content));
+                let appended = archive.append_data(
+                    &mut header,
+                    name,
+                    BufReader::with_capacity(256 << 10, &mut content),
+                );
                 appended.map_err(|error| content.blame(error))
             }
         };
@@ -135,11 +138,7 @@ impl Target {
     }
 
     /// Makes all that was added last, then the manifest of it. Answers the manifest, and the bytes written.
-    pub(crate) fn finish(
-        self,
-        created_at: String,
-        last_record: u64,
-    ) -> Result<(Manifest, u64), BackupError> {
+    pub(crate) fn finish(self, created_at: String, last_record: u64) -> Result<(Manifest, u64), BackupError> {
         let manifest = Manifest {
             created_at,
             program: env!("CARGO_PKG_VERSION").to_owned(),
@@ -147,13 +146,11 @@ impl Target {
             files: self.files,
         };
         let failed = |error| BackupError::Write(self.path.clone(), error);
-        let encoded = manifest
-            .encode()
-            .map_err(io::Error::other)
-            .map_err(failed)?;
+        let encoded = manifest.encode().map_err(io::Error::other).map_err(failed)?;
         let finished = match self.out {
-            Out::Directory { disk, dirs, bytes } => finish_directory(&*disk, &self.path, &dirs, &encoded)
-                .map(|()| bytes + encoded.len() as u64),
+            Out::Directory { disk, dirs, bytes } => {
+                finish_directory(&*disk, &self.path, &dirs, &encoded).map(|()| bytes + encoded.len() as u64)
+            }
             Out::Archive {
                 disk,
                 archive,

@@ -17,6 +17,7 @@ pub(super) fn is_empty(disk: &dyn Disk, layout: &Layout) -> Result<bool, String>
         layout.catalog_path(),
         layout.mark_path(),
         layout.buckets_dir(),
+        layout.restoring_path(),
     ] {
         if disk
             .exists(&path)

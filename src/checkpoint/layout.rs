@@ -39,6 +39,11 @@ impl Layout {
         self.data_dir.join("checkpoint")
     }
 
+    /// There while a backup is being restored: until it is removed, nothing else in the directory may be relied upon.
+    pub fn restoring_path(&self) -> PathBuf {
+        self.data_dir.join("RESTORING")
+    }
+
     /// Replaces the catalog's snapshot. The buckets of `manifests` must have theirs on the disk by now: a directory
     /// that lacks it is taken for lost from then on.
     ///

@@ -52,6 +52,8 @@ pub struct Recovered {
 /// Why a data directory does not open.
 #[derive(Debug)]
 pub enum OpenError {
+    /// A backup was not restored to its end, as the file at this path says.
+    Restoring(PathBuf),
     /// The checkpoint's mark.
     Mark(CheckedFileError),
     /// The catalog's snapshot.
@@ -82,6 +84,11 @@ pub enum OpenError {
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            OpenError::Restoring(path) => write!(
+                f,
+                "{} says that a restore was not finished; remove all that is beside it, and it, and restore again",
+                path.display()
+            ),
             OpenError::Mark(error) => error.fmt(f),
             OpenError::Catalog(error) => error.fmt(f),
             OpenError::Bucket(ordinal, error) => write!(f, "bucket {ordinal}: {error}"),
@@ -132,6 +139,12 @@ const SEALING_BYTES_MAX: usize = 32 << 20;
 /// The disk's, or damage: then nothing has been altered, but for the log's torn tail, which is cut off.
 pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> Result<Opened, OpenError> {
     let started = Instant::now();
+    let restoring_path = layout.restoring_path();
+    match disk.exists(&restoring_path) {
+        Ok(false) => {}
+        Ok(true) => return Err(OpenError::Restoring(restoring_path)),
+        Err(error) => return Err(OpenError::Io(restoring_path, error)),
+    }
     let buckets_dir = layout.buckets_dir();
     disk.create_dir_all(&buckets_dir)
         .map_err(|error| OpenError::Io(buckets_dir, error))?;

@@ -54,7 +54,10 @@ fn succeeds(command: &mut Command) -> String {
 #[track_caller]
 fn fails(command: &mut Command) -> String {
     let (status, said) = run_to_end(command, WITHIN);
-    assert!(!status.success() && !said.contains("panicked"), "{command:?}: {said}");
+    assert!(
+        !status.success() && !said.contains("panicked"),
+        "{command:?}: {said}"
+    );
     said
 }
 
@@ -169,24 +172,30 @@ fn a_backup_under_load_holds_all_that_was_acknowledged_before_it_began() {
         ..Ledger::default()
     });
     let mut backups = Vec::new();
-    under_load(&mut server, &places, &ledger, seed, &mut |server, ledger, answered| {
-        for (nth, form) in FORMS.iter().cycle().take(6).enumerate() {
-            wait_for(answered, 100);
-            let target = server.beside(&format!("backup-{nth}{form}"));
-            let begun = {
-                let ledger = ledger.lock().unwrap();
-                Begun {
-                    target: target.clone(),
-                    acknowledged: ledger.acknowledged.clone(),
-                    requests: ledger.history.as_ref().map_or(0, Vec::len),
-                    created: ledger.created.clone(),
-                }
-            };
-            succeeds(&mut backup_command(server, &target));
-            backups.push(begun);
-        }
-        wait_for(answered, 50);
-    });
+    under_load(
+        &mut server,
+        &places,
+        &ledger,
+        seed,
+        &mut |server, ledger, answered| {
+            for (nth, form) in FORMS.iter().cycle().take(6).enumerate() {
+                wait_for(answered, 100);
+                let target = server.beside(&format!("backup-{nth}{form}"));
+                let begun = {
+                    let ledger = ledger.lock().unwrap();
+                    Begun {
+                        target: target.clone(),
+                        acknowledged: ledger.acknowledged.clone(),
+                        requests: ledger.history.as_ref().map_or(0, Vec::len),
+                        created: ledger.created.clone(),
+                    }
+                };
+                succeeds(&mut backup_command(server, &target));
+                backups.push(begun);
+            }
+            wait_for(answered, 50);
+        },
+    );
     let ledger = ledger.into_inner().unwrap();
     for begun in &backups {
         let context = format!("{}, CRASH_SEED={seed}", begun.target.display());
@@ -214,24 +223,37 @@ fn a_kill_of_the_backup_or_of_the_server_leaves_the_other_sound() {
         let target = server.beside(&format!("backup-{round}{}", FORMS[round as usize % 3]));
         let after = Duration::from_micros(random.u64(0..40_000));
         let mut running = None;
-        under_load(&mut server, &places, &ledger, seed ^ round, &mut |server, _, answered| {
-            wait_for(answered, 60);
-            let mut command = backup_command(server, &target);
-            let mut backup = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-            if wait_for_exit(&mut backup, after).is_none() && kill_backup {
-                let _ = backup.kill();
-            }
-            if kill_backup {
-                let _ = backup.wait();
-                wait_for(answered, 20);
-            } else {
-                running = Some(backup);
-            }
-        });
+        under_load(
+            &mut server,
+            &places,
+            &ledger,
+            seed ^ round,
+            &mut |server, _, answered| {
+                wait_for(answered, 60);
+                let mut command = backup_command(server, &target);
+                let mut backup = command
+                    .stdout(Stdio::null())
+                    .stderr(Stdio::piped())
+                    .spawn()
+                    .unwrap();
+                if wait_for_exit(&mut backup, after).is_none() && kill_backup {
+                    let _ = backup.kill();
+                }
+                if kill_backup {
+                    let _ = backup.wait();
+                    wait_for(answered, 20);
+                } else {
+                    running = Some(backup);
+                }
+            },
+        );
         let context = format!("round {round}, CRASH_SEED={seed}");
         if let Some(mut backup) = running {
             let status = wait_for_exit(&mut backup, WITHIN);
-            assert!(status.is_some_and(|status| status.success()), "{context}: {status:?}");
+            assert!(
+                status.is_some_and(|status| status.success()),
+                "{context}: {status:?}"
+            );
             succeeds(restore_command(&server, &target).arg("--verify"));
         } else if target.exists() {
             let (status, said) = run_to_end(restore_command(&server, &target).arg("--verify"), WITHIN);
@@ -247,7 +269,9 @@ fn a_kill_of_the_backup_or_of_the_server_leaves_the_other_sound() {
 }
 
 fn files(directory: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let entries = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     entries
         .flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] })
         .collect()
@@ -259,7 +283,9 @@ fn stopped() -> (Server, Account) {
     let account = Account::sign_up(&server.client);
     let places = places(&account);
     let ledger = Mutex::new(Ledger::default());
-    under_load(&mut server, &places, &ledger, 1, &mut |_, _, answered| wait_for(answered, 150));
+    under_load(&mut server, &places, &ledger, 1, &mut |_, _, answered| {
+        wait_for(answered, 150)
+    });
     (server, account)
 }
 
@@ -297,7 +323,11 @@ fn nothing_is_overwritten_and_nothing_is_restored_where_something_is() {
     for form in FORMS {
         let target = server.beside(&format!("backup{form}"));
         succeeds(&mut backup_command(&server, &target));
-        let before = if form.is_empty() { Vec::new() } else { fs::read(&target).unwrap() };
+        let before = if form.is_empty() {
+            Vec::new()
+        } else {
+            fs::read(&target).unwrap()
+        };
         let said = fails(&mut backup_command(&server, &target));
         assert!(said.contains("not overwritten"), "{said}");
         if !form.is_empty() {
@@ -312,7 +342,8 @@ fn nothing_is_overwritten_and_nothing_is_restored_where_something_is() {
     assert!(!inside.exists());
     let backup = server.beside("backup");
     let data_dir = server.data_dir();
-    let restore = |server: &Server, to: &Path| fails(restore_command(server, &backup).arg("--data-dir").arg(to));
+    let restore =
+        |server: &Server, to: &Path| fails(restore_command(server, &backup).arg("--data-dir").arg(to));
     assert!(restore(&server, &data_dir).contains("holds"));
     server.launch();
     assert!(restore(&server, &data_dir).contains(&server.pid().to_string()));
@@ -334,7 +365,11 @@ fn a_backup_of_version_1_restores() {
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/backup-1.tar");
     let mut server = Server::stopped(Setup::unlimited());
     let data_dir = server.data_dir();
-    succeeds(restore_command(&server, &fixture).arg("--data-dir").arg(&data_dir));
+    succeeds(
+        restore_command(&server, &fixture)
+            .arg("--data-dir")
+            .arg(&data_dir),
+    );
     assert_sound(&server);
     let mut check = command(&data_dir);
     let said = succeeds(check.arg("check").arg("--data-dir").arg(&data_dir));

@@ -105,7 +105,9 @@ impl Growing {
     fn bytes(&self) -> Vec<u8> {
         let now = self.travel.pass();
         let mut earlier = self.travel.moments[..=now].iter().rev();
-        earlier.find_map(|disk| disk.read(&self.path).ok()).unwrap_or_default()
+        earlier
+            .find_map(|disk| disk.read(&self.path).ok())
+            .unwrap_or_default()
     }
 }
 

@@ -10,5 +10,6 @@ mod disk;
 mod faults;
 mod format;
 mod life;
+mod live;
 mod repair;
 mod room;

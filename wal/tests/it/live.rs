@@ -1,0 +1,56 @@
+//! Copying a log that is being written.
+
+use std::path::Path;
+
+use wal::disk::Disk;
+use wal::disk::sim::SimDisk;
+
+use crate::common::{commit, dir, file, open, small_log};
+
+#[test]
+fn what_is_whole_ends_with_the_last_frame_that_was_written_to_its_end() {
+    let disk = SimDisk::new(1);
+    let ends = small_log(&disk);
+    let bytes = disk.files()[&file(1)].clone();
+    for length in 0..=bytes.len() {
+        // As a reader sees the file while the frame behind `whole` is written into its room.
+        let mut seen = bytes[..length].to_vec();
+        seen.resize(bytes.len() + 700, 0);
+        disk.edit(&file(1), |bytes| *bytes = seen.clone());
+        let whole = ends.iter().rev().find(|end| **end <= length as u64);
+        let found = wal::whole_bytes(&disk, &file(1)).expect("the disk is whole");
+        assert_eq!(found, Some(whole.copied().unwrap_or(0)), "{length} bytes written");
+    }
+}
+
+/// A reader that comes by piece by piece may see the next frame and not the one before it.
+#[test]
+fn what_is_whole_ends_before_the_first_frame_that_is_not() {
+    let disk = SimDisk::new(1);
+    let ends = small_log(&disk);
+    for (index, end) in ends.iter().enumerate().skip(1) {
+        disk.flip_bit(&file(1), end - 1, 3);
+        let found = wal::whole_bytes(&disk, &file(1)).expect("the disk is whole");
+        assert_eq!(found, Some(ends[index - 1]));
+        disk.flip_bit(&file(1), end - 1, 3);
+    }
+}
+
+#[test]
+fn the_files_of_a_log_are_listed_oldest_first_and_no_others() {
+    let disk = SimDisk::new(1);
+    assert_eq!(wal::files(&disk, dir()).expect("no log yet"), [] as [&Path; 0]);
+    let (mut log, _, _) = open(&disk);
+    for _ in 0..40 {
+        commit(&mut log, &[&[7; 300]]);
+    }
+    disk.put(&dir().join("00000000000000000001.log.cut"), b"kept");
+    let files = wal::files(&disk, dir()).expect("the disk is whole");
+    assert!(files.len() > 2 && files[0] == file(1) && files.is_sorted());
+    let ours = disk.list(dir()).expect("the disk is whole").len() - 1;
+    assert_eq!(files.len(), ours);
+    assert_eq!(
+        wal::whole_bytes(&disk, &file(5_000)).expect("the disk is whole"),
+        None
+    );
+}
