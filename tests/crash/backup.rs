@@ -31,15 +31,20 @@ fn busy() -> Setup {
         .set("webhooks.allow_private_networks", "true")
 }
 
+/// A place beside the data directory, gone with it.
+fn beside(server: &Server, name: &str) -> PathBuf {
+    server.data_dir().with_file_name("").join(name)
+}
+
 fn backup_command(server: &Server, target: &Path) -> Command {
-    let mut command = command(&server.beside(""));
+    let mut command = command(&beside(server, ""));
     command.arg("backup").arg("--data-dir").arg(server.data_dir());
     command.arg("--to").arg(target);
     command
 }
 
 fn restore_command(server: &Server, backup: &Path) -> Command {
-    let mut command = command(&server.beside(""));
+    let mut command = command(&beside(server, ""));
     command.arg("restore").arg("--from").arg(backup);
     command
 }
@@ -63,7 +68,7 @@ fn fails(command: &mut Command) -> String {
 
 #[track_caller]
 fn assert_sound(server: &Server) {
-    let mut check = command(&server.beside(""));
+    let mut check = command(&beside(server, ""));
     check.arg("check").arg("--data-dir").arg(server.data_dir());
     let said = succeeds(&mut check);
     assert!(said.contains("sound"), "{said}");
@@ -180,7 +185,7 @@ fn a_backup_under_load_holds_all_that_was_acknowledged_before_it_began() {
         &mut |server, ledger, answered| {
             for (nth, form) in FORMS.iter().cycle().take(6).enumerate() {
                 wait_for(answered, 100);
-                let target = server.beside(&format!("backup-{nth}{form}"));
+                let target = beside(server, &format!("backup-{nth}{form}"));
                 let begun = {
                     let ledger = ledger.lock().unwrap();
                     Begun {
@@ -220,7 +225,7 @@ fn a_kill_of_the_backup_or_of_the_server_leaves_the_other_sound() {
     let ledger = Mutex::new(Ledger::default());
     for round in 0..6u64 {
         let kill_backup = round.is_multiple_of(2);
-        let target = server.beside(&format!("backup-{round}{}", FORMS[round as usize % 3]));
+        let target = beside(&server, &format!("backup-{round}{}", FORMS[round as usize % 3]));
         let after = Duration::from_micros(random.u64(0..40_000));
         let mut running = None;
         under_load(
@@ -292,7 +297,7 @@ fn stopped() -> (Server, Account) {
 #[test]
 fn a_flipped_byte_in_any_file_of_a_backup_is_found_by_name() {
     let (server, _) = stopped();
-    let target = server.beside("backup");
+    let target = beside(&server, "backup");
     succeeds(&mut backup_command(&server, &target));
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&target), 0o700);
@@ -310,7 +315,7 @@ fn a_flipped_byte_in_any_file_of_a_backup_is_found_by_name() {
         }
         fs::write(&file, bytes).unwrap();
     }
-    let left = files(&server.beside("elsewhere"));
+    let left = files(&beside(&server, "elsewhere"));
     assert!(left.iter().all(|file| file.ends_with("LOCK")), "{left:?}");
     fs::remove_file(target.join("MANIFEST")).unwrap();
     let said = fails(restore_command(&server, &target).arg("--verify"));
@@ -321,7 +326,7 @@ fn a_flipped_byte_in_any_file_of_a_backup_is_found_by_name() {
 fn nothing_is_overwritten_and_nothing_is_restored_where_something_is() {
     let (mut server, _) = stopped();
     for form in FORMS {
-        let target = server.beside(&format!("backup{form}"));
+        let target = beside(&server, &format!("backup{form}"));
         succeeds(&mut backup_command(&server, &target));
         let before = if form.is_empty() {
             Vec::new()
@@ -340,19 +345,19 @@ fn nothing_is_overwritten_and_nothing_is_restored_where_something_is() {
     let inside = server.data_dir().join("backup");
     assert!(fails(&mut backup_command(&server, &inside)).contains("within the data directory"));
     assert!(!inside.exists());
-    let backup = server.beside("backup");
+    let backup = beside(&server, "backup");
     let data_dir = server.data_dir();
     let restore =
         |server: &Server, to: &Path| fails(restore_command(server, &backup).arg("--data-dir").arg(to));
     assert!(restore(&server, &data_dir).contains("holds"));
     server.launch();
     assert!(restore(&server, &data_dir).contains(&server.pid().to_string()));
-    let other = server.beside("other");
+    let other = beside(&server, "other");
     fs::create_dir(&other).unwrap();
     fs::write(other.join("mine"), "mine").unwrap();
     assert!(restore(&server, &other).contains("mine"));
     assert_eq!(files(&other).len(), 1);
-    let nothing = server.beside("nothing");
+    let nothing = beside(&server, "nothing");
     fs::create_dir(&nothing).unwrap();
     let mut command = command(&nothing);
     command.args(["backup", "--data-dir", ".", "--to", "../of-nothing"]);

@@ -93,11 +93,6 @@ impl Server {
         }
     }
 
-    /// A place beside the data directory, gone with it.
-    pub fn beside(&self, name: &str) -> PathBuf {
-        self.root.path().join(name)
-    }
-
     /// The data directory; it exists as long as this value.
     pub fn data_dir(&self) -> PathBuf {
         self.root.path().join("data")
