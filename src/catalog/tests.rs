@@ -2,6 +2,7 @@
 
 mod alerts;
 mod author;
+mod calls;
 
 use std::sync::Arc;
 
