@@ -80,16 +80,6 @@ impl SeriesSnapshot {
         live_blocks(&self.blocks, &self.expired).map(Arc::new)
     }
 
-    /// Least and greatest timestamp of all rows, expired ones included.
-    pub(crate) fn bounds_ns(&self) -> Option<(i64, i64)> {
-        self.stats.bounds_ns
-    }
-
-    /// All rows, expired ones included.
-    pub(crate) fn rows(&self) -> u64 {
-        self.stats.points
-    }
-
     /// Points and bounds, points before the cutoff not counted.
     ///
     /// # Errors

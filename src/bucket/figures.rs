@@ -34,8 +34,9 @@ impl Buckets {
                 Err(error) if error.kind == ErrorKind::NotFound => continue,
                 handle => handle?,
             };
+            let expired = self.expired_rows(&bucket);
             let answer = handle.ask(move |state| BucketFigures {
-                snapshot: state.store.snapshot(sources),
+                snapshot: state.store.snapshot(sources).without(&expired),
                 disk_bytes: state.disk_bytes(),
                 ingested_at_ns: state.ingested_at_ns,
             });

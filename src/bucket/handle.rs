@@ -194,10 +194,15 @@ impl Buckets {
     /// # Errors
     /// 503 when the bucket is not available.
     pub async fn snapshot(&self, bucket: &Bucket, sources: Vec<u32>) -> Result<Snapshot, ServiceError> {
-        let expired = expired_rows(bucket, self.0.neighbours.clock.now_ns());
+        let expired = self.expired_rows(bucket);
         self.handle(bucket)?
             .with(move |state| state.store.snapshot(sources).without(&expired))
             .await
+    }
+
+    /// Rows that are gone although the retention reaches them.
+    pub(super) fn expired_rows(&self, bucket: &Bucket) -> Arc<[ExpiredRows]> {
+        expired_rows(bucket, self.0.neighbours.clock.now_ns())
     }
 
     /// The number that the bucket's next point gets.

@@ -7,7 +7,7 @@ use crate::EngineError;
 use crate::block::{Block, BlockReader};
 use crate::calendar::Unit;
 use crate::rollup::HOUR;
-use crate::snapshot::SeriesSnapshot;
+use crate::snapshot::{Live, SeriesSnapshot};
 
 /// The rows of a source within the range, both ends inclusive.
 ///
@@ -18,16 +18,18 @@ pub fn count(
     range_ns: (i64, i64),
     stop: &dyn Fn() -> bool,
 ) -> Result<u64, EngineError> {
-    match series.bounds_ns() {
+    let all = series.stats(i64::MIN)?;
+    match all.bounds_ns {
         Some((first_ns, last_ns)) if last_ns < range_ns.0 || first_ns > range_ns.1 => return Ok(0),
         Some((first_ns, last_ns)) if range_ns.0 <= first_ns && last_ns <= range_ns.1 => {
-            return Ok(series.rows());
+            return Ok(all.points);
         }
         None => return Ok(0),
         Some(_) => {}
     }
+    let live = series.live()?;
     let mut rows = 0;
-    for block in blocks_within(series, range_ns) {
+    for block in blocks_within(live, range_ns) {
         if stop() {
             return Err(EngineError::Stopped);
         }
@@ -38,8 +40,12 @@ pub fn count(
         };
     }
     let of_chunk = |timestamps_ns: &[i64]| rows_within(timestamps_ns, range_ns).len() as u64;
-    let chunks = series.chunks().iter();
-    Ok(rows + chunks.map(|chunk| of_chunk(&chunk.timestamps_ns)).sum::<u64>())
+    Ok(rows
+        + live
+            .chunks
+            .iter()
+            .map(|chunk| of_chunk(&chunk.timestamps_ns))
+            .sum::<u64>())
 }
 
 /// Rows by the UTC hour of their timestamps, of any number of sources. Keeps eight bytes for each hour of its range.
@@ -64,14 +70,15 @@ impl HourCounts {
     /// # Errors
     /// [`EngineError::Corrupt`] for a damaged block, [`EngineError::Stopped`] when `stop` says so.
     pub fn add(&mut self, series: &SeriesSnapshot, stop: &dyn Fn() -> bool) -> Result<u64, EngineError> {
+        let live = series.live()?;
         let mut rows = 0;
-        for block in blocks_within(series, self.range_ns) {
+        for block in blocks_within(live, self.range_ns) {
             if stop() {
                 return Err(EngineError::Stopped);
             }
             rows += self.add_block(block)?;
         }
-        for chunk in series.chunks() {
+        for chunk in &live.chunks {
             rows += self.add_rows(&chunk.timestamps_ns);
         }
         Ok(rows)
@@ -139,8 +146,8 @@ fn is_whole(block: &Block, (start, end): (i64, i64)) -> bool {
     start <= block.summary.first_ns && block.summary.last_ns <= end
 }
 
-fn blocks_within(series: &SeriesSnapshot, (start, end): (i64, i64)) -> impl Iterator<Item = &Block> {
-    let within = series
+fn blocks_within(live: &Live, (start, end): (i64, i64)) -> impl Iterator<Item = &Block> {
+    let within = live
         .blocks
         .iter()
         .filter(move |entry| entry.first_ns <= end && entry.last_ns >= start);

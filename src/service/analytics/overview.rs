@@ -47,6 +47,9 @@ pub struct Overview {
     pub triggers_last_day: u64,
 }
 
+/// Buckets, each with the ordinals of its sources.
+type BucketSources = Vec<(Arc<Bucket>, Vec<u32>)>;
+
 /// What is to be read for it.
 struct Question {
     now_ns: i64,
@@ -82,16 +85,8 @@ impl Service {
             .await
     }
 
-    /// Calls of the organization in this calendar month: none, as nobody counts them yet.
-    fn calls_this_month(&self, _organization_id: ObjectId) -> u64 {
-        0
-    }
-
     /// What the catalog knows, and the sources of each bucket.
-    fn overview_question(
-        &self,
-        caller: &Caller,
-    ) -> Result<(Question, Vec<(Arc<Bucket>, Vec<u32>)>), ServiceError> {
+    fn overview_question(&self, caller: &Caller) -> Result<(Question, BucketSources), ServiceError> {
         let organization = self.organization_of(caller)?;
         let now_ns = self.now_ns();
         let id = organization.id;
