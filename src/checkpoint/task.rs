@@ -61,7 +61,7 @@ impl Task {
     /// Brings the buckets' rows into segments; answers up to which sequence, and which buckets.
     pub(super) fn checkpoint_buckets(&mut self) -> Result<(u64, Vec<(u32, BucketHandle)>), CheckpointError> {
         // Messages sent from here on reach an actor behind all records up to `covered`.
-        let covered = self.journal.dispatched();
+        let covered = self.journal.dispatched()?;
         let running = self.buckets.running();
         let mut outcome = Ok(());
         for (ordinal, handle) in &running {

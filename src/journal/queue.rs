@@ -94,8 +94,6 @@ pub(super) struct Figures {
     pub(super) bytes: AtomicU64,
     pub(super) syncs: AtomicU64,
     pub(super) sync_nanoseconds: AtomicU64,
-    /// Everything up to here has been handed to its completion.
-    pub(super) dispatched: AtomicU64,
 }
 
 #[derive(Default)]

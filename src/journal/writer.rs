@@ -78,10 +78,6 @@ impl JournalWriter {
             .figures
             .tail_bytes
             .store(log.tail_bytes(), Ordering::Relaxed);
-        queue
-            .figures
-            .dispatched
-            .store(log.last_sequence(), Ordering::Release);
         let for_thread = Arc::clone(&queue);
         let thread = std::thread::Builder::new()
             .name("journal".to_owned())
@@ -113,8 +109,13 @@ impl JournalWriter {
     }
 
     /// Everything up to this sequence has been handed on: a message sent to an actor from now on arrives behind it.
-    pub fn dispatched(&self) -> Sequence {
-        self.queue.figures.dispatched.load(Ordering::Acquire)
+    /// Whoever was acknowledged before asking is in it.
+    ///
+    /// # Errors
+    /// The journal has ended.
+    pub fn dispatched(&self) -> Result<Sequence, JournalError> {
+        // Asked between two groups: those who wait for a group hear of it before its thread is through with it.
+        self.ask(|log| log.durable_sequence())
     }
 
     /// The catalog as of the sequence that stands beside it: the last durable one. After a failed sync the log holds
@@ -248,10 +249,6 @@ impl Writer {
                         record,
                     }));
                 }
-                self.queue
-                    .figures
-                    .dispatched
-                    .store(self.log.durable_sequence(), Ordering::Release);
             }
             Err(error) => {
                 let failure = JournalError::of(Arc::new(error));

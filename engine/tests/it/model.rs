@@ -1,10 +1,12 @@
 //! Random operations on a store and on the twin; every question must have one answer. The seed is printed by a
 //! failing run: `TIDEWATCH_SEED=… cargo test -p engine` repeats it.
 
+mod counts;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use engine::query::{GroupQuery, Groups, HourCounts, Position, ScanQuery, Selection, count, group, scan};
+use engine::query::{GroupQuery, Groups, Position, ScanQuery, Selection, group, scan};
 use engine::rows::{NOT_DECIMAL, RowsWriter};
 use engine::{ExpiredRows, Seal, SeriesStats, SharedBytes, Snapshot, Store, Unit, Values};
 use fastrand::Rng;
@@ -418,41 +420,6 @@ impl World {
             &Groups::merge(parts, fields.len()),
             &self.twin.groups(&question, unit, &fields),
             fields.len(),
-        );
-    }
-
-    fn ask_counts(&mut self) {
-        let (from, to) = self.range();
-        // Eight bytes an hour: not for all of time.
-        let range_ns = (
-            from.max(self.clock_ns - 1_000_000 * SECOND),
-            to.min(self.clock_ns),
-        );
-        let mut hours = HourCounts::new(range_ns);
-        let mut expected = BTreeMap::new();
-        let snapshot = self.store.snapshot(self.sources.iter().copied());
-        for series in &snapshot.series {
-            let of_source = |point: &&Point| {
-                point.source == series.source && (range_ns.0..=range_ns.1).contains(&point.timestamp_ns)
-            };
-            let mut rows = 0;
-            for point in self.twin.points.iter().filter(of_source) {
-                *expected
-                    .entry(Unit::Hour.start_ns(point.timestamp_ns))
-                    .or_insert(0) += 1;
-                rows += 1;
-            }
-            assert_eq!(hours.add(series, &|| false).unwrap(), rows, "rows of a source");
-            assert_eq!(
-                count(series, range_ns, &|| false).unwrap(),
-                rows,
-                "rows of a source"
-            );
-        }
-        assert_eq!(
-            hours.hours().collect::<Vec<_>>(),
-            expected.into_iter().collect::<Vec<_>>(),
-            "rows of the hours within {range_ns:?}"
         );
     }
 

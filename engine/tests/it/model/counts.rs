@@ -1,0 +1,46 @@
+//! How many rows there are, of a range and of its hours, against the twin.
+
+use std::collections::BTreeMap;
+
+use engine::Unit;
+use engine::query::{HourCounts, count};
+
+use super::{SECOND, World};
+use crate::twin::Point;
+
+impl World {
+    pub(super) fn ask_counts(&mut self) {
+        let (from, to) = self.range();
+        // Eight bytes an hour: not for all of time.
+        let range_ns = (
+            from.max(self.clock_ns - 1_000_000 * SECOND),
+            to.min(self.clock_ns),
+        );
+        let mut hours = HourCounts::new(range_ns);
+        let mut expected = BTreeMap::new();
+        let snapshot = self.snapshot(&self.sources);
+        for series in &snapshot.series {
+            let of_source = |point: &&Point| {
+                point.source == series.source && (range_ns.0..=range_ns.1).contains(&point.timestamp_ns)
+            };
+            let mut rows = 0;
+            for point in self.twin.points.iter().filter(of_source) {
+                *expected
+                    .entry(Unit::Hour.start_ns(point.timestamp_ns))
+                    .or_insert(0) += 1;
+                rows += 1;
+            }
+            assert_eq!(hours.add(series, &|| false).unwrap(), rows, "rows of a source");
+            assert_eq!(
+                count(series, range_ns, &|| false).unwrap(),
+                rows,
+                "rows of a source"
+            );
+        }
+        assert_eq!(
+            hours.hours().collect::<Vec<_>>(),
+            expected.into_iter().collect::<Vec<_>>(),
+            "rows of the hours within {range_ns:?}"
+        );
+    }
+}
