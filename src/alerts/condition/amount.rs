@@ -2,44 +2,55 @@
 
 use winnow::Parser;
 use winnow::ascii::{digit0, digit1};
-use winnow::combinator::{alt, eof, not, opt, preceded, repeat};
+use winnow::combinator::{alt, eof, not, opt, repeat};
 use winnow::error::EmptyError;
 use winnow::stream::LocatingSlice;
 use winnow::token::{any, take_while};
 
-use super::operator::range_noun;
+use super::operator::{operator, range_noun};
 use super::refusal::{Parsed, Refusal};
 use super::token::{Kind, Token, Tokens, exponent, is_one_of, phrase};
-use super::unit;
-use crate::catalog::{ConditionValue, Operator};
+use super::unit::{self, Units};
+use crate::catalog::{ConditionValue, FieldType, Operator};
 
-/// What a number field is compared with, and whether that is in percent; `unit` is the field's.
+/// How a number field is compared and with what, and whether that is in percent.
 pub(super) fn compared(
-    operator: Operator,
-    unit: Option<&str>,
+    units: &Units<'_>,
     input: &mut Tokens<'_>,
 ) -> Parsed<(Operator, ConditionValue, bool)> {
+    // "temperature 5 or more".
+    let bound = |input: &mut Tokens<'_>| Ok((amount(units, input)?, or_beyond(input)?));
+    if let Some((value, operator)) = opt(bound).parse_next(input)? {
+        return Ok((operator, ConditionValue::Number(value), false));
+    }
+    let operator = operator(FieldType::Number).parse_next(input)?;
     match operator {
         Operator::Between | Operator::Outside => {
-            let limits = range(unit, input)?;
+            let limits = range(units, input)?;
             Ok((operator, ConditionValue::Range(limits), false))
         }
         Operator::IncreasesBy | Operator::DecreasesBy => {
-            let (value, percent) = change(unit, input)?;
+            let (value, percent) = change(units, input)?;
             Ok((operator, ConditionValue::Number(value), percent))
         }
-        _ => {
-            let value = amount(unit, input)?;
-            let operator = or_beyond(operator, input)?;
-            Ok((operator, ConditionValue::Number(value), false))
+        Operator::Eq => {
+            let value = amount(units, input)?;
+            let beyond = opt(or_beyond).parse_next(input)?;
+            Ok((beyond.unwrap_or(operator), ConditionValue::Number(value), false))
         }
+        _ => Ok((operator, ConditionValue::Number(amount(units, input)?), false)),
     }
 }
 
-/// A number with its sign.
+/// A number with its sign: in digits, or zero.
 pub(super) fn number(input: &mut Tokens<'_>) -> Parsed<f64> {
     let start = *input;
-    let negative = opt(sign).parse_next(input)?.unwrap_or(false);
+    let negative = opt(alt((sign, phrase("minus").value(true))))
+        .parse_next(input)?
+        .unwrap_or(false);
+    if opt(phrase("zero")).parse_next(input)?.is_some() {
+        return Ok(0.0);
+    }
     let numeral = any
         .verify(|token: &&Token<'_>| token.kind == Kind::Numeral)
         .parse_next(input)
@@ -82,30 +93,27 @@ fn value(numeral: &str) -> Option<f64> {
     plain.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
-fn amount(unit: Option<&str>, input: &mut Tokens<'_>) -> Parsed<f64> {
-    let value = preceded(opt(unit::currency), number).parse_next(input)?;
-    opt(unit::any_unit(unit)).parse_next(input)?;
+fn amount(units: &Units<'_>, input: &mut Tokens<'_>) -> Parsed<f64> {
+    let (currency, value) = (opt(unit::currency), number).parse_next(input)?;
+    units.of_amount(currency, input)?;
     Ok(value)
 }
 
-/// "is 5 or more": the only thing that may stand behind an equality.
-fn or_beyond(operator: Operator, input: &mut Tokens<'_>) -> Parsed<Operator> {
-    if operator != Operator::Eq {
-        return Ok(operator);
-    }
+/// "or more", behind a number that is only equalled.
+fn or_beyond(input: &mut Tokens<'_>) -> Parsed<Operator> {
     let more = phrase("or more|higher|greater|larger|above|over").value(Operator::Gte);
     let less = phrase("or less|lower|smaller|fewer|below|under").value(Operator::Lte);
-    Ok(opt(alt((more, less))).parse_next(input)?.unwrap_or(operator))
+    alt((more, less)).parse_next(input)
 }
 
-fn range(unit: Option<&str>, input: &mut Tokens<'_>) -> Parsed<[f64; 2]> {
-    let low = amount(unit, input)?;
+fn range(units: &Units<'_>, input: &mut Tokens<'_>) -> Parsed<[f64; 2]> {
+    let low = amount(units, input)?;
     alt((phrase("and|to|..|...|…|–|—"), dash))
         .parse_next(input)
         .map_err(|_: Refusal| {
             Refusal::expected(input, "\"and\", \"to\" or a dash between the ends of the range")
         })?;
-    let high = amount(unit, input)?;
+    let high = amount(units, input)?;
     opt(range_noun).parse_next(input)?;
     if low > high {
         return Err(Refusal::because(input, "the lower end of a range comes first"));
@@ -124,17 +132,17 @@ fn dash(input: &mut Tokens<'_>) -> Parsed<()> {
     }
 }
 
-fn change(unit: Option<&str>, input: &mut Tokens<'_>) -> Parsed<(f64, bool)> {
-    let value = preceded(opt(unit::currency), number).parse_next(input)?;
+fn change(units: &Units<'_>, input: &mut Tokens<'_>) -> Parsed<(f64, bool)> {
+    let (currency, value) = (opt(unit::currency), number).parse_next(input)?;
     if value <= 0.0 {
         return Err(Refusal::because(
             input,
             "a change is by more than zero; the verb says in which direction",
         ));
     }
-    let percent = opt(unit::percent).parse_next(input)?.is_some();
+    let percent = currency.is_none() && opt(unit::percent).parse_next(input)?.is_some();
     if !percent {
-        opt(unit::unit_of_change(unit)).parse_next(input)?;
+        units.of_change(currency, input)?;
     }
     opt(phrase("or more|greater|higher")).parse_next(input)?;
     Ok((value, percent))

@@ -21,10 +21,22 @@ pub(super) fn openings<'t>(tokens: &'t [Token<'t>]) -> Vec<&'t [Token<'t>]> {
     openings
 }
 
-/// Whatever may stand behind a condition, and then nothing.
+/// Whatever may stand behind a condition, and then nothing. Without a comma or "then", what shall be done says for
+/// whom: "status is red alert" may be of a red alert.
 pub(super) fn ending(input: &mut Tokens<'_>) -> Parsed<()> {
-    let consequence = (opt(phrase(",")), opt(phrase("then")), call);
-    (opt(consequence), opt(phrase(".|!")), eof)
+    let at_present = alt((phrase("now|currently"), phrase("right now")));
+    let then = alt((phrase(", then"), phrase(",|then")));
+    let consequence = alt((
+        (then, call).void(),
+        (opt(phrase("please")), call_to_someone).void(),
+    ));
+    (
+        opt(at_present),
+        opt(consequence),
+        opt(phrase("please")),
+        opt(phrase(".|!")),
+        eof,
+    )
         .void()
         .parse_next(input)
 }
@@ -40,28 +52,41 @@ fn occasion(input: &mut Tokens<'_>) -> Parsed<()> {
 
 /// What shall be done.
 fn call(input: &mut Tokens<'_>) -> Parsed<()> {
-    let notification = (
-        opt(phrase("an|a|the")),
-        phrase("alert|alarm|warning|notification|message|email"),
-    );
-    let to_tell = phrase("alert|alarm|notify|warn|tell|inform|message|email|page|ping");
-    let to_send = phrase("trigger|fire|send|raise|create|give");
-    let call = alt((
-        (
-            to_tell,
-            opt(alt((phrase("me|us|everyone"), phrase("the|my|our team")))),
-        )
-            .void(),
-        (to_send, opt(phrase("me|us")), opt(notification)).void(),
+    let to_whomever = alt((call_to_someone, tell, (send, opt(notification)).void()));
+    (opt(phrase("please")), to_whomever).void().parse_next(input)
+}
+
+fn call_to_someone(input: &mut Tokens<'_>) -> Parsed<()> {
+    let someone = alt((phrase("me|us|everyone"), phrase("the|my|our team")));
+    alt((
+        (tell, someone).void(),
+        (send, phrase("me|us"), opt(notification)).void(),
         phrase("let me|us know"),
         phrase("i|we want to know"),
         phrase("i|we want to be alerted|notified|told|informed|warned"),
-    ));
-    (opt(phrase("please")), call).void().parse_next(input)
+    ))
+    .parse_next(input)
+}
+
+fn tell(input: &mut Tokens<'_>) -> Parsed<()> {
+    phrase("alert|alarm|notify|warn|tell|inform|message|email|page|ping").parse_next(input)
+}
+
+fn send(input: &mut Tokens<'_>) -> Parsed<()> {
+    phrase("trigger|fire|send|raise|create|give").parse_next(input)
+}
+
+fn notification(input: &mut Tokens<'_>) -> Parsed<()> {
+    (
+        opt(phrase("an|a|the")),
+        phrase("alert|alarm|warning|notification|message|email"),
+    )
+        .void()
+        .parse_next(input)
 }
 
 fn article(input: &mut Tokens<'_>) -> Parsed<()> {
-    phrase("the").parse_next(input)
+    phrase("the|a|an").parse_next(input)
 }
 
 fn value_of(input: &mut Tokens<'_>) -> Parsed<()> {

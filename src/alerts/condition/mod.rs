@@ -34,6 +34,7 @@ use crate::catalog::{ConditionValue, Field, FieldType, Operator, ParsedCondition
 use field::Names;
 use refusal::{Parsed, Refusal};
 use token::{Tokens, phrase};
+use unit::Units;
 
 /// What `text` says of a field of `schema`. Time and memory are linear in the text's length.
 ///
@@ -45,16 +46,19 @@ pub fn parse(text: &str, schema: &Schema) -> Result<ParsedCondition, ConditionEr
     };
     let names = Names::of(schema);
     let openings = framing::openings(&tokens);
-    let mut furthest: Option<Refusal> = None;
+    let mut furthest: Option<(Refusal, &Field)> = None;
     for opening in &openings {
         for alike in names.at(opening).chunk_by(|a, b| a.tokens == b.tokens) {
             // Among names of one length, one that is written exactly stands first, and alone is meant.
             let meant = if alike[0].exact { &alike[..1] } else { alike };
             let mut understood = None;
             for name in meant {
-                match condition(name.field, &mut Tokens::new(&opening[name.tokens..])) {
+                match condition(name.field, &names, &mut Tokens::new(&opening[name.tokens..])) {
                     Ok(parsed) => understood = Some(parsed),
-                    Err(refusal) => furthest = Some(refusal.or_further(furthest)),
+                    Err(refusal) if furthest.is_none_or(|(other, _)| refusal.is_further(other)) => {
+                        furthest = Some((refusal, name.field));
+                    }
+                    Err(_) => {}
                 }
             }
             match understood {
@@ -65,28 +69,25 @@ pub fn parse(text: &str, schema: &Schema) -> Result<ParsedCondition, ConditionEr
         }
     }
     Err(match furthest {
-        Some(refusal) => ConditionError::refused(&refusal, &tokens, schema),
+        Some((refusal, field)) => ConditionError::refused(&refusal, field, &tokens, schema),
         None => ConditionError::no_field(openings.last().copied().unwrap_or_default(), schema),
     })
 }
 
 /// All that stands behind the name of `field`.
-fn condition(field: &Field, input: &mut Tokens<'_>) -> Parsed<ParsedCondition> {
+fn condition(field: &Field, names: &Names<'_>, input: &mut Tokens<'_>) -> Parsed<ParsedCondition> {
     (opt(phrase("value|reading")), opt(phrase("ever"))).parse_next(input)?;
-    let operator = operator::operator(field.kind).parse_next(input)?;
-    let equality = matches!(operator, Operator::Eq | Operator::Neq);
     let (operator, value, percent) = match field.kind {
-        FieldType::Number => amount::compared(operator, field.unit.as_deref(), input)?,
-        FieldType::Boolean if equality => {
-            let value = word::boolean.parse_next(input)?;
-            (operator, ConditionValue::Boolean(value), false)
+        FieldType::Number => amount::compared(&Units::of(field.unit.as_deref(), names), input)?,
+        FieldType::Boolean => {
+            let operator = equality(field.kind, BOOLEAN_EQUALITY, input)?;
+            (operator, ConditionValue::Boolean(word::boolean(input)?), false)
         }
-        FieldType::String if equality => {
-            let value = word::text.parse_next(input)?;
+        FieldType::String => {
+            let operator = equality(field.kind, STRING_EQUALITY, input)?;
+            let value = word::text(names, input)?;
             (operator, ConditionValue::Text(value.into()), false)
         }
-        FieldType::Boolean => return Err(Refusal::because(input, BOOLEAN_EQUALITY)),
-        FieldType::String => return Err(Refusal::because(input, STRING_EQUALITY)),
     };
     framing::ending.parse_next(input)?;
     Ok(ParsedCondition {
@@ -95,6 +96,14 @@ fn condition(field: &Field, input: &mut Tokens<'_>) -> Parsed<ParsedCondition> {
         value,
         percent,
     })
+}
+
+fn equality(kind: FieldType, otherwise: &'static str, input: &mut Tokens<'_>) -> Parsed<Operator> {
+    let operator = operator::operator(kind).parse_next(input)?;
+    match operator {
+        Operator::Eq | Operator::Neq => Ok(operator),
+        _ => Err(Refusal::because(input, otherwise)),
+    }
 }
 
 const BOOLEAN_EQUALITY: &str = "a boolean field can only be equal or not equal to true or false";

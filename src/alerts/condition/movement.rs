@@ -27,6 +27,7 @@ const VERBS: &[(&str, Verb)] = &[
     ("goes|go|went up", Verb::Rises),
     ("has|have gone up", Verb::Rises),
     ("is|are going up", Verb::Rises),
+    ("up", Verb::Rises),
     ("is|are up", Verb::Rises),
     ("increases|increase|increased|grows|grow|grew", Verb::Increases),
     ("has|have increased|grown", Verb::Increases),
@@ -50,6 +51,7 @@ const VERBS: &[(&str, Verb)] = &[
     ("goes|go|went down", Verb::Falls),
     ("has|have gone down", Verb::Falls),
     ("is|are going down", Verb::Falls),
+    ("down", Verb::Falls),
     ("is|are down", Verb::Falls),
 ];
 
@@ -85,7 +87,7 @@ fn level<'t>(verb: Verb) -> impl Parser<Tokens<'t>, Operator, Refusal> {
     }
 }
 
-/// "by more than", "more than", or nothing before a number. Whether it is "more than" or "at least" is not told apart.
+/// "by more than" (a drop is "of"), "more than", or nothing before a number. Whether it is "more than" or "at least" is not told apart.
 fn by(input: &mut Tokens<'_>) -> Parsed<()> {
     let than = || {
         alt((
@@ -97,7 +99,7 @@ fn by(input: &mut Tokens<'_>) -> Parsed<()> {
     };
     let over = phrase("over|above");
     alt((
-        (phrase("by"), opt(alt((than(), over)))).void(),
+        (phrase("by|of"), opt(alt((than(), over)))).void(),
         than(),
         peek(number).void(),
     ))

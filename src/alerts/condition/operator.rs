@@ -34,6 +34,7 @@ const POSITIVE: Phrases = &[
         "greater|more|higher|larger|bigger or equal to|than",
         Operator::Gte,
     ),
+    ("greater|more|higher|larger|bigger or equal", Operator::Gte),
     (
         "equal to or greater|more|higher|larger|bigger than",
         Operator::Gte,
@@ -48,6 +49,7 @@ const POSITIVE: Phrases = &[
     ("less|lower|smaller|fewer than or equal|equals", Operator::Lte),
     ("less|lower|smaller|fewer than or equal|equals to", Operator::Lte),
     ("less|lower|smaller|fewer or equal to|than", Operator::Lte),
+    ("less|lower|smaller|fewer or equal", Operator::Lte),
     ("equal to or less|lower|smaller|fewer than", Operator::Lte),
     ("equal to or below|under", Operator::Lte),
     ("below|under or equal to", Operator::Lte),
@@ -58,6 +60,7 @@ const POSITIVE: Phrases = &[
     ("exactly", Operator::Eq),
     ("exactly equal to", Operator::Eq),
     ("the same as", Operator::Eq),
+    ("same as", Operator::Eq),
 ];
 
 /// What denies already: "is not different from" is not understood.
@@ -83,11 +86,7 @@ const VERBS: Phrases = &[
         "equals|equal|reaches|reach|meets|meet or exceeds|exceed",
         Operator::Gte,
     ),
-    ("does|do not exceed|surpass", Operator::Lte),
-    ("doesn't|don't|doesnt|dont exceed|surpass", Operator::Lte),
     ("differs|differ from", Operator::Neq),
-    ("does|do not equal", Operator::Neq),
-    ("doesn't|don't|doesnt|dont equal", Operator::Neq),
 ];
 
 /// What leaves open from where to where.
@@ -102,16 +101,16 @@ const UNDIRECTED: &[(&str, &str)] = &[
     ),
 ];
 const CHANGE_DIRECTION: &str = "a change needs its direction: \"increases by\" or \"decreases by\"";
+const NO_CHANGE: &str = "a change that does not happen is not understood";
 const LEVEL_SIDE: &str = "from which side is left open: \"is at least\" or \"is at most\"";
 
 /// How a field of this type is compared. That the type can be compared so is not looked at here.
 pub(super) fn operator<'t>(kind: FieldType) -> impl Parser<Tokens<'t>, Operator, Refusal> {
     move |input: &mut Tokens<'t>| {
         let mut directed = alt((
-            movement,
-            longest(VERBS),
+            preceded(does_not, denied),
+            verb,
             from.value(Operator::Between),
-            preceded(range_verb, range),
             state,
         ));
         match kind {
@@ -121,7 +120,33 @@ pub(super) fn operator<'t>(kind: FieldType) -> impl Parser<Tokens<'t>, Operator,
     }
 }
 
-/// "is above", "not above", "is", "isn't".
+/// "exceeds", "drops below", "drops by", "lies between", "leaves the range".
+fn verb(input: &mut Tokens<'_>) -> Parsed<Operator> {
+    alt((
+        movement,
+        longest(VERBS),
+        preceded(range_verb, range),
+        (phrase("leaves|leave|exits|exit"), ends).value(Operator::Outside),
+        (phrase("enters|enter"), ends).value(Operator::Between),
+    ))
+    .parse_next(input)
+}
+
+fn does_not(input: &mut Tokens<'_>) -> Parsed<()> {
+    alt((phrase("does|do not"), phrase("doesn't|don't|doesnt|dont"))).parse_next(input)
+}
+
+/// What stands behind "does not", as the opposite that is meant.
+fn denied(input: &mut Tokens<'_>) -> Parsed<Operator> {
+    let start = *input;
+    let goes = preceded(phrase("go|get|stay|remain"), alt((longest(POSITIVE), range)));
+    match alt((verb, phrase("equal").value(Operator::Eq), goes)).parse_next(input)? {
+        Operator::IncreasesBy | Operator::DecreasesBy => Err(Refusal::because(&start, NO_CHANGE)),
+        operator => Ok(opposite(operator)),
+    }
+}
+
+/// "is above", "not above", "is", "isn't", "not".
 fn state(input: &mut Tokens<'_>) -> Parsed<Operator> {
     let linked = opt(link).parse_next(input)?;
     let denied = match linked {
@@ -135,9 +160,10 @@ fn state(input: &mut Tokens<'_>) -> Parsed<Operator> {
     };
     match (operator, linked) {
         (Some(operator), _) => Ok(operator),
-        (None, Some(Link { states: true, .. })) if denied => Ok(Operator::Neq),
-        (None, Some(Link { states: true, .. })) => Ok(Operator::Eq),
-        (None, _) => Err(Refusal::unexpected(input)),
+        (None, Some(Link { states: false, .. })) => Err(Refusal::unexpected(input)),
+        (None, _) if denied => Ok(Operator::Neq),
+        (None, Some(_)) => Ok(Operator::Eq),
+        (None, None) => Err(Refusal::unexpected(input)),
     }
 }
 
@@ -159,6 +185,12 @@ fn link(input: &mut Tokens<'_>) -> Parsed<Link> {
             of(false, true),
         ),
         ("has|have become|stayed|remained|turned", of(false, true)),
+        (
+            "turns|turn|turned|changes|change|changed|goes|go|went|switches|switch|switched to|into",
+            of(false, true),
+        ),
+        ("has|have turned|changed|gone|switched to|into", of(false, true)),
+        ("is|are set|switched|changed to", of(false, true)),
         ("goes|go|went|gets|get|got", of(false, false)),
         ("has|have gone|got", of(false, false)),
         ("is|are going|getting|staying", of(false, false)),
@@ -171,23 +203,27 @@ fn link(input: &mut Tokens<'_>) -> Parsed<Link> {
 
 /// "between", "in the range of", "outside", up to the first number: also "outside the 5 to 10 range".
 fn range(input: &mut Tokens<'_>) -> Parsed<Operator> {
-    let named = || (opt(phrase("the|a")), range_noun, opt(phrase("of|from|between"))).void();
-    let then = || opt(alt((named(), phrase("the|a"))));
-    let number_next = (opt(phrase("the")), peek(number));
     let inside = alt((
-        (
-            phrase("in"),
-            alt((phrase("between"), named(), number_next.void())),
-        )
-            .void(),
-        (phrase("within|inside"), opt(phrase("of")), then()).void(),
+        (phrase("in"), alt((phrase("between"), ends))).void(),
+        (phrase("within|inside"), opt(phrase("of")), opt(ends)).void(),
         phrase("between"),
     ));
     let outside = alt((
-        (phrase("outside"), opt(phrase("of")), then()).void(),
-        (phrase("out of"), named()).void(),
+        (phrase("outside"), opt(phrase("of")), opt(ends)).void(),
+        (phrase("out of"), named_range).void(),
     ));
     alt((inside.value(Operator::Between), outside.value(Operator::Outside))).parse_next(input)
+}
+
+/// What stands before the ends of a range: "the range of", "the", nothing.
+fn ends(input: &mut Tokens<'_>) -> Parsed<()> {
+    alt((named_range, (opt(phrase("the|a")), peek(number)).void())).parse_next(input)
+}
+
+fn named_range(input: &mut Tokens<'_>) -> Parsed<()> {
+    (opt(phrase("the|a")), range_noun, opt(phrase("of|from|between")))
+        .void()
+        .parse_next(input)
 }
 
 /// What ends may be called together.
@@ -224,7 +260,7 @@ fn opposite(operator: Operator) -> Operator {
         Operator::Neq => Operator::Eq,
         Operator::Between => Operator::Outside,
         Operator::Outside => Operator::Between,
-        // Never denied: "does not drop by 5" is not understood.
+        // Never denied: see `denied`.
         Operator::IncreasesBy | Operator::DecreasesBy => operator,
     }
 }

@@ -7,8 +7,8 @@ use winnow::error::ParserError;
 use winnow::stream::Stream;
 
 use super::field::Spelled;
-use super::token::{TOKENS_MAX, Token, Tokens, is_one_of};
-use crate::catalog::Schema;
+use super::token::{Kind, TOKENS_MAX, Token, Tokens, is_one_of};
+use crate::catalog::{Field, Schema};
 
 /// What a parser of tokens gives.
 pub(super) type Parsed<T> = Result<T, Refusal>;
@@ -51,16 +51,21 @@ impl ConditionError {
         Self::Field(with_help(&fault, schema))
     }
 
-    pub(super) fn refused(refusal: &Refusal, tokens: &[Token<'_>], schema: &Schema) -> Self {
+    /// `field` is the one whose name stands there.
+    pub(super) fn refused(refusal: &Refusal, field: &Field, tokens: &[Token<'_>], schema: &Schema) -> Self {
         let rest = &tokens[tokens.len().saturating_sub(refusal.left)..];
         let place = match rest.first() {
             Some(token) => format!("at {}", excerpt(token)),
             None => String::from("at its end"),
         };
         let fault = match refusal.why {
-            Why::Unexpected => format!("the condition is not understood {place}{}", hint(rest)),
+            Why::Unexpected => format!("the condition is not understood {place}{}", hint(tokens, rest)),
             Why::Expected(what) => format!("the condition needs {what} {place}"),
             Why::Because(reason) => format!("the condition is refused {place}: {reason}"),
+            Why::OtherUnit => format!(
+                "the condition is refused {place}: the field is in {}, and nothing is converted",
+                field.unit.as_deref().unwrap_or_default()
+            ),
         };
         Self::NotUnderstood(with_help(&fault, schema))
     }
@@ -91,6 +96,8 @@ enum Why {
     Expected(&'static str),
     /// It is understood, and cannot be meant; no other reading is tried.
     Because(&'static str),
+    /// The unit that stands there is not the field's.
+    OtherUnit,
 }
 
 impl Refusal {
@@ -107,6 +114,16 @@ impl Refusal {
     /// It is understood up to here, and cannot be meant.
     pub fn because(input: &Tokens<'_>, reason: &'static str) -> Self {
         Self::new(input, Why::Because(reason))
+    }
+
+    /// The unit that stands here is not the field's.
+    pub fn other_unit(input: &Tokens<'_>) -> Self {
+        Self::new(input, Why::OtherUnit)
+    }
+
+    /// Whether its reading got further than the other's.
+    pub fn is_further(self, other: Self) -> bool {
+        self.or_further(Some(other)) == self
     }
 
     /// The one of the reading that got further; of two, the one that says more.
@@ -139,7 +156,7 @@ impl<'t> ParserError<Tokens<'t>> for Refusal {
     }
 
     fn is_backtrack(&self) -> bool {
-        !matches!(self.why, Why::Because(_))
+        !matches!(self.why, Why::Because(_) | Why::OtherUnit)
     }
 
     fn into_inner(self) -> Result<Self::Inner, Self> {
@@ -157,14 +174,14 @@ fn excerpt(token: &Token<'_>) -> String {
 }
 
 /// What people mean who write on like this.
-fn hint(rest: &[Token<'_>]) -> &'static str {
+fn hint(tokens: &[Token<'_>], rest: &[Token<'_>]) -> &'static str {
     const HINTS: &[(&str, &str)] = &[
         (
             "and|or|but|nor|,|;|&",
-            " (one comparison at a time: make a rule of each; a text with more than plain words goes in quotes)",
+            " (one comparison at a time: make a rule of each; a text of several words goes in quotes)",
         ),
         (
-            "for|in|within|during|over|every|since|last|per",
+            "for|in|within|during|over|every|since|last|per|at|on|today|tonight",
             " (durations and times of day are not part of a condition)",
         ),
         (
@@ -172,11 +189,16 @@ fn hint(rest: &[Token<'_>]) -> &'static str {
             " (write the number itself in digits, such as 10000; a unit K or M is taken when it is the field's own)",
         ),
     ];
+    const NO_UNIT: &str =
+        " (no unit that is known; one that the schema gives the field is taken as it is written there)";
     let Some(first) = rest.first() else { return "" };
+    let before = &tokens[..tokens.len() - rest.len()];
+    let behind_number =
+        before.last().is_some_and(|last| last.kind == Kind::Numeral) && first.kind == Kind::Word;
     HINTS
         .iter()
         .find(|(words, _)| is_one_of(first, words))
-        .map_or("", |(_, hint)| hint)
+        .map_or(if behind_number { NO_UNIT } else { "" }, |(_, hint)| hint)
 }
 
 fn with_help(fault: &str, schema: &Schema) -> String {

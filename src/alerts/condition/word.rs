@@ -1,25 +1,37 @@
 //! What boolean and string fields are compared with.
 
 use winnow::Parser;
-use winnow::combinator::{alt, repeat};
+use winnow::combinator::{alt, opt, peek, preceded, repeat};
 use winnow::token::any;
 
+use super::field::Names;
+use super::framing;
 use super::refusal::{Parsed, Refusal};
 use super::token::{Kind, Token, Tokens, is_one_of, phrase};
 
-/// Words that say that more follows than a text, or that its negation or choice is meant.
-const NOT_FIRST: &str = "not|no|never|neither|either|any|anything|something|nothing|one|both|always|still|again|like|\
-                         unlike|also|only|and|or|at|about|almost";
-const NOT_LATER: &str = "and|or|but|nor|for|in|within|during|over|under|above|below|since|until|till|unless|while|when|\
-                         whenever|if|then|than|every|after|before|not|again|by|is|are|has|have|does";
+/// Words that are as likely to continue a comparison as to be what is compared with.
+const NO_TEXT: &str = "not|no|never|neither|either|any|anything|something|nothing|one|both|always|still|again|like|\
+                       unlike|also|only|and|or|at|about|almost|a|an|the|to|into|in|on|by|of|for|from|as|with|than|\
+                       more|less|greater|higher|larger|smaller|lower|fewer|better|worse|equal|similar|identical|\
+                       different|changed|changing|change|unchanged|constant|same|increasing|decreasing|rising|\
+                       falling|dropping|growing|climbing|increased|decreased|null|nil|none|nan|empty|blank|missing|\
+                       absent|present|undefined|defined|set|unset|it|there|that|this|once|twice|yet|ever";
 
-/// True or false, in one of the words for it.
+/// True or false, in one of the words for it, which may be in quotes.
 pub(super) fn boolean(input: &mut Tokens<'_>) -> Parsed<bool> {
     let start = *input;
-    alt((
-        phrase("true|yes|on|open|opened|active|enabled|1").value(true),
-        phrase("false|no|off|closed|shut|inactive|disabled|0").value(false),
-    ))
+    let among = |token: &Token<'_>, words: &str| {
+        let word = match token.kind {
+            Kind::Quoted(inside) => inside,
+            _ => token.text(),
+        };
+        words.split('|').any(|one| word.eq_ignore_ascii_case(one))
+    };
+    any.verify_map(|token: &Token<'_>| {
+        let on = among(token, "true|yes|on|open|opened|active|enabled|1");
+        let off = among(token, "false|no|off|closed|shut|inactive|disabled|0");
+        (on || off).then_some(on)
+    })
     .parse_next(input)
     .map_err(|_: Refusal| {
         Refusal::expected(
@@ -29,44 +41,60 @@ pub(super) fn boolean(input: &mut Tokens<'_>) -> Parsed<bool> {
     })
 }
 
-/// A text in quotes, or plain words as they are written.
-pub(super) fn text<'t>(input: &mut Tokens<'t>) -> Parsed<&'t str> {
-    let quoted = any.verify_map(|token: &'t Token<'t>| match token.kind {
-        Kind::Quoted(inside) => Some(inside),
-        _ => None,
-    });
-    alt((quoted, plain)).parse_next(input)
-}
-
-fn plain<'t>(input: &mut Tokens<'t>) -> Parsed<&'t str> {
+/// A text in quotes, or a single word, which is no field's name.
+pub(super) fn text<'t>(names: &Names<'_>, input: &mut Tokens<'t>) -> Parsed<&'t str> {
     let start = *input;
-    let first = any.verify(|token: &&Token<'_>| is_plain(token) && !is_one_of(token, NOT_FIRST));
-    let later = any.verify(|token: &&Token<'_>| is_plain(token) && !is_one_of(token, NOT_LATER));
-    (first, repeat::<_, _, (), _, _>(0.., alt((later.void(), point))))
-        .take()
-        .verify_map(|taken: &'t [Token<'t>]| Some(taken.first()?.text_to(taken.last()?)))
+    if let Some(Token {
+        kind: Kind::Quoted(inside),
+        ..
+    }) = start.first()
+    {
+        any.void().parse_next(input)?;
+        return Ok(inside);
+    }
+    let word = word
         .parse_next(input)
-        .map_err(|_: Refusal| Refusal::expected(&start, "a text, in quotes unless it is plain words,"))
+        .map_err(|_: Refusal| Refusal::expected(&start, "a text, in quotes unless it is a single word,"))?;
+    let names_a_field = names.at(&start).iter().any(|name| name.tokens == word.len());
+    let (Some(first), Some(last)) = (word.first(), word.last()) else {
+        return Err(Refusal::unexpected(&start));
+    };
+    if names_a_field || (word.len() == 1 && is_one_of(first, NO_TEXT)) {
+        return Err(Refusal::because(&start, NOT_A_TEXT));
+    }
+    if peek(framing::ending).parse_next(input).is_err() {
+        return Err(Refusal::because(input, NOT_ONE_WORD));
+    }
+    Ok(first.text_to(last))
 }
 
-/// A point or colon within a text, not at the end of a sentence.
-fn point(input: &mut Tokens<'_>) -> Parsed<()> {
-    match &**input {
-        [point, next, ..] if point.touches(next) && is_plain(next) => phrase(".|:").parse_next(input),
+const NOT_A_TEXT: &str = "if this is the text to compare with, put it in quotes";
+const NOT_ONE_WORD: &str = "a text to compare with is a single word of letters, digits, \"-\", \"_\" and \".\", or in \
+                            quotes, and only one comparison is understood, without durations and times of day";
+
+/// The tokens of a word, with what joins them.
+fn word<'t>(input: &mut Tokens<'t>) -> Parsed<&'t [Token<'t>]> {
+    let part = || any.verify(|token: &&Token<'_>| is_part(token)).void();
+    let minus = (phrase("-"), touching);
+    let more = preceded(touching, alt(((phrase("-|."), touching, part()).void(), part())));
+    (opt(minus), part(), repeat::<_, _, (), _, _>(0.., more))
+        .take()
+        .parse_next(input)
+}
+
+/// Nothing stands between what was read and what follows.
+fn touching(input: &mut Tokens<'_>) -> Parsed<()> {
+    match (input.previous_tokens().next(), input.first()) {
+        (Some(before), Some(next)) if before.touches(next) => Ok(()),
         _ => Err(Refusal::unexpected(input)),
     }
 }
 
-fn is_plain(token: &Token<'_>) -> bool {
+fn is_part(token: &Token<'_>) -> bool {
+    let letters = |c: char| c.is_alphanumeric() || c == '_';
     match token.kind {
-        Kind::Word | Kind::Numeral => true,
-        Kind::Quoted(_) => false,
-        Kind::Sign => is_one_of(token, "-|+|#|%|@") || token.text().chars().all(is_picture),
+        Kind::Word => token.text().chars().all(letters),
+        Kind::Numeral => !token.text().contains(','),
+        Kind::Quoted(_) | Kind::Sign => false,
     }
-}
-
-/// A character that is no punctuation: a degree sign, an arrow, an emoji.
-fn is_picture(c: char) -> bool {
-    !c.is_ascii()
-        && !matches!(c, '≤'..='≧' | '⩽' | '⩾' | '≠' | '«' | '»' | '‐'..='⁞' | '、'..='】' | '！'..='｠')
 }

@@ -306,53 +306,59 @@ fn changes() {
 }
 
 #[test]
-fn numbers_and_units() {
+fn bounds_and_denials() {
     understood(&[
-        ("temperature above 80 °C", "temperature gt 80"),
-        ("temperature above 80°C", "temperature gt 80"),
-        ("temperature above 80 ° C", "temperature gt 80"),
-        ("temperature above 80 ℃", "temperature gt 80"),
-        ("temperature above 30 degrees", "temperature gt 30"),
-        ("temperature above 30 degrees celsius", "temperature gt 30"),
-        ("temperature above 30 deg F", "temperature gt 30"),
-        ("temperature above 30 C", "temperature gt 30"),
-        ("pressure above 80 %", "pressure gt 80"),
-        ("cpu_usage above 90%", "cpu_usage gt 90"),
-        ("cpu_usage above 90 percent", "cpu_usage gt 90"),
-        ("speed above 5 km/h", "speed gt 5"),
-        ("speed above 5km/h", "speed gt 5"),
-        ("pressure above 1.5kWh", "pressure gt 1.5"),
-        ("pressure above 1.5 kilowatt hours", "pressure gt 1.5"),
-        ("pressure above 10 m³/h", "pressure gt 10"),
-        ("pressure above 10 m3", "pressure gt 10"),
-        ("pressure above 10 cubic meters per hour", "pressure gt 10"),
-        ("pressure above 10 requests per second", "pressure gt 10"),
-        ("pressure above 10 /min", "pressure gt 10"),
-        ("pressure above 400 parts per million", "pressure gt 400"),
-        ("pressure above 9.81 m/s^2", "pressure gt 9.81"),
-        ("pressure above 5 N·m", "pressure gt 5"),
-        ("pressure above 5 µg/m³", "pressure gt 5"),
-        ("pressure above 5 Ω", "pressure gt 5"),
-        ("pressure above 16 A", "pressure gt 16"),
-        ("pressure above $500", "pressure gt 500"),
-        ("pressure above 500 €", "pressure gt 500"),
-        ("depth above 5 in", "depth gt 5"),
-        ("time over limit above 5 seconds", "time over limit gt 5"),
-        ("pressure above 1,000", "pressure gt 1000"),
-        ("pressure above 1,234,567.5", "pressure gt 1234567.5"),
-        ("pressure above 1000000", "pressure gt 1000000"),
-        ("pressure above 1e3", "pressure gt 1000"),
-        ("pressure above 1.5E-3", "pressure gt 0.0015"),
-        ("pressure above 2e+2 bar", "pressure gt 200"),
-        ("pressure above +5", "pressure gt 5"),
-        ("pressure above -5", "pressure gt -5"),
-        ("pressure above −5", "pressure gt -5"),
-        ("pressure>-5", "pressure gt -5"),
-        ("pressure below -0", "pressure lt 0"),
-        ("pressure above .5", "pressure gt 0.5"),
-        ("pressure above 5.", "pressure gt 5"),
-        ("pressure above 007", "pressure gt 7"),
-        ("pressure above 9007199254740993", "pressure gt 9007199254740992"),
-        ("pressure above 5 eV", "pressure gt 5"),
+        ("temperature greater or equal 20", "temperature gte 20"),
+        ("temperature is less or equal 20", "temperature lte 20"),
+        ("temperature greater than or equal to 20", "temperature gte 20"),
+        ("temperature 20 or above", "temperature gte 20"),
+        ("temperature 20 °C or below", "temperature lte 20"),
+        ("temperature at least 20", "temperature gte 20"),
+        ("temperature at most 20", "temperature lte 20"),
+        ("temperature not 30", "temperature neq 30"),
+        ("temperature does not drop below 20", "temperature gte 20"),
+        ("temperature doesn't rise above 20", "temperature lte 20"),
+        ("temperature doesn't go above 20", "temperature lte 20"),
+        (
+            "temperature does not stay between 5 and 10",
+            "temperature outside [5,10]",
+        ),
+        ("temperature does not differ from 20", "temperature eq 20"),
+        ("temperature goes to 20", "temperature eq 20"),
+        ("temperature is set to 20", "temperature eq 20"),
+        ("temperature > 20 now", "temperature gt 20"),
+        ("alert me when temperature > 20 please", "temperature gt 20"),
+        (
+            "temperature leaves the range 10 to 20",
+            "temperature outside [10,20]",
+        ),
+        (
+            "temperature leaves the 10 to 20 °C range",
+            "temperature outside [10,20]",
+        ),
+        ("temperature exits 10..20", "temperature outside [10,20]"),
+        (
+            "temperature enters the range of 10 to 20",
+            "temperature between [10,20]",
+        ),
+        (
+            "temperature does not leave the range 10 to 20",
+            "temperature between [10,20]",
+        ),
+    ]);
+}
+
+#[test]
+fn changes_without_by() {
+    understood(&[
+        ("temperature up 5%", "temperature increases_by 5 percent"),
+        ("temperature down 5%", "temperature decreases_by 5 percent"),
+        ("temperature down more than 5", "temperature decreases_by 5"),
+        ("temperature drop of more than 5", "temperature decreases_by 5"),
+        ("a temperature drop of 5 °C", "temperature decreases_by 5"),
+        (
+            "temperature increase of 10%",
+            "temperature increases_by 10 percent",
+        ),
     ]);
 }

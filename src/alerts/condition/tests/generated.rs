@@ -2,30 +2,53 @@
 
 use super::*;
 
-const FIELDS: &[(&str, &[&str])] = &[
+/// A field, how it is spelled, its units behind numbers and behind changes.
+type FieldParts = (
+    &'static str,
+    &'static [&'static str],
+    &'static [&'static str],
+    &'static [&'static str],
+);
+
+const FIELDS: &[FieldParts] = &[
     (
         "temperature",
         &["temperature", "Temperature", "TEMPERATURE", "\"temperature\""],
+        &["", "°C", " C", " degrees", " degrees Celsius", "℃", " %"],
+        &["", " °C", " degrees", " celsius"],
     ),
     (
         "cpu_usage",
         &["cpu_usage", "CPU usage", "cpu-usage", "cpuUsage", "`cpu usage`"],
+        &["", "%", " %", " percent", " per cent"],
+        &["", " percentage points"],
     ),
     (
         "engine_temp",
         &["engine_temp", "Engine Temp", "engine   temp", "'Engine-Temp'"],
+        UNITS,
+        UNITS_OF_CHANGES,
     ),
-    ("temp 2", &["temp 2", "temp2", "Temp_2"]),
-    ("Füllstand", &["Füllstand", "füllstand", "FÜLLSTAND"]),
+    ("temp 2", &["temp 2", "temp2", "Temp_2"], UNITS, UNITS_OF_CHANGES),
+    (
+        "Füllstand",
+        &["Füllstand", "füllstand", "FÜLLSTAND"],
+        &["", " l", " L", " litres", " liters"],
+        &["", " l", " liter"],
+    ),
     (
         "time over limit",
         &["time over limit", "Time Over Limit", "time_over_limit"],
+        &["", "s", " sec", " seconds"],
+        &["", " s", " second"],
     ),
     (
         "above_ground_level",
         &["above_ground_level", "above ground level"],
+        &["", "m", " m", " metres", " meters"],
+        &["", "m", " meter"],
     ),
-    ("value", &["value", "Value"]),
+    ("value", &["value", "Value"], UNITS, UNITS_OF_CHANGES),
 ];
 
 const COMPARISONS: &[(Operator, &[&str])] = &[
@@ -153,6 +176,7 @@ const OPENINGS: &[&str] = &[
     "please send me an alert as soon as the ",
     "alarm in case the reading of the ",
 ];
+/// Of fields without their own.
 const UNITS: &[&str] = &[
     "",
     "°C",
@@ -228,12 +252,12 @@ impl Random {
 
     /// A condition without its opening and closing, and what it means.
     fn condition(&mut self) -> (String, ParsedCondition) {
-        let (field, spellings) = self.of(FIELDS);
+        let (field, spellings, units, units_of_changes) = self.of(FIELDS);
         let spelled = self.of(spellings);
         let (operator, said, value, percent) = match self.of(&[0, 0, 1, 2]) {
             0 => {
                 let (operator, phrase) = self.phrase(COMPARISONS);
-                let ((value, number), unit) = (self.number(-9_999_999), self.of(UNITS));
+                let ((value, number), unit) = (self.number(-9_999_999), self.of(units));
                 (
                     operator,
                     format!("{phrase} {number}{unit}"),
@@ -249,14 +273,14 @@ impl Random {
                 } else {
                     (other, one)
                 };
-                let (first, unit, between) = (self.of(UNITS), self.of(UNITS), self.of(BETWEEN));
+                let (first, unit, between) = (self.of(units), self.of(units), self.of(BETWEEN));
                 let said = format!("{phrase} {}{first}{between}{}{unit}", low.1, high.1);
                 (operator, said, ConditionValue::Range([low.0, high.0]), false)
             }
             _ => {
                 let (operator, phrase) = self.phrase(CHANGES);
                 let ((value, number), percent) = (self.number(1), self.0.bool());
-                let unit = self.of(if percent { PERCENT } else { UNITS_OF_CHANGES });
+                let unit = self.of(if percent { PERCENT } else { units_of_changes });
                 (
                     operator,
                     format!("{phrase} {number}{unit}"),
@@ -308,6 +332,10 @@ fn nothing_behind_a_condition_is_dropped() {
         " if the pump is on",
         " within an hour",
         " x",
+        " rising",
+        " thousand",
+        " z-score",
+        " pressure",
         " below 7",
         " > 7",
         " today",
@@ -334,7 +362,7 @@ fn nothing_behind_a_condition_is_dropped() {
 #[test]
 fn texts_and_booleans_are_read_as_they_are_written() {
     const WORDS: &[&str] = &[
-        "open", "Out", "Order", "gestört", "42", "v1.2", "a-b", "of", "E#7", "99%", "OK",
+        "open", "Out", "Order", "gestört", "42", "v1.2", "a-b", "E_7", "-1", "OK",
     ];
     const LINKS: &[(Operator, &[&str])] = &[
         (
@@ -347,6 +375,8 @@ fn texts_and_booleans_are_read_as_they_are_written() {
                 "is equal to",
                 "becomes",
                 "turns",
+                "turns into",
+                "is set to",
                 "is exactly",
             ],
         ),
@@ -374,9 +404,12 @@ fn texts_and_booleans_are_read_as_they_are_written() {
     for _ in 0..5_000 {
         let (operator, link) = random.phrase(LINKS);
         let opening = random.of(OPENINGS);
-        let words: Vec<&str> = (0..random.0.usize(1..4)).map(|_| random.of(WORDS)).collect();
-        let words = words.join(random.of(&[" ", "  "]));
         let (open, close) = random.of(&[("", ""), ("'", "'"), ("\"", "\""), ("“", "”")]);
+        let words_max = if open.is_empty() { 1 } else { 4 };
+        let words: Vec<&str> = (0..random.0.usize(1..=words_max))
+            .map(|_| random.of(WORDS))
+            .collect();
+        let words = words.join(random.of(&[" ", "  "]));
         let closing = random.of(CLOSINGS);
         let text = format!("{opening}status {link} {open}{words}{close}{closing}");
         let meaning = format!("status {} {:?}", operator.name(), words);

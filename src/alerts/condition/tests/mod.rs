@@ -6,6 +6,7 @@ mod names;
 mod refused;
 mod robust;
 mod states;
+mod units;
 
 use super::*;
 
@@ -35,10 +36,20 @@ fn machine() -> Schema {
         ("above_ground_level", FieldType::Number, Some("m")),
         ("requestRate", FieldType::Number, Some("requests per second")),
         ("value", FieldType::Number, None),
+        ("voltage", FieldType::Number, Some("V")),
+        ("latency", FieldType::Number, Some("ms")),
+        ("energy", FieldType::Number, Some("kWh")),
+        ("heat", FieldType::Number, Some("K")),
+        ("cost", FieldType::Number, Some("USD")),
+        ("price", FieldType::Number, Some("EUR/kWh")),
+        ("queue", FieldType::Number, Some("widgets")),
+        ("humidity", FieldType::Number, None),
+        ("visitors", FieldType::Number, None),
         ("is_open", FieldType::Boolean, None),
         ("pump", FieldType::Boolean, None),
         ("door", FieldType::String, None),
         ("status", FieldType::String, None),
+        ("mode", FieldType::String, None),
         ("error-code", FieldType::String, None),
     ])
 }

@@ -35,12 +35,12 @@ fn fields_that_are_not_there() {
     let schema = machine();
     for (text, said) in [
         (
-            "humidity > 30",
-            "no field of the data source is named at \"humidity > 30\"",
+            "moisture > 30",
+            "no field of the data source is named at \"moisture > 30\"",
         ),
         (
-            "alert me when the humidity is above 30",
-            "at \"humidity is above 30\"",
+            "alert me when the moisture is above 30",
+            "at \"moisture is above 30\"",
         ),
         ("average temperature > 30", "at \"average temperature > 30\""),
         ("temperatures > 30", "at \"temperatures > 30\""),
@@ -56,8 +56,8 @@ fn fields_that_are_not_there() {
         ("", "the condition names no field"),
         (" \n\t", "the condition names no field"),
         (
-            "a word that is so long that it has to be shortened here",
-            "at \"a word that is so long that it has to be…\"",
+            "some word that is so long that it has to be shortened here",
+            "at \"some word that is so long that it has to…\"",
         ),
     ] {
         let error = parse(text, &schema).unwrap_err();
