@@ -14,6 +14,7 @@
 //!   ones written once
 //! - [`evaluator`]: judges rules that are due, as a client of any such service
 //! - [`check`]: what a data directory holds, for people; [`backup`]: a copy of it, while the server runs
+//! - [`metrics`]: counting without locks, and the text that Prometheus reads
 //! - [`error`], [`ids`], [`clock`], [`timestamp`], [`random`]: words that every room shares
 
 pub mod alerts;
@@ -34,6 +35,7 @@ pub mod ingest;
 pub mod journal;
 pub mod ledger;
 pub mod limits;
+pub mod metrics;
 pub mod priority;
 pub mod query_pool;
 pub mod random;

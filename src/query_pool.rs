@@ -11,6 +11,7 @@ use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 
 use crate::error::ServiceError;
+use crate::metrics::{Distribution, Histogram};
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -27,7 +28,32 @@ struct Shared {
     queue: Mutex<Queue>,
     arrived: Condvar,
     queue_max: usize,
+    counts: Counts,
+}
+
+#[derive(Default)]
+struct Counts {
     refused: AtomicU64,
+    abandoned: AtomicU64,
+    durations: Histogram,
+    touched: AtomicU64,
+}
+
+/// What waits, and what was done since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueryPoolStats {
+    /// Queries that wait for a thread.
+    pub waiting: u64,
+    /// Queries that may wait.
+    pub waiting_max: u64,
+    /// Queries refused for want of room.
+    pub refused: u64,
+    /// Queries that waited until nobody wanted their answer any more.
+    pub abandoned: u64,
+    /// How long the others took on their thread.
+    pub durations: Distribution,
+    /// Rows and cells of rollups that queries looked at.
+    pub touched: u64,
 }
 
 #[derive(Default)]
@@ -36,13 +62,19 @@ struct Queue {
     closed: bool,
 }
 
-/// Tells a running query whether to go on.
+/// Tells a running query whether to go on, and is told what it did.
 pub struct Stop {
     deadline: Instant,
     abandoned: Arc<AtomicBool>,
+    shared: Arc<Shared>,
 }
 
 impl Stop {
+    /// Counts rows and cells that the query looked at.
+    pub fn touched(&self, rows: u64) {
+        self.shared.counts.touched.fetch_add(rows, Ordering::Relaxed);
+    }
+
     /// Whether nobody waits for the answer any more.
     pub fn now(&self) -> bool {
         self.abandoned.load(Ordering::Relaxed) || Instant::now() >= self.deadline
@@ -68,7 +100,7 @@ impl QueryPool {
             queue: Mutex::default(),
             arrived: Condvar::new(),
             queue_max,
-            refused: AtomicU64::new(0),
+            counts: Counts::default(),
         });
         for index in 0..threads.max(1) {
             let shared = Arc::clone(&shared);
@@ -94,20 +126,26 @@ impl QueryPool {
         let stop = Stop {
             deadline: Instant::now() + self.0.timeout,
             abandoned: Arc::clone(&abandoned),
+            shared: Arc::clone(&self.0.shared),
         };
         let (done, answer) = oneshot::channel();
         let job: Job = Box::new(move || {
-            if !stop.now() {
-                // The asker may have gone meanwhile.
-                let _ = done.send(query(&stop));
+            if stop.now() {
+                stop.shared.counts.abandoned.fetch_add(1, Ordering::Relaxed);
+                return;
             }
+            let began = Instant::now();
+            let answer = query(&stop);
+            stop.shared.counts.durations.observe(began.elapsed());
+            // The asker may have gone meanwhile.
+            let _ = done.send(answer);
         });
         let shared = &self.0.shared;
         {
             let mut queue = shared.queue.lock();
             if queue.jobs.len() >= shared.queue_max {
                 drop(queue);
-                shared.refused.fetch_add(1, Ordering::Relaxed);
+                shared.counts.refused.fetch_add(1, Ordering::Relaxed);
                 return Err(ServiceError::unavailable(
                     "too many queries are waiting; send it again in a moment",
                     1,
@@ -125,12 +163,20 @@ impl QueryPool {
         })
     }
 
-    /// Queries waiting now, and refused since the start.
-    pub fn load(&self) -> (usize, u64) {
-        (
-            self.0.shared.queue.lock().jobs.len(),
-            self.0.shared.refused.load(Ordering::Relaxed),
-        )
+    /// What waits, and what was done since the start.
+    pub fn stats(&self) -> QueryPoolStats {
+        let shared = &self.0.shared;
+        let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let mut durations = Distribution::default();
+        shared.counts.durations.add_to(&mut durations);
+        QueryPoolStats {
+            waiting: shared.queue.lock().jobs.len() as u64,
+            waiting_max: shared.queue_max as u64,
+            refused: load(&shared.counts.refused),
+            abandoned: load(&shared.counts.abandoned),
+            durations,
+            touched: load(&shared.counts.touched),
+        }
     }
 }
 

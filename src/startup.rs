@@ -139,6 +139,7 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
         rooms.journal.clone(),
         rooms.buckets.clone(),
         rooms.ledger.clone(),
+        rooms.checkpointer.clone(),
         alerts,
         deliveries.clone(),
     );

@@ -63,6 +63,14 @@ pub(super) struct Due {
     pub(super) _waits: OwnedSemaphorePermit,
 }
 
+/// Asks how many rules are due.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(super) struct CountDue {
+    pub(super) reply: oneshot::Sender<usize>,
+    pub(super) _waits: OwnedSemaphorePermit,
+}
+
 /// The actor.
 pub(super) struct RuleActor {
     neighbours: Neighbours,
@@ -256,5 +264,15 @@ impl Handler<Due> for RuleActor {
         let listed = self.due(due.organization_id, due.limit, due.claim_seconds);
         // An asker that has gone leaves its claims to end by themselves.
         let _ = due.reply.send((now_ns, listed));
+    }
+}
+
+impl Handler<CountDue> for RuleActor {
+    type Result = ();
+
+    fn handle(&mut self, count: CountDue, _: &mut Self::Context) {
+        let _ = count
+            .reply
+            .send(self.schedule.due_count(self.neighbours.clock.now_ns()));
     }
 }

@@ -22,7 +22,7 @@ use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::journal::JournalHandle;
 
-use actor::{Change, Due, RuleActor, Step};
+use actor::{Change, CountDue, Due, RuleActor, Step};
 
 pub use verdict::{Judged, Judgement, Refusal, judge};
 
@@ -139,6 +139,22 @@ impl Alerts {
             _waits: waits,
         });
         answer.await.map_err(|_| stopping())
+    }
+
+    /// How many rules are due and free, over all organizations; the cost grows with them.
+    ///
+    /// # Errors
+    /// 503 when too much waits.
+    pub async fn due_count(&self) -> Result<usize, ServiceError> {
+        let waits = self.wait()?;
+        let (reply, answer) = oneshot::channel();
+        self.address.do_send(CountDue { reply, _waits: waits });
+        answer.await.map_err(|_| stopping())
+    }
+
+    /// Changes and polls that wait, and how many may.
+    pub fn waiting(&self) -> (usize, usize) {
+        (WAITING_MAX - self.waiting.available_permits(), WAITING_MAX)
     }
 
     fn wait(&self) -> Result<tokio::sync::OwnedSemaphorePermit, ServiceError> {

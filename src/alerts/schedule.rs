@@ -93,6 +93,12 @@ impl Schedule {
             .map(|(_, _, rule_id)| *rule_id)
     }
 
+    /// Rules that are due and free, over all organizations; claims that have ended since the last poll not among them.
+    pub fn due_count(&self, now_ns: i64) -> usize {
+        let due = |queue: &Queue| queue.free.iter().take_while(|turn| turn.0 <= now_ns).count();
+        self.queues.values().map(due).sum()
+    }
+
     /// Nobody else is told of the rule until then.
     pub fn claim(&mut self, rule_id: ObjectId, until: i64) {
         if let Some(place) = self.places.get_mut(&rule_id)
@@ -148,6 +154,8 @@ mod tests {
     fn the_most_overdue_comes_first_then_the_oldest() {
         let mut schedule = schedule_of(&[(3, 10), (1, 20), (2, 10), (4, 31)]);
         assert_eq!(due(&mut schedule, 30, 0), [2, 3, 1]);
+        assert_eq!(schedule.due_count(30), 3);
+        assert_eq!(schedule.due_count(9), 0);
         assert_eq!(due(&mut schedule, 30, 0), [2, 3, 1], "asking changes nothing");
         assert_eq!(schedule.due(id(101), 30, 0).count(), 0, "another organization");
         schedule.put(id(100), id(2), 2, 90);

@@ -42,6 +42,25 @@ impl From<SeriesStats> for SourceStats {
     }
 }
 
+/// How full the buckets are, all together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BucketsLoad {
+    /// Actors that run.
+    pub actors: u64,
+    /// Bytes of unsaved rows.
+    pub memory_bytes: u64,
+    /// Bytes of unsaved rows above which ingests are refused.
+    pub memory_bytes_max: u64,
+    /// Bytes on their way into all buckets.
+    pub mailbox_bytes: u64,
+    /// Bytes on their way into the bucket that has most of them.
+    pub fullest_mailbox_bytes: u64,
+    /// Bytes that may be on their way into one bucket.
+    pub mailbox_bytes_max: u64,
+    /// Ingests refused for want of room since the start.
+    pub refused: u64,
+}
+
 /// Bounds of the buckets.
 #[derive(Clone, Copy, Debug)]
 pub struct BucketsOptions {
@@ -283,9 +302,24 @@ impl Buckets {
         Ok(points)
     }
 
-    /// Bytes of unsaved rows over all buckets, and ingests refused for want of room since the start.
-    pub fn load(&self) -> (u64, u64) {
-        (self.0.memory.used(), self.0.refused.load(Ordering::Relaxed))
+    /// How full they are. Looks at each running actor once.
+    pub fn load(&self) -> BucketsLoad {
+        let mut load = BucketsLoad {
+            actors: 0,
+            memory_bytes: self.0.memory.used(),
+            memory_bytes_max: self.0.options.memory_bytes_max,
+            mailbox_bytes: 0,
+            fullest_mailbox_bytes: 0,
+            mailbox_bytes_max: self.0.options.mailbox_bytes_max,
+            refused: self.0.refused.load(Ordering::Relaxed),
+        };
+        for handle in self.0.handles.read().values() {
+            let bytes = handle.mailbox_bytes();
+            load.actors += 1;
+            load.mailbox_bytes += bytes;
+            load.fullest_mailbox_bytes = load.fullest_mailbox_bytes.max(bytes);
+        }
+        load
     }
 }
 

@@ -16,7 +16,7 @@ mod state;
 pub use directory::{BucketDir, Listing, Manifest};
 pub use figures::BucketFigures;
 pub use files::{BucketFileError, BucketFiles, shared};
-pub use handle::{BucketHandle, Buckets, BucketsOptions, Neighbours, SourceStats};
+pub use handle::{BucketHandle, Buckets, BucketsLoad, BucketsOptions, Neighbours, SourceStats};
 pub use idempotency::{AnswersFile, Digest, Entry};
 pub use sealer::Sealer;
 pub use state::{BucketState, SealTicket};

@@ -30,6 +30,10 @@ pub struct DeliveryStats {
     pub pending: u64,
     /// Attempts in flight.
     pub in_flight: u64,
+    /// Bytes of events that wait to be turned into deliveries.
+    pub offered_bytes: u64,
+    /// Bytes of events that may wait.
+    pub offered_bytes_max: u64,
 }
 
 impl Counters {
@@ -51,6 +55,7 @@ impl Counters {
         self.in_flight.store(in_flight as u64, Ordering::Relaxed);
     }
 
+    /// All but what the handle knows.
     pub fn stats(&self) -> DeliveryStats {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         DeliveryStats {
@@ -60,6 +65,7 @@ impl Counters {
             dropped: read(&self.dropped),
             pending: read(&self.scheduled),
             in_flight: read(&self.in_flight),
+            ..DeliveryStats::default()
         }
     }
 }

@@ -173,7 +173,11 @@ impl Deliveries {
 
     /// What deliveries came to since the start, and where they stand.
     pub fn stats(&self) -> DeliveryStats {
-        self.0.counters.stats()
+        DeliveryStats {
+            offered_bytes: self.0.offered_bytes.load(Ordering::Relaxed) as u64,
+            offered_bytes_max: OFFERED_BYTES_MAX as u64,
+            ..self.0.counters.stats()
+        }
     }
 
     /// Starts no attempt any more, waits for those in flight, and has their results made durable. What is not over

@@ -3,7 +3,7 @@
 use actix_web::HttpRequest;
 use actix_web::http::header::{AUTHORIZATION, HeaderName};
 
-use super::rate_limit;
+use super::noted::note_quota;
 use crate::error::ServiceError;
 use crate::service::{Access, Admission, Caller, Service};
 
@@ -29,7 +29,7 @@ pub fn authenticate(
             ));
         }
     };
-    rate_limit::note(request, call.quota);
+    note_quota(request, call.quota);
     call.check(service.now_ns())?;
     access.check(&caller)?;
     Ok(caller)

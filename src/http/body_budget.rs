@@ -1,5 +1,5 @@
 //! One bound for the request bodies that the server holds at one time: each may be large, and there may be many. What
-//! counts is what has arrived, never what was announced. Called by `body` alone.
+//! counts is what has arrived, never what was announced. Called by `body`; `metrics` shows it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -29,6 +29,16 @@ impl BodyBudget {
     /// Of a server that may use this much memory.
     pub fn of_memory(memory_bytes_max: u64) -> Self {
         Self::new((memory_bytes_max / MEMORY_PART).min(BUDGET_BYTES_MAX) as usize)
+    }
+
+    /// Bytes held now, those of small bodies not counted.
+    pub fn used_bytes(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that it may hold.
+    pub fn bytes_max(&self) -> usize {
+        self.bytes_max
     }
 
     pub(super) fn new(bytes_max: usize) -> Self {

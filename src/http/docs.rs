@@ -11,8 +11,8 @@ use utoipa::openapi::{KnownFormat, RefOr, Schema, SchemaFormat};
 use utoipa::{Modify, OpenApi, PartialSchema, ToSchema};
 
 use super::{
-    accounts, alert_history, alerts, analytics, bucket_keys, buckets, data, evaluations, health, operator,
-    organization, organization_keys, query, respond, sources, webhook_deliveries, webhooks,
+    accounts, alert_history, alerts, analytics, bucket_keys, buckets, data, evaluations, health, metrics,
+    operator, organization, organization_keys, query, respond, sources, webhook_deliveries, webhooks,
 };
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
@@ -26,6 +26,7 @@ use crate::timestamp::Timestamp;
     paths(
         health::alive,
         health::ready,
+        metrics::expose,
         describe,
         accounts::sign_up,
         accounts::log_in,

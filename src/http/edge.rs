@@ -1,5 +1,5 @@
 //! What happens to every request, whatever its route: an id, a deadline, a net under panics, the
-//! error body, and the log line about failures.
+//! error body, a count, and a log line.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,59 +12,102 @@ use std::time::{Duration, Instant};
 use actix_web::Error;
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::header;
+use actix_web::http::{Method, StatusCode, header};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 
 use super::error::{Ended, error_response};
-use super::rate_limit::{self, Noted};
+use super::noted::Noted;
+use super::rate_limit;
 use super::request_id::{REQUEST_ID_HEADER, RequestId};
+use super::traffic::Traffic;
 use crate::error::{ErrorKind, ServiceError};
-use crate::service::Service;
-use crate::service::quota::Quota;
 
 /// What a request that ran out of time should wait: the server is slow, not down.
 const RETRY_AFTER_SECONDS: u32 = 1;
 
+/// What the requests of a worker share at the edge.
+pub struct Edge {
+    /// Time for a whole request, its body included.
+    pub request_timeout: Duration,
+    /// Counts them.
+    pub traffic: Traffic,
+}
+
+/// A request, for whoever tells of it.
+struct Told {
+    id: RequestId,
+    method: Method,
+    noted: Noted,
+    edge: Data<Edge>,
+    began: Instant,
+}
+
 /// Wraps every request.
 pub async fn serve<B: MessageBody + 'static>(
+    edge: Data<Edge>,
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let request_id = RequestId::next();
-    let noted = Noted::of(&request);
-    let deadline = request
-        .app_data::<Data<Service>>()
-        .map_or(Duration::from_secs(30), |service| {
-            service.config.server.request_timeout
-        });
+    let told = Told {
+        id: RequestId::next(),
+        method: request.method().clone(),
+        noted: Noted::of(&request),
+        edge,
+        began: Instant::now(),
+    };
+    let deadline = told.edge.request_timeout;
     match tokio::time::timeout(deadline, without_panic(next.call(request))).await {
         Ok(Ok(answered)) => {
-            let mut answer = finish(answered?.map_into_boxed_body(), request_id);
-            rate_limit::write(noted.quota(), answer.headers_mut());
+            let mut answer = finish(answered?.map_into_boxed_body(), &told);
+            rate_limit::write(told.noted.quota(), answer.headers_mut());
+            told.served(answer.status());
             Ok(answer)
         }
-        Ok(Err(panic)) => {
-            let error = ServiceError::internal(describe(&*panic));
-            Err(ended(error, request_id, noted.quota()))
-        }
+        Ok(Err(panic)) => Err(told.ended(ServiceError::internal(describe(&*panic)))),
         Err(_) => {
             let message = format!(
                 "the request took more than {} s and was cancelled",
                 deadline.as_secs()
             );
-            let error = ServiceError::unavailable(message, RETRY_AFTER_SECONDS);
-            Err(ended(error, request_id, noted.quota()))
+            Err(told.ended(ServiceError::unavailable(message, RETRY_AFTER_SECONDS)))
         }
     }
 }
 
+impl Told {
+    fn route(&self) -> &'static str {
+        self.edge.traffic.pattern(self.noted.route())
+    }
+
+    fn served(&self, status: StatusCode) {
+        let took = self.began.elapsed();
+        let traffic = &self.edge.traffic;
+        traffic.served(self.noted.route(), &self.method, status, took);
+        // The pattern, never the path or the query: people put keys and tokens there by mistake.
+        tracing::debug!(request_id = %self.id, method = %self.method, route = self.route(), status = status.as_u16(),
+            took_us = took.as_micros() as u64, "request served");
+    }
+
+    /// The answer to a request that is gone.
+    fn ended(&self, error: ServiceError) -> Error {
+        log(&error, self);
+        self.served(error.kind.status().0);
+        let ended = Ended {
+            error,
+            request_id: self.id,
+            quota: self.noted.quota(),
+        };
+        ended.into()
+    }
+}
+
 /// Gives the answer its id, and an error its body.
-fn finish(answer: ServiceResponse<BoxBody>, request_id: RequestId) -> ServiceResponse<BoxBody> {
+fn finish(answer: ServiceResponse<BoxBody>, told: &Told) -> ServiceResponse<BoxBody> {
     let status = answer.status();
     let written = answer.headers().contains_key(header::CONTENT_TYPE) && answer.response().error().is_none();
     if !(status.is_client_error() || status.is_server_error()) || written {
-        return with_id(answer, request_id);
+        return with_id(answer, told.id);
     }
     let response = match answer
         .response()
@@ -72,15 +115,10 @@ fn finish(answer: ServiceResponse<BoxBody>, request_id: RequestId) -> ServiceRes
         .and_then(|error| error.as_error::<ServiceError>())
     {
         Some(error) => {
-            log(
-                error,
-                request_id,
-                answer.request().method().as_str(),
-                answer.request().path(),
-            );
-            error_response(error, request_id)
+            log(error, told);
+            error_response(error, told.id)
         }
-        None => error_response(&unwritten(&answer), request_id),
+        None => error_response(&unwritten(&answer), told.id),
     };
     // What stands around the handlers has set headers too: `Allow`, and those that let a page of
     // another origin read the error.
@@ -115,27 +153,20 @@ fn with_id(mut answer: ServiceResponse<BoxBody>, request_id: RequestId) -> Servi
     answer
 }
 
-fn ended(error: ServiceError, request_id: RequestId, quota: Option<Quota>) -> Error {
-    log(&error, request_id, "", "");
-    let ended = Ended {
-        error,
-        request_id,
-        quota,
-    };
-    ended.into()
-}
-
 /// Failures of the server are logged here, once, with their private cause.
-fn log(error: &ServiceError, request_id: RequestId, method: &str, path: &str) {
-    let cause = error.cause().map(ToString::to_string);
+fn log(error: &ServiceError, told: &Told) {
+    let cause = || error.cause().map(ToString::to_string);
+    let (request_id, method, route) = (told.id, &told.method, told.route());
+    let took_us = told.began.elapsed().as_micros() as u64;
     match error.kind {
         ErrorKind::Internal => {
-            tracing::error!(%request_id, method, path, cause, "request failed");
+            tracing::error!(%request_id, %method, route, status = 500, took_us, cause = cause(), "request failed");
         }
         ErrorKind::Unavailable => {
             // Overload refuses thousands a second: the log gets one line a second, and the count.
             if let Some(refused) = REFUSALS.tick() {
-                tracing::warn!(%request_id, method, path, cause, refused, "requests refused: {}", error.message);
+                tracing::warn!(%request_id, %method, route, status = 503, took_us, cause = cause(), refused,
+                    "requests refused: {}", error.message);
             }
         }
         ErrorKind::Validation
@@ -146,9 +177,8 @@ fn log(error: &ServiceError, request_id: RequestId, method: &str, path: &str) {
         | ErrorKind::Conflict
         | ErrorKind::PayloadTooLarge
         | ErrorKind::UnsupportedMediaType
-        | ErrorKind::TooManyRequests => {
-            tracing::debug!(%request_id, method, path, kind = ?error.kind, "request refused");
-        }
+        // Told by `served` like every other answer.
+        | ErrorKind::TooManyRequests => {}
     }
 }
 

@@ -23,10 +23,13 @@ pub mod evaluations;
 pub mod faults;
 pub mod health;
 pub mod keys;
+pub mod metrics;
+mod noted;
 pub mod operator;
 pub mod organization;
 pub mod organization_keys;
 pub mod params;
+mod process;
 pub mod query;
 mod rate_limit;
 mod request_id;
@@ -34,25 +37,43 @@ pub mod respond;
 mod schema_input;
 mod server;
 pub mod sources;
+mod traffic;
 pub mod values;
 pub mod webhook_deliveries;
 pub mod webhooks;
 
+use actix_web::guard::{Guard, fn_guard};
 use actix_web::http::{Method, header};
 use actix_web::web::{self, ServiceConfig};
 use actix_web::{HttpResponse, Resource, Route};
 
 use crate::error::{ErrorKind, ServiceError};
 use crate::service::Service;
+use noted::{RouteNumber, note_route};
 
 pub use server::{RunningServer, start};
 
 /// Registers all routes. One that is not in the table is 404; a method that is not is 405 with `Allow`.
 pub fn routes(config: &mut ServiceConfig, service: &Service) {
-    for (path, methods) in table(service.has_operator()) {
-        config.service(resource(path, methods));
+    for (number, (path, methods)) in (0..).zip(table(service.has_operator())) {
+        config.service(resource(path, methods).guard(noting(number)));
     }
     config.default_service(web::to(unknown_route));
+}
+
+/// The patterns of all routes, by their numbers.
+fn patterns(service: &Service) -> Vec<&'static str> {
+    let table = table(service.has_operator());
+    table.into_iter().map(|(path, _)| path).collect()
+}
+
+/// Lets every request of its route pass, and notes which route that is. Nothing else sees the route of a request that
+/// does not come to its end.
+fn noting(number: RouteNumber) -> impl Guard {
+    fn_guard(move |context| {
+        note_route(&context.req_data(), number);
+        true
+    })
 }
 
 /// The route table. The operator's routes are not there at all without an operator.
@@ -69,6 +90,7 @@ fn table(operator: bool) -> Vec<(&'static str, Vec<On>)> {
         ),
         ("/health", vec![get().to(health::alive)]),
         ("/ready", vec![get().to(health::ready)]),
+        ("/metrics", vec![get().to(metrics::expose)]),
         ("/api/docs", vec![get().to(docs::describe)]),
         ("/api/auth/signup", vec![post().to(accounts::sign_up)]),
         ("/api/auth/login", vec![post().to(accounts::log_in)]),

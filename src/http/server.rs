@@ -11,7 +11,9 @@ use actix_web::web::Data;
 use actix_web::{App, HttpServer};
 
 use super::body_budget::BodyBudget;
-use super::{edge, routes};
+use super::edge::Edge;
+use super::traffic::Traffic;
+use super::{edge, patterns, process, routes};
 use crate::service::Service;
 
 /// Connections that wait to be accepted.
@@ -49,16 +51,26 @@ pub fn start(service: Data<Service>) -> io::Result<RunningServer> {
     };
     let origins = config.cors_origins.clone();
     let bodies = Data::new(BodyBudget::of_memory(service.config.storage.memory_bytes_max));
+    let traffic = Traffic::new(patterns(&service));
+    process::note_start();
+    let connected = traffic.clone();
     let server = HttpServer::new(move || {
         let service = service.clone();
+        // One for each worker, so that they do not share its count of references.
+        let edge = Data::new(Edge {
+            request_timeout: config.request_timeout,
+            traffic: traffic.clone(),
+        });
         App::new()
             .app_data(service.clone())
             .app_data(bodies.clone())
+            .app_data(edge)
             .wrap(Condition::new(!origins.is_empty(), cors(&origins)))
             .wrap(from_fn(edge::serve))
             .configure(|routing| routes(routing, &service))
     });
     let server = server
+        .on_connect(move |connection, data| connected.connected(connection, data))
         .workers(workers)
         .backlog(BACKLOG)
         .max_connections(config.connections_max.div_ceil(workers))

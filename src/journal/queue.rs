@@ -283,6 +283,7 @@ impl Queue {
             sync_nanoseconds: load(&figures.sync_nanoseconds),
             waiting_records,
             waiting_bytes,
+            waiting_bytes_max: self.bytes_max as u64,
         }
     }
 }

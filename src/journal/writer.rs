@@ -53,6 +53,8 @@ pub struct JournalStats {
     pub waiting_records: u64,
     /// Bytes that wait.
     pub waiting_bytes: u64,
+    /// Bytes that may wait.
+    pub waiting_bytes_max: u64,
 }
 
 /// The thread, and what only its owner may ask of the log.

@@ -11,6 +11,7 @@ pub mod buckets;
 mod credentials;
 pub mod data;
 pub mod evaluations;
+mod figures;
 pub mod keys;
 mod locks;
 pub mod login_limiter;
@@ -35,6 +36,7 @@ use std::thread::available_parallelism;
 use crate::alerts::Alerts;
 use crate::bucket::Buckets;
 use crate::catalog::{CatalogHandle, Organization};
+use crate::checkpoint::Checkpointer;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::delivery::Deliveries;
@@ -42,9 +44,13 @@ use crate::error::ServiceError;
 use crate::ids::{ObjectId, ObjectIds};
 use crate::journal::JournalHandle;
 use crate::ledger::Ledger;
+use crate::metrics::Sharded;
 use crate::query_pool::QueryPool;
 
+pub use figures::{Figures, IngestFigures};
+
 pub use access::{Access, Admission, Caller, Credential, bucket_for, rule_for, source_for};
+use figures::IngestCounts;
 use keys::KeyTouches;
 use locks::Locks;
 use login_limiter::LoginLimiter;
@@ -69,6 +75,8 @@ pub struct Service {
     pub buckets: Buckets,
     /// Remembers what happened.
     pub ledger: Ledger,
+    /// Keeps a restart short.
+    pub checkpointer: Checkpointer,
     /// Changes rules, and knows which are due.
     pub alerts: Alerts,
     /// Tells receivers.
@@ -83,6 +91,7 @@ pub struct Service {
     touches: KeyTouches,
     unsaved_calls: UnsavedCalls,
     locks: Locks,
+    ingested: Sharded<IngestCounts>,
 }
 
 impl Service {
@@ -98,6 +107,7 @@ impl Service {
         journal: JournalHandle,
         buckets: Buckets,
         ledger: Ledger,
+        checkpointer: Checkpointer,
         alerts: Alerts,
         deliveries: Deliveries,
     ) -> Result<Self, ServiceError> {
@@ -121,6 +131,7 @@ impl Service {
             journal,
             buckets,
             ledger,
+            checkpointer,
             alerts,
             deliveries,
             queries,
@@ -131,6 +142,7 @@ impl Service {
             touches: KeyTouches::default(),
             unsaved_calls: UnsavedCalls::default(),
             locks: Locks::default(),
+            ingested: Sharded::default(),
         })
     }
 

@@ -55,6 +55,7 @@ impl Service {
                 Batch::Ready(outcome) => outcome,
             };
             if rows.rows() == 0 {
+                self.ingested.mine().refused(outcome.errors.len());
                 return Err(Refusal {
                     bucket: Some(bucket),
                     error: all_failed(&outcome),
@@ -83,6 +84,7 @@ impl Service {
                 record,
                 rows: rows.rows(),
                 sources,
+                refused: outcome.errors.len(),
                 answer,
             })))
         })

@@ -51,6 +51,8 @@ struct Store {
     rows: u32,
     /// Ordinals of the sources with rows.
     sources: Vec<u32>,
+    /// Entries that are not stored.
+    refused: usize,
     answer: IngestAnswer,
 }
 
@@ -59,6 +61,14 @@ struct Store {
 enum Sent<'a> {
     Point(&'a [u8]),
     Batch(&'a [u8]),
+}
+
+impl Sent<'_> {
+    fn bytes(self) -> usize {
+        match self {
+            Sent::Point(body) | Sent::Batch(body) => body.len(),
+        }
+    }
 }
 
 /// A request that cannot be stored. A repeated key is answered as before all the same, once its bucket is known.
@@ -101,6 +111,7 @@ impl Service {
                 record,
                 rows,
                 sources,
+                refused,
                 answer,
             } = *store;
             let ingest = Ingest {
@@ -112,6 +123,9 @@ impl Service {
             };
             match self.buckets.ingest(&bucket, ingest).await? {
                 Ingested::Stored { first_sequence } => {
+                    let counts = self.ingested.mine();
+                    counts.stored(rows, sent.bytes());
+                    counts.refused(refused);
                     let answer = answer.numbered(bucket.ordinal, first_sequence);
                     if self.deliveries.hears_received(&bucket) {
                         let stored = received::Stored {
@@ -128,7 +142,10 @@ impl Service {
                     }
                     return Ok(answer);
                 }
-                Ingested::Replayed(answer) => return Ok(IngestAnswer::replayed(answer)),
+                Ingested::Replayed(answer) => {
+                    self.ingested.mine().replayed();
+                    return Ok(IngestAnswer::replayed(answer));
+                }
                 Ingested::KeyReused => return Err(idempotency::key_reused()),
                 Ingested::SourceGone => {}
             }
@@ -161,7 +178,10 @@ impl Service {
             return Ok(None);
         };
         match self.buckets.answered(bucket, digests.key).await? {
-            Some((body, answer)) if body == digests.body => Ok(Some(IngestAnswer::replayed(answer))),
+            Some((body, answer)) if body == digests.body => {
+                self.ingested.mine().replayed();
+                Ok(Some(IngestAnswer::replayed(answer)))
+            }
             Some(_) => Err(idempotency::key_reused()),
             None => Ok(None),
         }

@@ -86,6 +86,7 @@ fn judge(
             record,
             rows: 1,
             sources,
+            refused: 0,
             answer,
         })))
     })

@@ -42,6 +42,10 @@ impl Plan {
         } else {
             self.by_source(snapshot, aggregation, unit, stop)?
         };
+        let touched = series
+            .iter()
+            .map(|series| series.groups.touched.rows + series.groups.touched.cells);
+        stop.touched(touched.sum());
         // Sources come by id, so a stable sort by time gives the order of rows.
         let mut rows: Vec<(i64, u32, u32)> = Vec::new();
         for (index, series) in series.iter().enumerate() {

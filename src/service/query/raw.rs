@@ -43,6 +43,7 @@ impl Plan {
             stop: &|| stop.now(),
         };
         let page = scan(&selections, &query).map_err(engine_error)?;
+        stop.touched(page.touched.rows + page.touched.cells);
         Ok(self.write(&page, &by_ordinal, limit))
     }
 

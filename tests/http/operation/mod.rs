@@ -6,3 +6,6 @@ mod docs;
 mod evaluator;
 mod health;
 mod lifecycle;
+pub mod metrics;
+mod secrets;
+mod spoken;

@@ -1,0 +1,181 @@
+//! What comes in and how it is answered, counted by route, method and status: one slot for each, made at the start, so
+//! that counting a request allocates and locks nothing.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use actix_web::dev::Extensions;
+use actix_web::http::{Method, StatusCode};
+
+use super::noted::RouteNumber;
+use crate::metrics::{Distribution, Exposition, Histogram, Sharded};
+
+/// The methods of the route table; the last word is for all others.
+const METHODS: [&str; 5] = ["GET", "POST", "PATCH", "DELETE", "other"];
+
+/// The statuses that the server gives; the last word is for all others.
+const STATUSES: [(u16, &str); 17] = [
+    (200, "200"),
+    (201, "201"),
+    (202, "202"),
+    (204, "204"),
+    (207, "207"),
+    (400, "400"),
+    (401, "401"),
+    (403, "403"),
+    (404, "404"),
+    (405, "405"),
+    (409, "409"),
+    (413, "413"),
+    (415, "415"),
+    (429, "429"),
+    (500, "500"),
+    (503, "503"),
+    (0, "other"),
+];
+
+/// The route of requests to none.
+pub(super) const NO_ROUTE: &str = "none";
+
+/// Counters of the HTTP side. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Traffic(Arc<Inner>);
+
+struct Inner {
+    /// Patterns by number.
+    routes: Vec<&'static str>,
+    /// By route, the last one for those without, and within a route by method.
+    slots: Sharded<Box<[Slot]>>,
+    connections: AtomicU64,
+}
+
+#[derive(Default)]
+struct Slot {
+    statuses: [AtomicU64; STATUSES.len()],
+    durations: Histogram,
+}
+
+/// A connection that is open, until it is dropped.
+struct Open(Traffic);
+
+impl Traffic {
+    pub fn new(routes: Vec<&'static str>) -> Self {
+        let slots = (routes.len() + 1) * METHODS.len();
+        Self(Arc::new(Inner {
+            routes,
+            slots: Sharded::new(|| (0..slots).map(|_| Slot::default()).collect()),
+            connections: AtomicU64::new(0),
+        }))
+    }
+
+    /// The pattern of a route.
+    pub fn pattern(&self, route: Option<RouteNumber>) -> &'static str {
+        let pattern = route.and_then(|route| self.0.routes.get(usize::from(route)));
+        pattern.copied().unwrap_or(NO_ROUTE)
+    }
+
+    /// Counts a request that is answered.
+    pub fn served(&self, route: Option<RouteNumber>, method: &Method, status: StatusCode, took: Duration) {
+        let route = route.map_or(self.0.routes.len(), usize::from);
+        let method = METHODS.iter().position(|word| *word == method.as_str());
+        let status = STATUSES.iter().position(|(code, _)| *code == status.as_u16());
+        let slot = &self.0.slots.mine()[route * METHODS.len() + method.unwrap_or(METHODS.len() - 1)];
+        slot.statuses[status.unwrap_or(STATUSES.len() - 1)].fetch_add(1, Ordering::Relaxed);
+        slot.durations.observe(took);
+    }
+
+    /// Counts a connection as long as its data lives.
+    pub fn connected(&self, _: &dyn Any, data: &mut Extensions) {
+        self.0.connections.fetch_add(1, Ordering::Relaxed);
+        data.insert(Open(self.clone()));
+    }
+
+    /// Writes what was counted. Routes without a request have no samples.
+    pub fn write(&self, text: &mut Exposition) {
+        text.gauge(
+            "tidewatch_http_connections",
+            "Open connections.",
+            self.0.connections.load(Ordering::Relaxed),
+        );
+        let mut requests = text.counters(
+            "tidewatch_http_requests_total",
+            "Requests answered, by the route's pattern.",
+        );
+        for (slot, route, method) in self.slots() {
+            for (index, (_, status)) in STATUSES.iter().enumerate() {
+                let shards = self.0.slots.all();
+                let count: u64 = shards
+                    .map(|slots| slots[slot].statuses[index].load(Ordering::Relaxed))
+                    .sum();
+                if count > 0 {
+                    requests.sample(&[("route", route), ("method", method), ("status", status)], count);
+                }
+            }
+        }
+        let mut durations = text.histograms(
+            "tidewatch_http_request_duration_seconds",
+            "Time from a request's head to its answer, the body's arrival included.",
+        );
+        for (slot, route, method) in self.slots() {
+            let mut all = Distribution::default();
+            self.0
+                .slots
+                .all()
+                .for_each(|slots| slots[slot].durations.add_to(&mut all));
+            if all.count() > 0 {
+                durations.distribution(&[("route", route), ("method", method)], &all);
+            }
+        }
+    }
+
+    fn slots(&self) -> impl Iterator<Item = (usize, &'static str, &'static str)> {
+        let routes = self.0.routes.iter().copied().chain([NO_ROUTE]);
+        let named = routes.flat_map(|route| METHODS.iter().map(move |method| (route, *method)));
+        named
+            .enumerate()
+            .map(|(slot, (route, method))| (slot, route, method))
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.0.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_counts_once_under_its_route_or_under_none() {
+        let traffic = Traffic::new(vec!["/a/{id}", "/b"]);
+        let took = Duration::from_millis(3);
+        traffic.served(Some(1), &Method::POST, StatusCode::CREATED, took);
+        traffic.served(Some(1), &Method::POST, StatusCode::CREATED, took);
+        traffic.served(
+            None,
+            &Method::from_bytes(b"BREW").unwrap(),
+            StatusCode::IM_A_TEAPOT,
+            took,
+        );
+        let mut text = Exposition::default();
+        traffic.write(&mut text);
+        let text = text.finish();
+        let samples: Vec<_> = text
+            .lines()
+            .filter(|line| line.starts_with("tidewatch_http_requests_total"))
+            .collect();
+        assert_eq!(
+            samples,
+            [
+                "tidewatch_http_requests_total{route=\"/b\",method=\"POST\",status=\"201\"} 2",
+                "tidewatch_http_requests_total{route=\"none\",method=\"other\",status=\"other\"} 1",
+            ]
+        );
+        assert_eq!(traffic.pattern(Some(0)), "/a/{id}");
+        assert_eq!(traffic.pattern(Some(7)), NO_ROUTE);
+    }
+}

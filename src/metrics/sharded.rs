@@ -1,0 +1,68 @@
+//! Counters that many threads write and one reads now and then.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// More threads than this share: still right, a little slower.
+const SHARDS: usize = 8;
+
+thread_local! {
+    static SHARD: usize = {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        NEXT.fetch_add(1, Ordering::Relaxed) % SHARDS
+    };
+}
+
+/// One `T` for each of a few groups of threads.
+#[derive(Debug)]
+pub struct Sharded<T>([Line<T>; SHARDS]);
+
+/// Two cache lines: processors fetch them in pairs.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Line<T>(T);
+
+impl<T> Sharded<T> {
+    /// One of each by `make`.
+    pub fn new(make: impl Fn() -> T) -> Self {
+        Self(std::array::from_fn(|_| Line(make())))
+    }
+
+    /// The calling thread's.
+    pub fn mine(&self) -> &T {
+        &self.0[SHARD.with(|shard| *shard)].0
+    }
+
+    /// All of them, to add up.
+    pub fn all(&self) -> impl Iterator<Item = &T> {
+        self.0.iter().map(|line| &line.0)
+    }
+}
+
+impl<T: Default> Default for Sharded<T> {
+    fn default() -> Self {
+        Self::new(T::default)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_lost_between_more_threads_than_shards() {
+        let counted = Sharded::<AtomicU64>::default();
+        std::thread::scope(|scope| {
+            for _ in 0..3 * SHARDS {
+                scope.spawn(|| {
+                    for _ in 0..1_000 {
+                        counted.mine().fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        let all: u64 = counted.all().map(|one| one.load(Ordering::Relaxed)).sum();
+        assert_eq!(all, 3 * SHARDS as u64 * 1_000);
+    }
+}

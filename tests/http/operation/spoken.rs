@@ -1,0 +1,80 @@
+//! A server whose words are kept, however it was configured.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::process::wait_for_exit;
+
+const WITHIN: Duration = Duration::from_secs(60);
+
+/// Ended when dropped.
+pub struct Spoken {
+    /// `http://127.0.0.1:1234`
+    pub base: String,
+    child: Child,
+    log: Arc<Mutex<String>>,
+}
+
+impl Spoken {
+    /// Returns when it says where it listens.
+    #[track_caller]
+    pub fn start(command: &mut Command) -> Self {
+        let mut child = command
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (log, (said, bases)) = (Arc::new(Mutex::new(String::new())), channel());
+        let (kept, stderr) = (Arc::clone(&log), child.stderr.take().unwrap());
+        std::thread::spawn(move || {
+            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+                if let Some((_, base)) = line.split_once("listening on ") {
+                    let end = |c: char| c.is_whitespace() || c == '"';
+                    // Nobody waits for a second one.
+                    let _ = said.send(base.split(end).next().unwrap_or_default().to_owned());
+                }
+                let mut log = kept.lock().unwrap();
+                log.push_str(&line);
+                log.push('\n');
+            }
+        });
+        let base = bases.recv_timeout(WITHIN);
+        let server = Self {
+            base: base.clone().unwrap_or_default(),
+            child,
+            log,
+        };
+        assert!(
+            base.is_ok(),
+            "the server should have started; it said: {}",
+            server.log()
+        );
+        server
+    }
+
+    pub fn log(&self) -> String {
+        self.log.lock().unwrap().clone()
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// SIGTERM, then waits for the end.
+    pub fn stop(&mut self) -> ExitStatus {
+        self.signal(Signal::TERM);
+        wait_for_exit(&mut self.child, WITHIN).unwrap()
+    }
+}
+
+impl Drop for Spoken {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
