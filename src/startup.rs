@@ -18,13 +18,14 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::delivery::{self, Deliveries};
 use crate::error::ServiceError;
-use crate::http::{self, RunningServer};
+use crate::http::{self, RunningServer, Tls, TlsError};
 use crate::journal::JournalHandle;
 use crate::random;
 use crate::service::Service;
 
 pub use lock::{DirectoryLock, LockError};
 pub use logging::start_logging;
+use signals::ReloadSignals;
 pub use signals::StopSignals;
 
 /// Uses of keys become durable this often: `lastUsedAt` is exact to the minute.
@@ -39,6 +40,7 @@ const DELIVERIES_STOP_WITHIN: Duration = Duration::from_secs(5);
 /// A server that was started and not yet stopped.
 pub struct Running {
     server: RunningServer,
+    tls: Option<Tls>,
     service: Data<Service>,
     deliveries: Deliveries,
     checkpointer: Checkpointer,
@@ -62,6 +64,8 @@ pub enum StartupError {
         /// Why.
         source: std::io::Error,
     },
+    /// The certificate or its key cannot be used.
+    Tls(TlsError),
     /// The operating system gives no signals.
     Signals(std::io::Error),
     /// The rooms cannot be set up.
@@ -77,6 +81,7 @@ impl fmt::Display for StartupError {
             Self::Bind { address, source } => {
                 write!(f, "cannot listen on {address} (server.listen): {source}")
             }
+            Self::Tls(cause) => cause.fmt(f),
             Self::Signals(source) => write!(f, "cannot listen for signals: {source}"),
             Self::Service(error) => match error.cause() {
                 Some(cause) => write!(f, "cannot start: {error}: {cause}"),
@@ -94,7 +99,9 @@ impl std::error::Error for StartupError {}
 /// As [`start`]; the last checkpoint failed.
 pub async fn serve(config: Config, clock: Arc<dyn Clock>) -> Result<(), StartupError> {
     let signals = StopSignals::listen().map_err(StartupError::Signals)?;
+    let reloads = ReloadSignals::listen().map_err(StartupError::Signals)?;
     let running = start(config, clock).await?;
+    reload_at_signals(reloads, running.tls.clone());
     let received = signals.received().await;
     tracing::info!(signal = received, "stopping: finishing requests in flight");
     running.stop().await
@@ -106,6 +113,8 @@ pub async fn serve(config: Config, clock: Arc<dyn Clock>) -> Result<(), StartupE
 /// The directory is in use, the log is damaged, the address is taken.
 pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, StartupError> {
     let config = Arc::new(config);
+    let tls = config.server.tls().map(|files| Tls::read(&files));
+    let tls = tls.transpose().map_err(StartupError::Tls)?;
     let lock = DirectoryLock::take(&config.storage.data_dir).map_err(StartupError::Lock)?;
     let rooms = checkpoint::start(&config, Arc::clone(&clock)).map_err(StartupError::Rooms)?;
     tracing::info!(
@@ -144,7 +153,7 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
         deliveries.clone(),
     );
     let service = Data::new(service.map_err(StartupError::Service)?);
-    let server = http::start(service.clone()).map_err(|source| StartupError::Bind {
+    let server = http::start(service.clone(), tls.as_ref()).map_err(|source| StartupError::Bind {
         address: config.server.listen,
         source,
     })?;
@@ -153,11 +162,13 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
     tracing::info!(
         pid = std::process::id(),
         data_dir = %config.storage.data_dir.display(),
-        "listening on http://{}",
+        "listening on {}://{}",
+        if tls.is_some() { "https" } else { "http" },
         server.address
     );
     Ok(Running {
         server,
+        tls,
         service,
         deliveries,
         checkpointer: rooms.checkpointer,
@@ -200,6 +211,19 @@ async fn make_server_secret(catalog: &CatalogHandle, journal: &JournalHandle) ->
             secret: Bytes(random::bytes()?),
         })
         .await
+}
+
+fn reload_at_signals(mut signals: ReloadSignals, tls: Option<Tls>) {
+    actix_web::rt::spawn(async move {
+        loop {
+            signals.received().await;
+            match tls.as_ref().map(Tls::reload) {
+                None => tracing::info!("SIGHUP: nothing to read again without TLS"),
+                Some(Ok(())) => tracing::info!("SIGHUP: the certificate was read again"),
+                Some(Err(error)) => tracing::error!(%error, "SIGHUP: the certificate stays as it was"),
+            }
+        }
+    });
 }
 
 fn flush_key_touches_every_minute(service: Data<Service>) {

@@ -1,6 +1,7 @@
 //! The table of all keys.
 
 use std::fmt::Write;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::value::Given;
@@ -95,11 +96,38 @@ pub(super) const KEYS: &[Key] = &[
         },
     ),
     key(
+        "server.write_timeout_seconds",
+        "30",
+        "time for a client to take what it was sent; then its connection is cut",
+        |c, v| {
+            c.server.write_timeout = v.seconds(1, DAY_SECONDS)?;
+            Ok(())
+        },
+    ),
+    key(
         "server.shutdown_timeout_seconds",
         "30",
         "time for requests in flight when the server stops",
         |c, v| {
             c.server.shutdown_timeout = v.seconds(1, DAY_SECONDS)?;
+            Ok(())
+        },
+    ),
+    key(
+        "server.tls_certificate",
+        "\"\"",
+        "PEM file with the server's certificate and those that vouch for it; empty: no TLS; SIGHUP reads it again",
+        |c, v| {
+            c.server.tls_certificate = path(v)?;
+            Ok(())
+        },
+    ),
+    key(
+        "server.tls_key",
+        "\"\"",
+        "PEM file with the certificate's private key",
+        |c, v| {
+            c.server.tls_key = path(v)?;
             Ok(())
         },
     ),
@@ -271,6 +299,12 @@ pub(super) const KEYS: &[Key] = &[
         },
     ),
 ];
+
+/// A file; none when the text is empty.
+fn path(given: &Given) -> Result<Option<PathBuf>, String> {
+    let text = given.text()?;
+    Ok((!text.is_empty()).then(|| text.into()))
+}
 
 fn check_origin(origin: &str) -> Result<(), String> {
     let host = origin

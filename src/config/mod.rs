@@ -53,10 +53,35 @@ pub struct ServerConfig {
     pub keep_alive: Duration,
     /// Time for a whole request, its body included.
     pub request_timeout: Duration,
+    /// Time for a client to take what it was sent.
+    pub write_timeout: Duration,
     /// Time for requests in flight when the server stops.
     pub shutdown_timeout: Duration,
+    /// The PEM file with the certificate and those that vouch for it; TLS needs its key, too.
+    pub tls_certificate: Option<PathBuf>,
+    /// The PEM file with the certificate's private key.
+    pub tls_key: Option<PathBuf>,
     /// Origins whose pages may call the API.
     pub cors_origins: Vec<String>,
+}
+
+/// The files that TLS needs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TlsConfig {
+    /// PEM, the server's own certificate first.
+    pub certificate: PathBuf,
+    /// PEM.
+    pub key: PathBuf,
+}
+
+impl ServerConfig {
+    /// The files of TLS; `None` without.
+    pub fn tls(&self) -> Option<TlsConfig> {
+        Some(TlsConfig {
+            certificate: self.tls_certificate.clone()?,
+            key: self.tls_key.clone()?,
+        })
+    }
 }
 
 /// `[storage]`
@@ -163,7 +188,10 @@ impl Default for Config {
                 head_timeout: Duration::from_secs(10),
                 keep_alive: Duration::from_secs(75),
                 request_timeout: Duration::from_secs(30),
+                write_timeout: Duration::from_secs(30),
                 shutdown_timeout: Duration::from_secs(30),
+                tls_certificate: None,
+                tls_key: None,
                 cors_origins: Vec::new(),
             },
             storage: StorageConfig {
@@ -201,6 +229,16 @@ impl Default for Config {
 impl Config {
     /// Faults that only two keys together have.
     fn check(&self) -> Result<(), String> {
+        let missing = match (&self.server.tls_certificate, &self.server.tls_key) {
+            (Some(_), None) => Some("server.tls_key"),
+            (None, Some(_)) => Some("server.tls_certificate"),
+            (Some(_), Some(_)) | (None, None) => None,
+        };
+        if let Some(missing) = missing {
+            return Err(format!(
+                "{missing} is not set; TLS needs both server.tls_certificate and server.tls_key"
+            ));
+        }
         if self.wal.tail_bytes_max < self.storage.checkpoint_bytes {
             return Err(format!(
                 "wal.tail_bytes_max ({}) must be at least storage.checkpoint_bytes ({}), else the log is full before it is trimmed",

@@ -37,6 +37,7 @@ pub mod respond;
 mod schema_input;
 mod server;
 pub mod sources;
+mod tls;
 mod traffic;
 pub mod values;
 pub mod webhook_deliveries;
@@ -52,6 +53,7 @@ use crate::service::Service;
 use noted::{RouteNumber, note_route};
 
 pub use server::{RunningServer, start};
+pub use tls::{Tls, TlsError};
 
 /// Registers all routes. One that is not in the table is 404; a method that is not is 405 with `Allow`.
 pub fn routes(config: &mut ServiceConfig, service: &Service) {

@@ -1,7 +1,7 @@
 //! The listening server: its limits and time-outs, and how it stops.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 use actix_cors::Cors;
@@ -12,12 +12,13 @@ use actix_web::{App, HttpServer};
 
 use super::body_budget::BodyBudget;
 use super::edge::Edge;
+use super::tls::Tls;
 use super::traffic::Traffic;
 use super::{edge, patterns, process, routes};
 use crate::service::Service;
 
 /// Connections that wait to be accepted.
-const BACKLOG: u32 = 1_024;
+const BACKLOG: i32 = 1_024;
 /// A client that was told the connection ends has this long to end it.
 const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// What a page of another origin may read of an answer beyond its body.
@@ -39,11 +40,11 @@ pub struct RunningServer {
     handle: ServerHandle,
 }
 
-/// Binds and starts serving.
+/// Binds and starts serving, by TLS where there is a certificate.
 ///
 /// # Errors
 /// The address cannot be bound.
-pub fn start(service: Data<Service>) -> io::Result<RunningServer> {
+pub fn start(service: Data<Service>, tls: Option<&Tls>) -> io::Result<RunningServer> {
     let config = service.config.server.clone();
     let workers = match config.workers {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -72,15 +73,18 @@ pub fn start(service: Data<Service>) -> io::Result<RunningServer> {
     let server = server
         .on_connect(move |connection, data| connected.connected(connection, data))
         .workers(workers)
-        .backlog(BACKLOG)
         .max_connections(config.connections_max.div_ceil(workers))
         .client_request_timeout(config.head_timeout)
         .client_disconnect_timeout(DISCONNECT_TIMEOUT)
         .keep_alive(config.keep_alive)
         .shutdown_timeout(config.shutdown_timeout.as_secs())
-        .disable_signals()
-        .bind(config.listen)?;
-    let address = server.addrs().first().copied().unwrap_or(config.listen);
+        .disable_signals();
+    let listener = listen(config.listen, config.write_timeout)?;
+    let address = listener.local_addr()?;
+    let server = match tls {
+        None => server.listen(listener)?,
+        Some(tls) => server.listen_rustls_0_23(listener, tls.server_config().map_err(io::Error::other)?)?,
+    };
     let running = server.run();
     let handle = running.handle();
     actix_web::rt::spawn(running);
@@ -92,6 +96,21 @@ impl RunningServer {
     pub async fn stop(self) {
         self.handle.stop(true).await;
     }
+}
+
+/// Connections inherit the time that their clients have to take what they were sent: a client that reads nothing would
+/// otherwise keep its answer in memory for as long as it likes, for the HTTP library has no such time-out.
+fn listen(address: SocketAddr, write_timeout: Duration) -> io::Result<TcpListener> {
+    let listener = TcpListener::bind(address)?;
+    rustix::net::listen(&listener, BACKLOG)?;
+    #[cfg(target_os = "linux")]
+    rustix::net::sockopt::set_tcp_user_timeout(
+        &listener,
+        u32::try_from(write_timeout.as_millis()).unwrap_or(u32::MAX),
+    )?;
+    #[cfg(not(target_os = "linux"))]
+    let _ = write_timeout;
+    Ok(listener)
 }
 
 fn cors(origins: &[String]) -> Cors {

@@ -1,4 +1,4 @@
-//! The signals that ask a process to stop.
+//! The signals that ask a process to stop, or to read its certificate again.
 
 use std::future::poll_fn;
 use std::io;
@@ -33,5 +33,23 @@ impl StopSignals {
             self.interrupt.poll_recv(context).map(|_| "SIGINT")
         })
         .await
+    }
+}
+
+/// SIGHUP, heard instead of ending the process.
+pub(super) struct ReloadSignals(Signal);
+
+impl ReloadSignals {
+    /// Listens from now on.
+    ///
+    /// # Errors
+    /// The operating system gives no signals.
+    pub fn listen() -> io::Result<Self> {
+        Ok(Self(signal(SignalKind::hangup())?))
+    }
+
+    /// Waits for the next one.
+    pub async fn received(&mut self) {
+        self.0.recv().await;
     }
 }

@@ -4,9 +4,11 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use crate::operation::metrics::Metrics;
 use crate::scene;
 use crate::support::given::Account;
 use crate::support::process::Server;
+use crate::support::waiting::{until, until_within};
 
 /// `host:port`, for a connection without the client.
 fn address_of(server: &Server) -> String {
@@ -54,5 +56,47 @@ fn a_request_that_takes_too_long_ends_with_503_and_retry_after() {
         asked.elapsed() >= Duration::from_secs(1),
         "{sentence}, not before: {:?}",
         asked.elapsed()
+    );
+}
+
+/// A client that begins a head and waits.
+#[test]
+fn a_head_that_takes_too_long_ends_its_connection() {
+    let server = scene::server_with("server.head_timeout_seconds", "1");
+    let mut connection = TcpStream::connect(address_of(&server)).unwrap();
+    connection
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .unwrap();
+    connection.write_all(b"GET /health HTTP/1.1\r\nHost:").unwrap();
+    let mut answer = Vec::new();
+    let ended = connection.read_to_end(&mut answer);
+    let sentence = "contract 1: a client that sends its head too slowly is cut";
+    assert!(ended.is_ok(), "{sentence}: {ended:?}");
+    assert!(answer.starts_with(b"HTTP/1.1 408"), "{sentence}: {answer:?}");
+}
+
+/// A client that asks for much and reads nothing: what waits for it takes memory.
+#[test]
+fn a_client_that_does_not_read_is_cut() {
+    const REQUESTS: usize = 400;
+    let server = scene::server_with("server.write_timeout_seconds", "2");
+    let size = server.client.get("/api/docs").send().text().len();
+    let connections = || Metrics::of(&server.client).value("tidewatch_http_connections");
+    let others = connections();
+    let mut connection = TcpStream::connect(address_of(&server)).unwrap();
+    until("the connection is counted", || {
+        (connections() > others).then_some(())
+    });
+    let requests = "GET /api/docs HTTP/1.1\r\nHost: test\r\n\r\n".repeat(REQUESTS);
+    connection.write_all(requests.as_bytes()).unwrap();
+    until_within(Duration::from_secs(30), "the connection is cut", || {
+        (connections() <= others).then_some(())
+    });
+    // What the operating systems had taken of it by then may still be read.
+    let mut received = Vec::new();
+    let ended = connection.read_to_end(&mut received);
+    assert!(
+        received.len() < REQUESTS * size,
+        "all {REQUESTS} answers were sent to a client that did not read: {ended:?}"
     );
 }

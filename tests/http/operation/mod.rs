@@ -9,3 +9,4 @@ mod lifecycle;
 pub mod metrics;
 mod secrets;
 mod spoken;
+mod tls;

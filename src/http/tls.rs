@@ -1,0 +1,115 @@
+//! TLS: a certificate and its key from PEM files, read at the start and again when the operator says so. Connections
+//! that are open go on with what they began with.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use rustls::crypto::ring::default_provider;
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+
+use crate::config::TlsConfig;
+
+/// The certificate in use.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    files: TlsConfig,
+    current: Arc<Current>,
+}
+
+#[derive(Debug)]
+struct Current(RwLock<Arc<CertifiedKey>>);
+
+/// A certificate or key that cannot be used; the text names the config key and the file.
+#[derive(Debug)]
+pub struct TlsError(String);
+
+impl fmt::Display for TlsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for TlsError {}
+
+impl ResolvesServerCert for Current {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(&self.0.read()))
+    }
+}
+
+impl Tls {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// A file cannot be read, is not PEM, or the two do not belong together.
+    pub fn read(files: &TlsConfig) -> Result<Self, TlsError> {
+        Ok(Self {
+            files: files.clone(),
+            current: Arc::new(Current(RwLock::new(certified(files)?))),
+        })
+    }
+
+    /// Reads the files again, for connections from now on.
+    ///
+    /// # Errors
+    /// As [`Tls::read`]; what was in use stays in use.
+    pub fn reload(&self) -> Result<(), TlsError> {
+        *self.current.0.write() = certified(&self.files)?;
+        Ok(())
+    }
+
+    /// What a listener is given: TLS 1.2 and 1.3.
+    ///
+    /// # Errors
+    /// The provider lacks a protocol version.
+    pub(super) fn server_config(&self) -> Result<rustls::ServerConfig, rustls::Error> {
+        let builder = rustls::ServerConfig::builder_with_provider(Arc::new(default_provider()));
+        let resolver = Arc::clone(&self.current);
+        Ok(builder
+            .with_safe_default_protocol_versions()?
+            .with_no_client_auth()
+            .with_cert_resolver(resolver))
+    }
+}
+
+fn certified(files: &TlsConfig) -> Result<Arc<CertifiedKey>, TlsError> {
+    let (of_certificate, of_key) = (
+        Named("server.tls_certificate", &files.certificate),
+        Named("server.tls_key", &files.key),
+    );
+    let bytes = of_certificate.read()?;
+    let chain: Result<Vec<CertificateDer<'static>>, pem::Error> =
+        CertificateDer::pem_slice_iter(&bytes).collect();
+    let chain = chain.map_err(|error| of_certificate.error(format_args!("is not PEM: {error}")))?;
+    if chain.is_empty() {
+        return Err(of_certificate.error("holds no certificate in PEM"));
+    }
+    let key = PrivateKeyDer::from_pem_slice(&of_key.read()?)
+        .map_err(|error| of_key.error(format_args!("holds no private key in PEM: {error}")))?;
+    let certified = CertifiedKey::from_der(chain, key, &default_provider()).map_err(|error| match error {
+        rustls::Error::InconsistentKeys(_) => of_key.error("is not the key of server.tls_certificate"),
+        rustls::Error::InvalidCertificate(_) => of_certificate.error(format_args!("cannot be used: {error}")),
+        error => of_key.error(format_args!("cannot be used: {error}")),
+    })?;
+    Ok(Arc::new(certified))
+}
+
+/// A file by the config key that names it.
+struct Named<'a>(&'static str, &'a PathBuf);
+
+impl Named<'_> {
+    fn read(&self) -> Result<Vec<u8>, TlsError> {
+        fs::read(self.1).map_err(|error| self.error(format_args!("cannot be read: {error}")))
+    }
+
+    fn error(&self, fault: impl fmt::Display) -> TlsError {
+        let path: &Path = self.1;
+        TlsError(format!("{} ({}) {fault}", self.0, path.display()))
+    }
+}
