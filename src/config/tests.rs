@@ -43,6 +43,22 @@ fn the_defaults_shown_by_help_are_the_defaults() {
 }
 
 #[test]
+fn what_the_packages_set_are_keys() {
+    for text in [
+        include_str!("../../packaging/tidewatch.service"),
+        include_str!("../../packaging/Dockerfile"),
+    ] {
+        let words = text.split(|c: char| !(c.is_ascii_uppercase() || c == '_'));
+        let names: Vec<_> = words.filter(|word| word.starts_with("TIDEWATCH_")).collect();
+        assert!(!names.is_empty());
+        for name in names {
+            let is_key = KEYS.iter().any(|key| environment_name(key.name) == name);
+            assert!(is_key, "{name} is no key");
+        }
+    }
+}
+
+#[test]
 fn flags_win_over_environment_over_file() {
     let directory = std::env::temp_dir().join(format!("tidewatch-config-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
