@@ -15,7 +15,7 @@
 //! - [`evaluator`]: judges rules that are due, as a client of any such service
 //! - [`check`]: what a data directory holds, for people; [`backup`]: a copy of it, while the server runs
 //! - [`metrics`]: counting without locks, and the text that Prometheus reads
-//! - [`error`], [`ids`], [`clock`], [`timestamp`], [`random`]: words that every room shares
+//! - [`error`], [`ids`], [`clock`], [`timestamp`], [`random`], [`open_files`]: words that every room shares
 
 pub mod alerts;
 pub mod backup;
@@ -36,6 +36,7 @@ pub mod journal;
 pub mod ledger;
 pub mod limits;
 pub mod metrics;
+pub mod open_files;
 pub mod priority;
 pub mod query_pool;
 pub mod random;

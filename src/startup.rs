@@ -20,6 +20,7 @@ use crate::delivery::{self, Deliveries};
 use crate::error::ServiceError;
 use crate::http::{self, RunningServer, Tls, TlsError};
 use crate::journal::JournalHandle;
+use crate::open_files;
 use crate::random;
 use crate::service::Service;
 
@@ -115,6 +116,7 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
     let config = Arc::new(config);
     let tls = config.server.tls().map(|files| Tls::read(&files));
     let tls = tls.transpose().map_err(StartupError::Tls)?;
+    open_files::raise_limit();
     let lock = DirectoryLock::take(&config.storage.data_dir).map_err(StartupError::Lock)?;
     let rooms = checkpoint::start(&config, Arc::clone(&clock)).map_err(StartupError::Rooms)?;
     tracing::info!(

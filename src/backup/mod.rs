@@ -22,11 +22,11 @@ use std::path::{Path, absolute};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Resource, getrlimit, setrlimit};
 use wal::disk::{Disk, StdDisk};
 
 use crate::checkpoint::Layout;
 use crate::clock::Clock;
+use crate::open_files;
 use crate::priority;
 use crate::startup::{DirectoryLock, LOCK_NAME};
 use crate::timestamp::format_timestamp_ns;
@@ -86,7 +86,7 @@ pub struct RestoreReport {
 /// See [`BackupError`]; then there is no target, unless it was there before.
 pub fn back_up(data_dir: &Path, target: &Path, clock: &dyn Clock) -> Result<BackupReport, BackupError> {
     priority::lower();
-    open_as_many_as_allowed();
+    open_files::raise_limit();
     let started = Instant::now();
     let now_ns = clock.now_ns();
     refuse_inside(data_dir, target)?;
@@ -220,11 +220,4 @@ fn discard(target: &Path) {
         Form::Directory => fs::remove_dir_all(target),
         Form::Tar | Form::ZstdTar => fs::remove_file(target),
     };
-}
-
-/// Each file of a backup is held open until it is copied. Where the limit cannot be raised, opening says so.
-fn open_as_many_as_allowed() {
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    let _ = setrlimit(Resource::Nofile, limit);
 }

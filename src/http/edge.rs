@@ -16,6 +16,7 @@ use actix_web::http::{Method, StatusCode, header};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 
+use super::connections::{self, Connections};
 use super::error::{Ended, error_response};
 use super::noted::Noted;
 use super::rate_limit;
@@ -32,6 +33,8 @@ pub struct Edge {
     pub request_timeout: Duration,
     /// Counts them.
     pub traffic: Traffic,
+    /// They came by.
+    pub connections: Connections,
 }
 
 /// A request, for whoever tells of it.
@@ -49,6 +52,7 @@ pub async fn serve<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
+    let _in_flight = connections::begin(request.request());
     let told = Told {
         id: RequestId::next(),
         method: request.method().clone(),

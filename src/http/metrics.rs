@@ -19,6 +19,7 @@ pub async fn expose(request: HttpRequest, service: Data<Service>) -> Result<Http
     let mut text = Exposition::default();
     process::write(&mut text);
     if let Some(edge) = request.app_data::<Data<Edge>>() {
+        edge.connections.write(&mut text);
         edge.traffic.write(&mut text);
     }
     if let Some(bodies) = request.app_data::<Data<BodyBudget>>() {

@@ -14,6 +14,7 @@ pub mod body;
 mod body_budget;
 pub mod bucket_keys;
 pub mod buckets;
+mod connections;
 pub mod data;
 pub mod docs;
 mod edge;

@@ -11,6 +11,7 @@ use actix_web::web::Data;
 use actix_web::{App, HttpServer};
 
 use super::body_budget::BodyBudget;
+use super::connections::Connections;
 use super::edge::Edge;
 use super::tls::Tls;
 use super::traffic::Traffic;
@@ -54,13 +55,16 @@ pub fn start(service: Data<Service>, tls: Option<&Tls>) -> io::Result<RunningSer
     let bodies = Data::new(BodyBudget::of_memory(service.config.storage.memory_bytes_max));
     let traffic = Traffic::new(patterns(&service));
     process::note_start();
-    let connected = traffic.clone();
+    let connections = Connections::new(&config);
+    connections.sweep();
+    let connected = connections.clone();
     let server = HttpServer::new(move || {
         let service = service.clone();
         // One for each worker, so that they do not share its count of references.
         let edge = Data::new(Edge {
             request_timeout: config.request_timeout,
             traffic: traffic.clone(),
+            connections: connections.clone(),
         });
         App::new()
             .app_data(service.clone())

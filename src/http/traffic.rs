@@ -1,12 +1,10 @@
 //! What comes in and how it is answered, counted by route, method and status: one slot for each, made at the start, so
 //! that counting a request allocates and locks nothing.
 
-use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use actix_web::dev::Extensions;
 use actix_web::http::{Method, StatusCode};
 
 use super::noted::RouteNumber;
@@ -48,7 +46,6 @@ struct Inner {
     routes: Vec<&'static str>,
     /// By route, the last one for those without, and within a route by method.
     slots: Sharded<Box<[Slot]>>,
-    connections: AtomicU64,
 }
 
 #[derive(Default)]
@@ -57,16 +54,12 @@ struct Slot {
     durations: Histogram,
 }
 
-/// A connection that is open, until it is dropped.
-struct Open(Traffic);
-
 impl Traffic {
     pub fn new(routes: Vec<&'static str>) -> Self {
         let slots = (routes.len() + 1) * METHODS.len();
         Self(Arc::new(Inner {
             routes,
             slots: Sharded::new(|| (0..slots).map(|_| Slot::default()).collect()),
-            connections: AtomicU64::new(0),
         }))
     }
 
@@ -86,19 +79,8 @@ impl Traffic {
         slot.durations.observe(took);
     }
 
-    /// Counts a connection as long as its data lives.
-    pub fn connected(&self, _: &dyn Any, data: &mut Extensions) {
-        self.0.connections.fetch_add(1, Ordering::Relaxed);
-        data.insert(Open(self.clone()));
-    }
-
     /// Writes what was counted. Routes without a request have no samples.
     pub fn write(&self, text: &mut Exposition) {
-        text.gauge(
-            "tidewatch_http_connections",
-            "Open connections.",
-            self.0.connections.load(Ordering::Relaxed),
-        );
         let mut requests = text.counters(
             "tidewatch_http_requests_total",
             "Requests answered, by the route's pattern.",
@@ -136,12 +118,6 @@ impl Traffic {
         named
             .enumerate()
             .map(|(slot, (route, method))| (slot, route, method))
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.0.0.connections.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -18,6 +18,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("sealed_file", &[]),
     ("priority", &[]),
     ("metrics", &[]),
+    ("open_files", &[]),
     ("query_pool", &["error", "metrics", "priority"]),
     // Pure rooms.
     ("catalog", &["ids", "clock", "limits"]),
@@ -124,6 +125,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "checkpoint",
             "clock",
             "ledger",
+            "open_files",
             "priority",
             "sealed_file",
             "startup",

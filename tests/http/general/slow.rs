@@ -1,13 +1,13 @@
 //! Requests that take too long.
 
-use std::io::{Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use crate::operation::metrics::Metrics;
 use crate::scene;
 use crate::support::given::Account;
-use crate::support::process::Server;
+use crate::support::process::{Server, Setup};
 use crate::support::waiting::{until, until_within};
 
 /// `host:port`, for a connection without the client.
@@ -73,6 +73,41 @@ fn a_head_that_takes_too_long_ends_its_connection() {
     let sentence = "contract 1: a client that sends its head too slowly is cut";
     assert!(ended.is_ok(), "{sentence}: {ended:?}");
     assert!(answer.starts_with(b"HTTP/1.1 408"), "{sentence}: {answer:?}");
+}
+
+/// The HTTP library times a connection's first head only, and clears its idle timer with the first byte of the next one:
+/// a client that had one answer and then dripped kept its connection, and one of a limited number of places, for ever.
+#[test]
+fn a_later_head_that_drips_in_ends_its_connection() {
+    let server = Server::start_with(
+        Setup::default()
+            .set("server.head_timeout_seconds", "1")
+            .set("server.keep_alive_seconds", "1")
+            .set("server.write_timeout_seconds", "1"),
+    );
+    let mut connection = TcpStream::connect(address_of(&server)).unwrap();
+    connection
+        .set_read_timeout(Some(Duration::from_millis(100)))
+        .unwrap();
+    connection
+        .write_all(b"GET /health HTTP/1.1\r\nHost: test\r\n\r\n")
+        .unwrap();
+    let mut part = [0; 4096];
+    let answered = until("the first request is answered", || connection.read(&mut part).ok());
+    assert!(part[..answered].starts_with(b"HTTP/1.1 200"));
+    connection.write_all(b"GET /health HTTP/1.1\r\nX-Drip: ").unwrap();
+    until("the connection is cut", || {
+        // A read that is out of time says that it is still open.
+        let open = |error: &io::Error| matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
+        let cut = connection.write_all(b"x").is_err()
+            || match connection.read(&mut part) {
+                Ok(count) => count == 0,
+                Err(error) => !open(&error),
+            };
+        cut.then_some(())
+    });
+    let cut = || Metrics::of(&server.client).value("tidewatch_http_connections_cut_total");
+    assert!(cut() >= 1.0, "the metrics count it");
 }
 
 /// A client that asks for much and reads nothing: what waits for it takes memory.
