@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::Outcome;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
-const HEAD_END: &[u8] = b"\r\n\r\n";
+pub const HEAD_END: &[u8] = b"\r\n\r\n";
 
 /// Threads that all connections of a load share: one alone would wait where a server's worker is slow to read.
 const THREADS: usize = 4;
@@ -112,7 +112,7 @@ fn succeeded(status: u16, body: &[u8]) -> Outcome<()> {
     }
 }
 
-fn read_head(head: &[u8]) -> Option<(u16, usize)> {
+pub fn read_head(head: &[u8]) -> Option<(u16, usize)> {
     let head = std::str::from_utf8(head).ok()?;
     let mut lines = head.lines();
     let status = lines.next()?.split(' ').nth(1)?.parse().ok()?;

@@ -59,8 +59,13 @@ pub struct Load {
 
 impl Load {
     pub fn start(settings: &[(&str, &str)]) -> Outcome<Self> {
+        Self::start_under(&[], settings)
+    }
+
+    /// The same under a tool, as [`Server::start_under`].
+    pub fn start_under(tool: &[&str], settings: &[(&str, &str)]) -> Outcome<Self> {
         let dir = data_root()?;
-        let server = Server::start(&dir.path().join("data"), settings)?;
+        let server = Server::start_under(tool, &dir.path().join("data"), settings)?;
         let mut account = Account::sign_up(&server, "plant")?;
         let bucket = account.bucket("plant")?;
         let first_ns = days_ago_ns(20)?;
@@ -92,6 +97,15 @@ impl Load {
                 _ => account.batch(&series.batch(bucket, source, points)),
             };
             (0..each).map(request).collect()
+        };
+        self.sources.iter_mut().map(of_client).collect()
+    }
+
+    /// A request of each client that may be sent again and again.
+    pub fn requests_of_now(&mut self, points: usize) -> Vec<Vec<u8>> {
+        let (account, bucket) = (&self.account, &self.bucket);
+        let of_client = |(source, series): &mut (String, Series)| {
+            account.batch(&series.batch_of_now(bucket, source, points))
         };
         self.sources.iter_mut().map(of_client).collect()
     }

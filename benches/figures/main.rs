@@ -12,6 +12,8 @@ mod durability;
 mod ingest;
 mod machine;
 mod memory;
+mod open_loop;
+mod overload;
 mod points;
 mod querying;
 mod restart;
@@ -45,6 +47,8 @@ const EXPERIMENTS: &[Experiment] = &[
     restart::REPLAY,
     memory::IDLE_SERIES,
     scans::SCANS,
+    overload::INGEST,
+    overload::QUERIES,
     rules::RULES,
     deliveries::DELIVERIES,
 ];

@@ -72,6 +72,18 @@ impl Series {
         body
     }
 
+    /// Body of a batch of points that happen when it arrives: it may be sent again and again.
+    pub fn batch_of_now(&mut self, bucket: &str, source: &str, points: usize) -> Vec<u8> {
+        let entries: Vec<Vec<u8>> = (0..points)
+            .map(|_| {
+                let mut entry = format!(r#"{{"dataSourceId":"{source}"#).into_bytes();
+                self.next().write_values(&mut entry);
+                entry
+            })
+            .collect();
+        Self::batch_of(bucket, &entries)
+    }
+
     /// The next point as an entry of a batch.
     pub fn entry(&mut self, source: &str) -> Vec<u8> {
         let mut entry = format!(r#"{{"dataSourceId":"{source}"#).into_bytes();
@@ -98,6 +110,11 @@ impl Point {
     fn write_rest(&self, body: &mut Vec<u8>) {
         body.extend_from_slice(br#"","timestamp":""#);
         body.extend_from_slice(tidewatch::timestamp::format_timestamp_ns(self.timestamp_ns).as_bytes());
+        self.write_values(body);
+    }
+
+    /// From behind a text to the end.
+    fn write_values(&self, body: &mut Vec<u8>) {
         body.extend_from_slice(br#"","values":{"#);
         for (index, name) in FIELDS.iter().enumerate() {
             let decimals = usize::from(self.fields[index].1);

@@ -110,15 +110,21 @@ impl Server {
 
     /// Resident memory in bytes.
     pub fn resident_bytes(&self) -> Outcome<f64> {
+        self.status_bytes("VmRSS:")
+    }
+
+    /// Resident memory that is no mapped file, in bytes.
+    pub fn anonymous_bytes(&self) -> Outcome<f64> {
+        self.status_bytes("RssAnon:")
+    }
+
+    fn status_bytes(&self, name: &str) -> Outcome<f64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let resident = status
+        let kibibytes = status
             .lines()
-            .find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"));
-        Ok(resident
-            .ok_or("no VmRSS in /proc/<pid>/status")?
-            .trim()
-            .parse::<f64>()?
-            * 1_024.0)
+            .find_map(|line| line.strip_prefix(name)?.trim().strip_suffix(" kB"));
+        let kibibytes = kibibytes.ok_or_else(|| format!("no {name} in /proc/<pid>/status"))?;
+        Ok(kibibytes.trim().parse::<f64>()? * 1_024.0)
     }
 
     /// SIGTERM, and the end of the process, which seals and closes everything.

@@ -79,6 +79,31 @@ pub struct BucketFiles {
     unnamed: Vec<PathBuf>,
 }
 
+/// A segment that is yet to be written, on any thread.
+pub struct NewSegment {
+    disk: Arc<dyn Disk>,
+    id: u64,
+    path: PathBuf,
+}
+
+impl NewSegment {
+    /// Writes and syncs it; it counts once a manifest names it.
+    ///
+    /// # Errors
+    /// The disk's, or those of `write`; what was written of the file is removed.
+    pub fn write<E: From<io::Error>>(
+        &self,
+        write: impl FnOnce(&mut dyn Write) -> Result<u64, E>,
+    ) -> Result<Arc<dyn Bytes>, E> {
+        sealed_file::write(&*self.disk, &self.path, write)
+    }
+
+    /// Its id among the files of its bucket.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+}
+
 impl BucketFiles {
     /// Opens the directory (there may be none yet) and loads what its manifest names. Alters nothing.
     ///
@@ -172,6 +197,21 @@ impl BucketFiles {
         Ok(())
     }
 
+    /// A segment under the next id. Manifests that are put in force before it is [written](Self::wrote) leave it alone.
+    pub fn new_segment(&mut self) -> NewSegment {
+        let id = self.take_id();
+        NewSegment {
+            disk: Arc::clone(&self.disk),
+            id,
+            path: self.dir.segment_path(id),
+        }
+    }
+
+    /// Notes that a segment was written: it goes with the next manifest that does not name it.
+    pub fn wrote(&mut self, segment: &NewSegment) {
+        self.unnamed.push(segment.path.clone());
+    }
+
     /// Writes a segment under the next id and syncs it; it counts once a manifest names it.
     ///
     /// # Errors
@@ -180,10 +220,10 @@ impl BucketFiles {
         &mut self,
         write: impl FnOnce(&mut dyn Write) -> Result<u64, E>,
     ) -> Result<(u64, Arc<dyn Bytes>), E> {
-        let id = self.take_id();
-        let path = self.dir.segment_path(id);
-        let home = self.write_file(path, write)?;
-        Ok((id, home))
+        let segment = self.new_segment();
+        let home = segment.write(write)?;
+        self.wrote(&segment);
+        Ok((segment.id, home))
     }
 
     /// The same for an answers file.
@@ -193,23 +233,14 @@ impl BucketFiles {
     pub fn write_answers(&mut self, bytes: &[u8]) -> io::Result<(u64, Arc<dyn Bytes>)> {
         let id = self.take_id();
         let path = self.dir.answers_path(id);
-        let home = self.write_file(path, |out| out.write_all(bytes).map(|()| bytes.len() as u64))?;
+        let home = sealed_file::write(&*self.disk, &path, |out| out.write_all(bytes))?;
+        self.unnamed.push(path);
         Ok((id, home))
     }
 
     fn take_id(&mut self) -> u64 {
         self.manifest.next_file += 1;
         self.manifest.next_file - 1
-    }
-
-    fn write_file<E: From<io::Error>>(
-        &mut self,
-        path: PathBuf,
-        write: impl FnOnce(&mut dyn Write) -> Result<u64, E>,
-    ) -> Result<Arc<dyn Bytes>, E> {
-        let home = sealed_file::write(&*self.disk, &path, write)?;
-        self.unnamed.push(path);
-        Ok(home)
     }
 
     /// Whether a manifest says anything else than the one in force; the next file's id does not count.

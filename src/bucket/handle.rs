@@ -113,6 +113,10 @@ pub(super) fn gone() -> ServiceError {
     ServiceError::unavailable("the bucket is not available; send it again in a moment", 1)
 }
 
+fn saturated() -> ServiceError {
+    ServiceError::unavailable("the server is saturated; send it again in a moment", 1)
+}
+
 impl Buckets {
     /// A registry with the replayed states. Must be called within an actix system.
     pub fn start(states: Vec<BucketState>, neighbours: Neighbours, options: BucketsOptions) -> Self {
@@ -167,24 +171,34 @@ impl Buckets {
             .collect()
     }
 
+    /// Whether points would be taken now: asked before a body is read, so that refusing costs next to nothing and what
+    /// makes room gets the processor.
+    ///
+    /// # Errors
+    /// 503 when the memory or the log is full.
+    pub fn admit(&self) -> Result<(), ServiceError> {
+        let refused = |error| {
+            self.0.refused.fetch_add(1, Ordering::Relaxed);
+            Err(error)
+        };
+        if self.0.memory.is_full() {
+            (self.0.neighbours.memory_full)();
+            return refused(saturated());
+        }
+        self.0.neighbours.journal.admit().or_else(refused)
+    }
+
     /// Makes an ingest durable and visible.
     ///
     /// # Errors
     /// 503 when the bucket, the memory or the log is full.
     pub async fn ingest(&self, bucket: &Bucket, ingest: Ingest) -> Result<Ingested, ServiceError> {
+        self.admit()?;
         let handle = self.handle(bucket)?;
-        let saturated = || {
+        let hold = handle.mailbox.hold(ingest.record.len() as u64).ok_or_else(|| {
             self.0.refused.fetch_add(1, Ordering::Relaxed);
-            ServiceError::unavailable("the server is saturated; send it again in a moment", 1)
-        };
-        if self.0.memory.is_full() {
-            (self.0.neighbours.memory_full)();
-            return Err(saturated());
-        }
-        let hold = handle
-            .mailbox
-            .hold(ingest.record.len() as u64)
-            .ok_or_else(saturated)?;
+            saturated()
+        })?;
         let (reply, answer) = oneshot::channel();
         handle.address.do_send(Take { ingest, reply, hold });
         answer.await.unwrap_or_else(|_| Err(gone()))

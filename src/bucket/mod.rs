@@ -15,7 +15,7 @@ mod state;
 
 pub use directory::{BucketDir, Listing, Manifest};
 pub use figures::BucketFigures;
-pub use files::{BucketFileError, BucketFiles, shared};
+pub use files::{BucketFileError, BucketFiles, NewSegment, shared};
 pub use handle::{BucketHandle, Buckets, BucketsLoad, BucketsOptions, Neighbours, SourceStats};
 pub use idempotency::{AnswersFile, Digest, Entry};
 pub use sealer::Sealer;

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::merging::{Merged, Merger};
 use super::task::Task;
 use crate::bucket::BucketFileError;
 use crate::checked_file::CheckedFileError;
@@ -71,6 +72,8 @@ enum Order {
     Checkpoint,
     /// The directory of a deleted bucket is to go.
     Remove(u32),
+    /// A merge of segments has ended.
+    Merged(Box<Merged>),
     /// A last checkpoint, then the log is closed; the answer is whether both succeeded.
     Close(tokio::sync::oneshot::Sender<Result<(), CheckpointError>>),
 }
@@ -109,6 +112,7 @@ pub struct Checkpointer {
 /// a task.
 pub(crate) struct Orders {
     orders: Receiver<Order>,
+    sender: Sender<Order>,
     figures: Arc<Figures>,
 }
 
@@ -119,10 +123,14 @@ impl Checkpointer {
         let figures = Arc::new(Figures::default());
         (
             Checkpointer {
-                orders: sender,
+                orders: sender.clone(),
                 figures: Arc::clone(&figures),
             },
-            Orders { orders, figures },
+            Orders {
+                orders,
+                sender,
+                figures,
+            },
         )
     }
 
@@ -166,31 +174,60 @@ impl Checkpointer {
 }
 
 impl Orders {
-    pub(super) fn serve(self, mut task: Task) -> std::io::Result<JoinHandle<()>> {
-        std::thread::Builder::new().name("checkpoint".to_owned()).spawn(move || {
+    /// Serves them on a thread of its own until the server stops.
+    ///
+    /// # Errors
+    /// The operating system has no thread left.
+    pub(super) fn serve(self, task: Task) -> std::io::Result<JoinHandle<()>> {
+        let done = self.sender.clone();
+        // Nobody is there to hear of it once the thread has ended.
+        let merger = Merger::start(move |merged| drop(done.send(Order::Merged(Box::new(merged)))))?;
+        std::thread::Builder::new()
+            .name("checkpoint".to_owned())
+            .spawn(move || {
                 crate::priority::lower();
-            let mut wait = IDLE_PERIOD;
-            loop {
-                match self.orders.recv_timeout(wait) {
-                    Ok(Order::Checkpoint) | Err(RecvTimeoutError::Timeout) => {
-                        wait = if self.checkpoint(&mut task).is_ok() { IDLE_PERIOD } else { RETRY_PERIOD };
-                    }
-                    Ok(Order::Remove(ordinal)) => {
-                        if let Err(error) = task.remove_bucket(ordinal) {
-                            tracing::warn!(ordinal, %error, "a deleted bucket's directory stays until the next start");
-                        }
-                    }
-                    Ok(Order::Close(done)) => {
-                        let checkpoint = self.checkpoint(&mut task);
-                        let closed = task.journal.close().map_err(|error| JournalError::Full(Arc::new(error)).into());
-                        // The asker waits for it.
-                        let _ = done.send(checkpoint.and(closed));
-                        return;
-                    }
-                    Err(RecvTimeoutError::Disconnected) => return,
+                self.serve_until_closed(task, merger);
+            })
+    }
+
+    fn serve_until_closed(self, mut task: Task, mut merger: Merger) {
+        let mut wait = IDLE_PERIOD;
+        let mut closing = None;
+        loop {
+            match self.orders.recv_timeout(wait) {
+                Ok(Order::Checkpoint) | Err(RecvTimeoutError::Timeout) => {
+                    let done = self.checkpoint(&mut task).is_ok();
+                    wait = if done { IDLE_PERIOD } else { RETRY_PERIOD };
                 }
+                Ok(Order::Merged(merged)) => {
+                    if let Some(merged) = merger.take(*merged) {
+                        task.finish_merge(merged);
+                        self.figures.merges.store(task.merges, Ordering::Relaxed);
+                    }
+                }
+                Ok(Order::Remove(ordinal)) => {
+                    if let Err(error) = task.remove_bucket(ordinal) {
+                        tracing::warn!(ordinal, %error, "a deleted bucket's directory stays until the next start");
+                    }
+                }
+                Ok(Order::Close(done)) => {
+                    merger.stop();
+                    closing = Some(done);
+                }
+                Err(RecvTimeoutError::Disconnected) => return,
             }
-        })
+            merger.go_on(|| task.begin_merge());
+            if !merger.is_busy()
+                && let Some(done) = closing.take()
+            {
+                let checkpoint = self.checkpoint(&mut task);
+                let closed = task.journal.close();
+                let closed = closed.map_err(|error| JournalError::Full(Arc::new(error)).into());
+                // The asker waits for it.
+                let _ = done.send(checkpoint.and(closed));
+                return;
+            }
+        }
     }
 
     fn checkpoint(&self, task: &mut Task) -> Result<(), CheckpointError> {

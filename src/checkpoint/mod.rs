@@ -7,6 +7,7 @@
 
 mod checkpointer;
 mod layout;
+mod merging;
 mod open;
 mod sealing;
 mod start;

@@ -143,6 +143,7 @@ pub(super) fn assemble(
         catalog_covered: opened.catalog_covered,
         manifests: opened.manifests,
         merges: 0,
+        to_merge: Vec::new(),
         unmergeable: HashSet::new(),
         relaxed,
     };

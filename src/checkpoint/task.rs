@@ -1,16 +1,18 @@
 //! The steps of one checkpoint, in the order that makes a crash between any two harmless:
 //! segment file → manifest naming it → the store adopts it → runs of the ledger → catalog snapshot naming them → readers
-//! adopt them → mark → the log is trimmed → merges.
+//! adopt them → mark → the log is trimmed → the ledger's merges. Merges of segments have steps of their own, which may
+//! fall between any two checkpoints.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
 
-use engine::{Checkpoint, MergeError};
+use engine::{Checkpoint, EngineError, MergeError};
 use wal::disk::{Bytes, Disk};
 
 use super::checkpointer::CheckpointError;
 use super::layout::Layout;
+use super::merging::{MergeJob, Merged};
 use crate::bucket::{
     AnswersFile, BucketFiles, BucketHandle, BucketState, Buckets, Digest, Entry, Manifest, shared,
 };
@@ -35,6 +37,8 @@ pub(super) struct Task {
     /// Ordinals of the buckets of which the snapshot says that they have a manifest.
     pub(super) manifests: Vec<u32>,
     pub(super) merges: u64,
+    /// Buckets that may have segments to merge, since the last checkpoint.
+    pub(super) to_merge: Vec<(u32, BucketHandle)>,
     /// Buckets with a damaged block among the segments to merge.
     pub(super) unmergeable: HashSet<u32>,
     /// The log's disk, when its syncs are put off.
@@ -42,27 +46,24 @@ pub(super) struct Task {
 }
 
 impl Task {
-    /// Brings everything that is dispatched now into segments and snapshot, trims the log, and then merges.
+    /// Brings everything that is dispatched now into segments and snapshot, and trims the log.
     pub(super) fn checkpoint(&mut self) -> Result<(), CheckpointError> {
-        let (covered, running) = self.checkpoint_buckets()?;
+        let covered = self.checkpoint_buckets()?;
         let snapshot = self.checkpoint_catalog(covered)?;
         self.layout.write_mark(&*self.disk, covered)?;
         self.journal.trim(covered)?;
         // Last, for a merge needs room, and trimming makes some; and a merge that fails must not keep the log long.
-        for (ordinal, handle) in &running {
-            self.merge_or_tell(*ordinal, handle);
-        }
         if let Err(error) = self.merge_ledger(snapshot) {
             tracing::warn!(%error, "a merge of the ledger failed; its runs stay as they are");
         }
         Ok(())
     }
 
-    /// Brings the buckets' rows into segments; answers up to which sequence, and which buckets.
-    pub(super) fn checkpoint_buckets(&mut self) -> Result<(u64, Vec<(u32, BucketHandle)>), CheckpointError> {
+    /// Brings the buckets' rows into segments; answers up to which sequence.
+    pub(super) fn checkpoint_buckets(&mut self) -> Result<u64, CheckpointError> {
         // Messages sent from here on reach an actor behind all records up to `covered`.
         let covered = self.journal.dispatched()?;
-        let running = self.buckets.running();
+        let mut running = self.buckets.running();
         let mut outcome = Ok(());
         for (ordinal, handle) in &running {
             // A bucket that fails keeps the log from being trimmed, but not the others' rows in memory.
@@ -72,22 +73,76 @@ impl Task {
             }
             outcome = outcome.and(checkpointed);
         }
-        outcome.map(|()| (covered, running))
+        running.retain(|(ordinal, _)| !self.unmergeable.contains(ordinal));
+        self.to_merge = running;
+        outcome.map(|()| covered)
     }
 
-    fn merge_or_tell(&mut self, ordinal: u32, handle: &BucketHandle) {
-        if self.unmergeable.contains(&ordinal) {
-            return;
+    /// Begins a merge of segments in one of the buckets, where one is worth it.
+    pub(super) fn begin_merge(&mut self) -> Option<MergeJob> {
+        while let Some((ordinal, handle)) = self.to_merge.last().cloned() {
+            let merge = handle.with_blocking(|state| state.store.begin_merge()).flatten();
+            // Segments are in a directory, which is open.
+            if let (Some(merge), Some(files)) = (merge, self.files.get_mut(&ordinal)) {
+                let segment = files.new_segment();
+                return Some(MergeJob {
+                    ordinal,
+                    handle,
+                    merge,
+                    cutoff_ns: self.cutoff_ns(ordinal),
+                    segment,
+                });
+            }
+            self.to_merge.pop();
         }
-        match self.merge_bucket(ordinal, handle) {
+        None
+    }
+
+    /// Puts a merged segment in the place of those it was made of, or tells why it cannot be.
+    pub(super) fn finish_merge(&mut self, merged: Merged) {
+        let ordinal = merged.job.ordinal;
+        match self.adopt_merge(merged) {
             Ok(()) => {}
             Err(CheckpointError::Engine(error)) => {
-                // It would fail again at every checkpoint.
+                // It would fail again each time.
                 self.unmergeable.insert(ordinal);
+                self.to_merge.retain(|(it, _)| *it != ordinal);
                 tracing::error!(ordinal, %error, "segments are not merged until the next start; `tidewatch check` reports what is damaged");
             }
             Err(error) => tracing::warn!(ordinal, %error, "a merge failed; the segments stay as they are"),
         }
+    }
+
+    fn adopt_merge(&mut self, Merged { job, written }: Merged) -> Result<(), CheckpointError> {
+        let MergeJob {
+            ordinal,
+            handle,
+            merge,
+            segment,
+            ..
+        } = job;
+        let Some(files) = self.files.get_mut(&ordinal) else {
+            // The bucket was deleted meanwhile; its directory is there again if the segment came last.
+            return Ok(BucketFiles::remove(&*self.disk, &self.layout.data_dir, ordinal)?);
+        };
+        let home = written.map_err(|error| match error {
+            MergeError::Io(error) => CheckpointError::Io(error),
+            MergeError::Engine(error) => CheckpointError::Engine(error),
+        })?;
+        files.wrote(&segment);
+        let cutoff_ns = self.cutoff_ns(ordinal);
+        let id = segment.id();
+        let adopted = handle.with_blocking(move |state| -> Result<InUse, EngineError> {
+            state.store.finish_merge(merge, id, shared(home), cutoff_ns)?;
+            Ok(in_use(state))
+        });
+        let Some(adopted) = adopted else { return Ok(()) };
+        if adopted.is_err() {
+            self.files(ordinal)?.discard(&[id], &[]);
+        }
+        self.settle(ordinal, adopted?)?;
+        self.merges += 1;
+        Ok(())
     }
 
     fn cutoff_ns(&self, ordinal: u32) -> i64 {
@@ -135,7 +190,7 @@ impl Task {
         let Begun {
             checkpoint, answers, ..
         } = begun;
-        let adopted = handle.with_blocking(move |state| -> Result<InUse, engine::EngineError> {
+        let adopted = handle.with_blocking(move |state| -> Result<InUse, EngineError> {
             if let (Some(checkpoint), Some((id, home))) = (checkpoint, segment) {
                 state
                     .store
@@ -176,30 +231,6 @@ impl Task {
         };
         if files.differs(&manifest) {
             files.commit(manifest)?;
-        }
-        Ok(())
-    }
-
-    /// Merges until nothing is worth merging.
-    fn merge_bucket(&mut self, ordinal: u32, handle: &BucketHandle) -> Result<(), CheckpointError> {
-        while let Some(Some(merge)) = handle.with_blocking(|state| state.store.begin_merge()) {
-            let cutoff_ns = self.cutoff_ns(ordinal);
-            let files = self.files(ordinal)?;
-            let written = files.write_segment(|out| merge.write(out, cutoff_ns));
-            let (id, home) = written.map_err(|error: MergeError| match error {
-                MergeError::Io(error) => CheckpointError::Io(error),
-                MergeError::Engine(error) => CheckpointError::Engine(error),
-            })?;
-            let adopted = handle.with_blocking(move |state| {
-                state.store.finish_merge(merge, id, shared(home), cutoff_ns)?;
-                Ok::<_, engine::EngineError>(in_use(state))
-            });
-            let Some(adopted) = adopted else { return Ok(()) };
-            if adopted.is_err() {
-                files.discard(&[id], &[]);
-            }
-            self.settle(ordinal, adopted?)?;
-            self.merges += 1;
         }
         Ok(())
     }

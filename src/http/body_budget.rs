@@ -8,9 +8,9 @@ use actix_web::web::Data;
 use crate::error::ServiceError;
 
 /// What a body may have for nothing: small ones, which are nearly all, never touch the shared counter.
-const FREE_BYTES: usize = 64 * 1_024;
+const FREE_BYTES: usize = 8 * 1_024;
 /// What is taken at a time.
-const STEP_BYTES: usize = 256 * 1_024;
+const STEP_BYTES: usize = 64 * 1_024;
 /// Bodies are a passing thing: however large the server, they are given no more.
 const BUDGET_BYTES_MAX: u64 = 256 << 20;
 /// The part of the server's memory that they may take.

@@ -71,6 +71,14 @@ impl JournalHandle {
         self.queue.push(record.into_bytes(), then)
     }
 
+    /// Whether the log is short enough for more; its writer may refuse all the same.
+    ///
+    /// # Errors
+    /// 503 while it waits for a checkpoint.
+    pub fn admit(&self) -> Result<(), ServiceError> {
+        Ok(self.queue.admit()?)
+    }
+
     /// Whether writes can be taken.
     ///
     /// # Errors

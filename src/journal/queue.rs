@@ -149,10 +149,16 @@ impl Queue {
         }
     }
 
-    pub(super) fn push(&self, record: Vec<u8>, completion: Completion) -> Result<(), JournalError> {
+    /// Whether the log is short enough for more.
+    pub(super) fn admit(&self) -> Result<(), JournalError> {
         if self.figures.tail_bytes.load(Ordering::Relaxed) > self.tail_bytes_max {
             return Err(JournalError::TailTooLong);
         }
+        Ok(())
+    }
+
+    pub(super) fn push(&self, record: Vec<u8>, completion: Completion) -> Result<(), JournalError> {
+        self.admit()?;
         let mut state = self.state.lock();
         if let Some(failure) = &state.failure {
             return Err(failure.clone());

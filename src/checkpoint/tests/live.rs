@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use actix::System;
 use wal::disk::Disk;
 
 use crate::bucket::BucketsOptions;
+use crate::checkpoint::merging::Merged;
 use crate::checkpoint::start::{RoomsOptions, assemble};
 use crate::checkpoint::task::Task;
 use crate::checkpoint::{CheckpointError, Layout, OpenError, Rooms};
@@ -56,17 +58,46 @@ pub(super) fn id(number: u64) -> ObjectId {
 pub(super) struct Live {
     pub(super) rooms: Rooms,
     pub(super) task: Task,
+    /// A merge that was written and not yet put in force.
+    merged: Option<Merged>,
+    /// Whether the next one waits for another checkpoint.
+    waits: bool,
 }
 
 impl Live {
     pub(super) fn start(disk: Arc<dyn Disk>, clock: Arc<ManualClock>) -> Result<Self, OpenError> {
         let (rooms, _, task) = assemble(disk, None, layout(), options(), clock)?;
-        Ok(Live { rooms, task })
+        Ok(Live::of(rooms, task))
     }
 
-    /// A checkpoint, on a thread that may wait.
+    pub(super) fn of(rooms: Rooms, task: Task) -> Self {
+        Live {
+            rooms,
+            task,
+            merged: None,
+            waits: false,
+        }
+    }
+
+    /// A checkpoint and merges, on a thread that may wait. Every other merge is put in force only behind the next
+    /// checkpoint, and behind whatever the test does until then.
     pub(super) fn checkpoint(&mut self) -> Result<(), CheckpointError> {
-        self.on_thread(Task::checkpoint)
+        let (overtaken, mut waits) = (self.merged.take(), self.waits);
+        let (outcome, merged, waits) = self.on_thread(move |task| {
+            let outcome = task.checkpoint();
+            overtaken.into_iter().for_each(|merged| task.finish_merge(merged));
+            while let Some(job) = task.begin_merge() {
+                let merged = job.run(&AtomicBool::new(false));
+                waits = !waits;
+                if waits {
+                    return (outcome, Some(merged), waits);
+                }
+                task.finish_merge(merged);
+            }
+            (outcome, None, waits)
+        });
+        (self.merged, self.waits) = (merged, waits);
+        outcome
     }
 
     pub(super) fn on_thread<R: Send>(&mut self, work: impl FnOnce(&mut Task) -> R + Send) -> R {

@@ -6,6 +6,7 @@
 //! every kind of crash where a plain run takes a part of them.
 
 mod backup;
+mod beside;
 mod crash;
 mod entries;
 mod faults;

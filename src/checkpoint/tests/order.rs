@@ -353,7 +353,7 @@ fn a_relaxed_log_loses_its_last_moments_and_nothing_else() {
                 Arc::clone(&world.clock) as Arc<dyn Clock>,
             );
             let (rooms, _, task) = assembled.unwrap_or_else(|error| panic!("{error}"));
-            let mut live = Live { rooms, task };
+            let mut live = Live::of(rooms, task);
             world.set_up(&live.rooms).await.unwrap();
             for round in 0..4 {
                 world.ingest(&live.rooms, 5).await.unwrap();

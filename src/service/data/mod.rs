@@ -84,6 +84,14 @@ impl From<ServiceError> for Refusal {
 }
 
 impl Service {
+    /// Whether points would be taken now; to be asked before their body is read.
+    ///
+    /// # Errors
+    /// 503 when the memory or the log is full.
+    pub fn admit_points(&self) -> Result<(), ServiceError> {
+        self.buckets.admit()
+    }
+
     /// Reads a request until it is stored, answered from its key, or refused.
     async fn ingest(
         &self,

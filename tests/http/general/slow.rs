@@ -93,7 +93,9 @@ fn a_later_head_that_drips_in_ends_its_connection() {
         .write_all(b"GET /health HTTP/1.1\r\nHost: test\r\n\r\n")
         .unwrap();
     let mut part = [0; 4096];
-    let answered = until("the first request is answered", || connection.read(&mut part).ok());
+    let answered = until("the first request is answered", || {
+        connection.read(&mut part).ok()
+    });
     assert!(part[..answered].starts_with(b"HTTP/1.1 200"));
     connection.write_all(b"GET /health HTTP/1.1\r\nX-Drip: ").unwrap();
     until("the connection is cut", || {

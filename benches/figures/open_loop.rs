@@ -1,0 +1,251 @@
+//! A crowd: requests that fall due at a fixed rate, whatever became of those before. Clients of a loop wait for their
+//! answers and so never send more than the server takes; a crowd does not wait, and overloads it.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
+
+use crate::Outcome;
+use crate::client::{HEAD_END, read_head};
+use crate::table::quantile;
+
+/// Answers may take so long after the last request was due.
+const PATIENCE: Duration = Duration::from_secs(40);
+/// Between two looks at what is due.
+const NAP: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 500_000,
+};
+
+/// When requests are sent.
+#[derive(Clone, Copy)]
+pub enum Pace {
+    /// Each connection sends its next request when it has an answer.
+    Loop,
+    /// So many fall due each second, whatever became of those before.
+    PerSecond(f64),
+}
+
+/// What became of the requests.
+#[derive(Default)]
+pub struct Tally {
+    /// Answered 200 or 201, and how long after they were due.
+    pub accepted_ms: Vec<f64>,
+    /// Answered 503.
+    pub refused: u64,
+    /// Answered otherwise, or their connection ended without an answer.
+    pub failed: u64,
+    /// Not sent because all connections waited for answers.
+    pub unsent: u64,
+    /// Most connections that waited for an answer at one time.
+    pub waiting_max: usize,
+}
+
+struct Crowd<'a> {
+    address: SocketAddr,
+    poll: OwnedFd,
+    callers: Vec<Option<Caller<'a>>>,
+    /// Numbers of connections that wait for nothing; the last used is used again first.
+    idle: Vec<usize>,
+    /// Numbers that have no connection.
+    ended: Vec<usize>,
+    /// How many wait for an answer.
+    waiting: usize,
+    tally: Tally,
+}
+
+/// A connection with its request.
+struct Caller<'a> {
+    stream: TcpStream,
+    /// Whether a request was given to it and not yet answered.
+    waits: bool,
+    due: Instant,
+    unsent: &'a [u8],
+    received: Vec<u8>,
+}
+
+/// What came of a connection.
+enum Progress {
+    Waits,
+    Answered { status: u16, closes: bool },
+    Ended,
+}
+
+/// Sends the requests over and over on up to so many connections.
+pub fn offer(
+    address: SocketAddr,
+    requests: &[Vec<u8>],
+    pace: Pace,
+    span: Duration,
+    connections_max: usize,
+) -> Outcome<Tally> {
+    let mut crowd = Crowd {
+        address,
+        poll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+        callers: (0..connections_max).map(|_| None).collect(),
+        idle: Vec::new(),
+        ended: (0..connections_max).rev().collect(),
+        waiting: 0,
+        tally: Tally::default(),
+    };
+    let began = Instant::now();
+    let end = began + span;
+    let mut due_count = 0_u32;
+    let mut events = Vec::with_capacity(connections_max);
+    loop {
+        let now = Instant::now();
+        if now >= end && (crowd.waiting == 0 || now > end + PATIENCE) {
+            break;
+        }
+        while now < end {
+            let due = match pace {
+                Pace::Loop => now,
+                Pace::PerSecond(rate) => began + Duration::from_secs_f64(f64::from(due_count) / rate),
+            };
+            let is_full = crowd.idle.is_empty() && crowd.ended.is_empty();
+            if due > now || (is_full && matches!(pace, Pace::Loop)) {
+                break;
+            }
+            due_count += 1;
+            if is_full {
+                crowd.tally.unsent += 1;
+            } else {
+                crowd.send(&requests[due_count as usize % requests.len()], due)?;
+            }
+        }
+        epoll::wait(&crowd.poll, spare_capacity(&mut events), Some(&NAP))?;
+        for event in events.drain(..) {
+            crowd.advance(event.data.u64() as usize)?;
+        }
+    }
+    crowd.tally.failed += crowd.waiting as u64;
+    Ok(crowd.tally)
+}
+
+impl<'a> Crowd<'a> {
+    fn send(&mut self, request: &'a [u8], due: Instant) -> Outcome<()> {
+        let number = match self.idle.pop() {
+            Some(number) => number,
+            None => self.open()?,
+        };
+        let caller = self.callers[number]
+            .as_mut()
+            .ok_or("an idle connection has ended")?;
+        (caller.waits, caller.due, caller.unsent) = (true, due, request);
+        self.waiting += 1;
+        self.tally.waiting_max = self.tally.waiting_max.max(self.waiting);
+        self.advance(number)
+    }
+
+    fn open(&mut self) -> Outcome<usize> {
+        let number = self.ended.pop().ok_or("no connection is left")?;
+        let stream = TcpStream::connect(self.address)?;
+        stream.set_nodelay(true)?;
+        stream.set_nonblocking(true)?;
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::ET;
+        epoll::add(
+            &self.poll,
+            &stream,
+            epoll::EventData::new_u64(number as u64),
+            flags,
+        )?;
+        self.callers[number] = Some(Caller {
+            stream,
+            waits: false,
+            due: Instant::now(),
+            unsent: &[],
+            received: Vec::new(),
+        });
+        Ok(number)
+    }
+
+    fn advance(&mut self, number: usize) -> Outcome<()> {
+        let Some(caller) = self.callers[number].as_mut() else {
+            return Ok(());
+        };
+        let progress = caller.advance()?;
+        let waited = caller.waits;
+        let ends = match progress {
+            Progress::Waits => return Ok(()),
+            Progress::Answered { status, closes } => {
+                match status {
+                    200 | 201 => self
+                        .tally
+                        .accepted_ms
+                        .push(caller.due.elapsed().as_secs_f64() * 1e3),
+                    503 => self.tally.refused += 1,
+                    _ => self.tally.failed += 1,
+                }
+                closes
+            }
+            Progress::Ended => {
+                self.tally.failed += u64::from(waited);
+                true
+            }
+        };
+        self.waiting -= usize::from(waited);
+        if ends {
+            self.idle.retain(|idle| *idle != number);
+            self.callers[number] = None;
+            self.ended.push(number);
+        } else {
+            caller.waits = false;
+            self.idle.push(number);
+        }
+        Ok(())
+    }
+}
+
+impl Caller<'_> {
+    /// Writes and reads as much as goes without waiting.
+    fn advance(&mut self) -> Outcome<Progress> {
+        while !self.unsent.is_empty() {
+            match self.stream.write(self.unsent) {
+                Ok(written) => self.unsent = &self.unsent[written..],
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                // The answer may have come before the end: a refused body need not be read.
+                Err(_) => self.unsent = &[],
+            }
+        }
+        let mut part = [0; 16_384];
+        loop {
+            match self.stream.read(&mut part) {
+                Ok(0) => return Ok(Progress::Ended),
+                Ok(read) => self.received.extend_from_slice(&part[..read]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Progress::Waits),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return Ok(Progress::Ended),
+            }
+            if let Some((status, len, closes)) = read_answer(&self.received)
+                && self.received.len() >= len
+            {
+                self.received.clear();
+                // What was refused before it was read cannot be followed by another request.
+                let closes = closes || !self.unsent.is_empty();
+                return Ok(Progress::Answered { status, closes });
+            }
+        }
+    }
+}
+
+/// Status, length with the head, and whether the connection ends with it.
+fn read_answer(received: &[u8]) -> Option<(u16, usize, bool)> {
+    let end = received
+        .windows(HEAD_END.len())
+        .position(|four| four == HEAD_END)?;
+    let head = std::str::from_utf8(&received[..end]).ok()?;
+    let (status, body_len) = read_head(&received[..end])?;
+    let closes = head.to_ascii_lowercase().contains("\r\nconnection: close");
+    Some((status, end + HEAD_END.len() + body_len, closes))
+}
+
+impl Tally {
+    /// How long the slowest hundredth of the accepted requests took, in milliseconds from when they were due.
+    pub fn p99_ms(&mut self) -> f64 {
+        quantile(&mut self.accepted_ms, 0.99)
+    }
+}

@@ -1,0 +1,196 @@
+//! Twice as much as the server can take, for a minute. The server has one core to itself and the crowd the other, so
+//! that what is measured is what the server does, not how the two share a core.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::thread::{CpuSet, sched_setaffinity};
+use serde_json::json;
+
+use crate::Outcome;
+use crate::ingest::Load;
+use crate::open_loop::{Pace, Tally, offer};
+use crate::points::BATCH;
+use crate::server::Server;
+use crate::table::{Bar, Experiment, Figure, Measured, median, significant};
+
+pub const INGEST: Experiment = Experiment {
+    figures: &[
+        Figure {
+            what: "overload, ingest: throughput at twice the capacity for a minute, of the peak",
+            bar: Bar::AtLeast(90.0),
+            unit: "%",
+        },
+        Figure {
+            what: "overload, ingest: memory at its highest, of its budget",
+            bar: Bar::AtMost(100.0),
+            unit: "%",
+        },
+        Figure {
+            what: "overload, ingest: from its end until the server is itself again",
+            bar: Bar::AtMost(5.0),
+            unit: "s",
+        },
+    ],
+    run: || {
+        let mut load = start()?;
+        let requests = load.requests_of_now(BATCH);
+        measure(&load.server, &requests)
+    },
+};
+
+pub const QUERIES: Experiment = Experiment {
+    figures: &[
+        Figure {
+            what: "overload, queries: throughput at twice the capacity for a minute, of the peak",
+            bar: Bar::AtLeast(90.0),
+            unit: "%",
+        },
+        Figure {
+            what: "overload, queries: memory at its highest, of its budget",
+            bar: Bar::AtMost(100.0),
+            unit: "%",
+        },
+        Figure {
+            what: "overload, queries: from its end until the server is itself again",
+            bar: Bar::AtMost(5.0),
+            unit: "s",
+        },
+    ],
+    run: || {
+        let mut load = start()?;
+        load.drive(4, BATCH)?;
+        load.server.settle()?;
+        let page = json!({"bucketId": load.bucket, "limit": 10_000, "downsampling": false});
+        measure(&load.server, &[load.account.query(&page)])
+    },
+};
+
+/// Memory for points, bodies and mailboxes: small enough that a minute could exceed it many times.
+const MEMORY_BYTES_MAX: &str = "268435456";
+const SERVER_CORE: usize = 0;
+const CROWD_CORE: usize = 1;
+/// Connections that find out the peak.
+const LOOPS: usize = 64;
+/// Connections that the crowd may have open.
+const CROWD: usize = 6_000;
+const PEAK_SPAN: Duration = Duration::from_secs(10);
+const OVERLOAD_SPAN: Duration = Duration::from_secs(60);
+const PROBE_SPAN: Duration = Duration::from_millis(500);
+/// The server is itself again when it is as quick as before, within this factor.
+const AGAIN: f64 = 2.0;
+
+fn start() -> Outcome<Load> {
+    let core = SERVER_CORE.to_string();
+    Load::start_under(
+        &["taskset", "--cpu-list", &core],
+        &[("storage.memory_bytes_max", MEMORY_BYTES_MAX)],
+    )
+}
+
+fn measure(server: &Server, requests: &[Vec<u8>]) -> Outcome<Vec<Measured>> {
+    thread::scope(|scope| {
+        let crowd = scope.spawn(|| {
+            let mut core = CpuSet::new();
+            core.set(CROWD_CORE);
+            sched_setaffinity(None, &core)?;
+            overload(server, requests)
+        });
+        crowd.join().map_err(|_| "the crowd panicked")?
+    })
+}
+
+fn overload(server: &Server, requests: &[Vec<u8>]) -> Outcome<Vec<Measured>> {
+    let address = server.address;
+    // The first only warms up.
+    offer(address, requests, Pace::Loop, PEAK_SPAN / 4, LOOPS)?;
+    server.settle()?;
+    let base_bytes = server.anonymous_bytes()?;
+    let peak = offer(address, requests, Pace::Loop, PEAK_SPAN, LOOPS)?;
+    let peak_rate = peak.accepted_ms.len() as f64 / PEAK_SPAN.as_secs_f64();
+    server.settle()?;
+    // Half of what it can take: what is asked of it before and after.
+    let usual = Pace::PerSecond(peak_rate / 2.0);
+    let mut before_ms = Vec::new();
+    for _ in 0..8 {
+        before_ms.push(offer(address, requests, usual, PROBE_SPAN, LOOPS)?.p99_ms());
+    }
+    let before_ms = median(&mut before_ms);
+    let (mut tally, highest_bytes) = watch_memory(server, || {
+        offer(
+            address,
+            requests,
+            Pace::PerSecond(2.0 * peak_rate),
+            OVERLOAD_SPAN,
+            CROWD,
+        )
+    })?;
+    let ended = Instant::now();
+    let again = loop {
+        let mut probe = offer(address, requests, usual, PROBE_SPAN, LOOPS)?;
+        if probe.refused + probe.failed + probe.unsent == 0 && probe.p99_ms() <= AGAIN * before_ms {
+            break ended.elapsed().saturating_sub(PROBE_SPAN);
+        }
+        if ended.elapsed() > Duration::from_secs(60) {
+            return Err(format!("a minute later still slower than {before_ms} ms").into());
+        }
+    };
+    let rate = tally.accepted_ms.len() as f64 / OVERLOAD_SPAN.as_secs_f64();
+    let budget_bytes = MEMORY_BYTES_MAX.parse::<f64>()?;
+    Ok(vec![
+        Measured {
+            value: 100.0 * rate / peak_rate,
+            note: tell(&mut tally, rate, peak_rate),
+        },
+        Measured {
+            value: 100.0 * (highest_bytes - base_bytes) / budget_bytes,
+            note: format!(
+                "{} MiB beyond the {} MiB that the server takes anyway, against storage.memory_bytes_max",
+                significant((highest_bytes - base_bytes) / 1_048_576.0),
+                significant(base_bytes / 1_048_576.0)
+            ),
+        },
+        Measured {
+            value: again.as_secs_f64(),
+            note: format!(
+                "all of half a peak's requests are accepted again, p99 within {AGAIN} times the {} ms of before",
+                significant(before_ms)
+            ),
+        },
+    ])
+}
+
+fn tell(tally: &mut Tally, rate: f64, peak_rate: f64) -> String {
+    format!(
+        "the server on one core, the crowd on the other; peak {} a second ({LOOPS} clients, {PEAK_SPAN:?}), offered twice \
+         that: {} a second accepted (p99 {} ms after they were due), {} refused with 503, {} failed otherwise, {} never \
+         sent as all {CROWD} connections waited (at most {})",
+        significant(peak_rate),
+        significant(rate),
+        significant(tally.p99_ms()),
+        tally.refused,
+        tally.failed,
+        tally.unsent,
+        tally.waiting_max
+    )
+}
+
+/// Runs something; answers with it the most memory that the server had meanwhile.
+fn watch_memory<T>(server: &Server, run: impl FnOnce() -> Outcome<T>) -> Outcome<(T, f64)> {
+    let done = &AtomicBool::new(false);
+    thread::scope(|scope| {
+        let watcher = scope.spawn(move || -> Outcome<f64> {
+            let mut highest = 0.0_f64;
+            while !done.load(Ordering::Relaxed) {
+                highest = highest.max(server.anonymous_bytes()?);
+                thread::sleep(Duration::from_millis(100));
+            }
+            Ok(highest)
+        });
+        let ran = run();
+        done.store(true, Ordering::Relaxed);
+        let highest = watcher.join().map_err(|_| "the watcher panicked")??;
+        Ok((ran?, highest))
+    })
+}

@@ -1,0 +1,102 @@
+//! Merges beside checkpoints, with the threads that the server has.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use wal::disk::sim::{Crash, SimDisk};
+
+use super::crash::check_image;
+use super::seed;
+use super::tap::Tap;
+use super::world::{World, in_system, layout, options};
+use crate::checkpoint::Checkpointer;
+use crate::checkpoint::start::start_on;
+use crate::clock::Clock;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Stops the merging thread at the disk until it is opened.
+#[derive(Default)]
+struct Gate {
+    /// Whether it is open, and whether somebody waits at it.
+    state: Mutex<(bool, bool)>,
+    changed: Condvar,
+}
+
+impl Gate {
+    fn pass(&self) {
+        if thread::current().name() != Some("merge") {
+            return;
+        }
+        let mut state = self.state.lock();
+        state.1 = true;
+        while !state.0 {
+            self.changed.wait(&mut state);
+        }
+    }
+
+    fn has_somebody(&self) -> bool {
+        self.state.lock().1
+    }
+
+    fn open(&self) {
+        self.state.lock().0 = true;
+        self.changed.notify_all();
+    }
+}
+
+async fn checkpoint(checkpointer: &Checkpointer) {
+    let (before, began) = (checkpointer.stats().checkpoints, Instant::now());
+    checkpointer.order();
+    while checkpointer.stats().checkpoints == before {
+        assert!(began.elapsed() < PATIENCE, "a merge keeps the checkpoint waiting");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// The merge once ran between two checkpoints: while a large one did, the log and the rows in memory grew until the
+/// server took no points any more, for as long as the merge lasted.
+#[test]
+fn checkpoints_go_on_beside_a_merge_and_a_stop_does_not_wait_for_its_end() {
+    let seed = seed();
+    let disk = SimDisk::new(seed);
+    let mut world = World::new(seed);
+    let gate = Arc::new(Gate::default());
+    let tap = {
+        let gate = Arc::clone(&gate);
+        Tap::new(disk.clone(), move |_| gate.pass())
+    };
+    in_system(async {
+        let clock = Arc::clone(&world.clock) as Arc<dyn Clock>;
+        let rooms = start_on(Arc::new(tap), None, layout(), options(), clock);
+        let rooms = rooms.unwrap_or_else(|error| panic!("{error}"));
+        world.set_up(&rooms).await.unwrap();
+        for _ in 0..40 {
+            world.ingest(&rooms, 8).await.unwrap();
+            checkpoint(&rooms.checkpointer).await;
+            if gate.has_somebody() {
+                break;
+            }
+        }
+        assert!(gate.has_somebody(), "segments are merged in time");
+        for _ in 0..4 {
+            world.ingest(&rooms, 8).await.unwrap();
+            checkpoint(&rooms.checkpointer).await;
+        }
+        let mut closed = pin!(rooms.checkpointer.close());
+        poll_fn(|context| Poll::Ready(closed.as_mut().poll(context).is_ready())).await;
+        // Done behind the order to close: the merge has been told by now.
+        checkpoint(&rooms.checkpointer).await;
+        gate.open();
+        closed.await.unwrap();
+        let stats = rooms.checkpointer.stats();
+        assert_eq!((stats.failures, stats.merges), (0, 0), "the merge was given up");
+    });
+    let now_ns = world.clock.now_ns();
+    check_image(&disk.crash(Crash::KINDS[1]), &world.model.lock(), now_ns);
+}
