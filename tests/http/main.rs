@@ -24,4 +24,5 @@ mod ingest;
 mod operation;
 mod query;
 mod real_data;
+mod spec_tables;
 mod webhooks;

@@ -1,4 +1,4 @@
-//! Every route of the chapters tested here, with who may call it: the tables of the contract and the spec as data.
+//! Every route, with who may call it: the tables of the contract and the spec as data.
 //! The access matrix, the order of checks and the malformed bodies are generated from it, so that a route that is
 //! added without an entry is the only way to escape them.
 
@@ -11,6 +11,8 @@ pub enum Role {
     Write,
     Read,
     Integration,
+    /// Whoever runs the server: the token of the configuration.
+    Operator,
 }
 
 const BEARER: &[Role] = &[Role::Bearer];
@@ -18,6 +20,7 @@ const ADMIN: &[Role] = &[Role::Bearer, Role::Admin];
 const WRITE: &[Role] = &[Role::Bearer, Role::Admin, Role::Write];
 const READ: &[Role] = &[Role::Bearer, Role::Admin, Role::Write, Role::Read];
 const EVALUATE: &[Role] = &[Role::Bearer, Role::Admin, Role::Integration];
+const OPERATOR: &[Role] = &[Role::Operator];
 const QUERY: &[Role] = &[
     Role::Bearer,
     Role::Admin,
@@ -28,8 +31,8 @@ const QUERY: &[Role] = &[
 
 pub struct Route {
     pub method: &'static str,
-    /// With `{bucket}`, `{source}`, `{key}`, `{organizationKey}`, `{rule}`, `{plainRule}`, `{webhook}`, `{delivery}` for
-    /// the ids of a scene.
+    /// With `{bucket}`, `{source}`, `{key}`, `{organizationKey}`, `{rule}`, `{plainRule}`, `{webhook}`, `{delivery}`,
+    /// `{organization}` for the ids of a scene.
     pub path: &'static str,
     /// The same placeholders, and `{unique}` for a name never used before.
     pub body: Option<&'static str>,
@@ -54,7 +57,36 @@ const fn route(
     }
 }
 
-/// All routes that need a credential.
+/// The routes of the operator.
+pub const OPERATOR_ROUTES: &[Route] = &[
+    route("GET", "/api/operator/organizations", None, OPERATOR, 200),
+    route(
+        "PATCH",
+        "/api/operator/organizations/{organization}",
+        Some(r#"{"plan":"Enterprise"}"#),
+        OPERATOR,
+        200,
+    ),
+];
+
+/// Routes that look at no credential: whoever calls them gets the success.
+pub const PUBLIC_ROUTES: &[Route] = &[
+    route("GET", "/health", None, &[], 200),
+    route("GET", "/ready", None, &[], 200),
+    route("GET", "/metrics", None, &[], 200),
+    route("GET", "/api/docs", None, &[], 200),
+    route(
+        "POST",
+        "/api/auth/signup",
+        Some(r#"{"email":"{unique}@example.com","password":"correct horse battery","name":"Ada"}"#),
+        &[],
+        201,
+    ),
+    // An empty body: a real one would need an account of its own.
+    route("POST", "/api/auth/login", Some("{}"), &[], 400),
+];
+
+/// All other routes.
 pub const ROUTES: &[Route] = &[
     route("GET", "/api/auth/me", None, BEARER, 200),
     // An empty body, which is refused last of all: a real one would end the caller's own token.
@@ -220,6 +252,7 @@ pub struct Ids {
     pub webhook: String,
     /// Of the webhook.
     pub delivery: String,
+    pub organization: String,
 }
 
 impl Ids {
@@ -233,12 +266,13 @@ impl Ids {
             rule: id.clone(),
             plain_rule: id.clone(),
             webhook: id.clone(),
-            delivery: id,
+            delivery: id.clone(),
+            organization: id,
         }
     }
 
     /// Each of them.
-    pub fn each(&self) -> [&str; 8] {
+    pub fn each(&self) -> [&str; 9] {
         let Self {
             bucket,
             source,
@@ -248,6 +282,7 @@ impl Ids {
             plain_rule,
             webhook,
             delivery,
+            organization,
         } = self;
         [
             bucket,
@@ -258,6 +293,7 @@ impl Ids {
             plain_rule,
             webhook,
             delivery,
+            organization,
         ]
         .map(String::as_str)
     }
@@ -273,9 +309,10 @@ impl Ids {
             .replace("{plainRule}", &self.plain_rule)
             .replace("{webhook}", &self.webhook)
             .replace("{delivery}", &self.delivery)
+            .replace("{organization}", &self.organization)
             .replace(
                 "{unique}",
-                &format!("unique {}", UNIQUE.fetch_add(1, Ordering::Relaxed)),
+                &format!("unique-{}", UNIQUE.fetch_add(1, Ordering::Relaxed)),
             )
     }
 }
@@ -301,5 +338,12 @@ impl Route {
 
     pub fn names_a_resource(&self) -> bool {
         self.names_a_bucket() || self.path.contains('{')
+    }
+
+    /// Whether it names something and, apart from that, what it should belong to.
+    pub fn names_a_part(&self) -> bool {
+        let named = |id: &str| self.path.contains(id) || self.body.is_some_and(|body| body.contains(id));
+        named("{bucket}") && (named("{source}") || named("{key}"))
+            || named("{webhook}") && named("{delivery}")
     }
 }

@@ -139,7 +139,7 @@ fn path_of(uri: &str) -> &str {
 pub struct Answer {
     asked: String,
     pub status: u16,
-    headers: HeaderMap,
+    pub headers: HeaderMap,
     pub body: Vec<u8>,
 }
 

@@ -2,11 +2,13 @@
 
 mod accounts;
 mod bucket_keys;
+mod callers;
+mod forgery;
 mod login;
 mod matrix;
 mod organization;
 mod plans;
-mod quota;
+pub mod quota;
 mod scopes;
 mod sign_ups;
 mod tokens;

@@ -11,7 +11,7 @@ use crate::scene::{self, UNKNOWN_ID};
 use crate::support::client::{Answer, Client, Request};
 use crate::support::given::{Account, Bucket, text};
 use crate::support::process::{OPERATOR_TOKEN, Server};
-use crate::support::time::{DAY, SECOND, date_of, now_ns};
+use crate::support::time::{DAY, SECOND, date_of, now_ns, timestamp};
 
 const HEADERS: [&str; 3] = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"];
 const FREE: u64 = 10_000;
@@ -19,7 +19,7 @@ const PRO: u64 = 1_000_000;
 
 /// Limit, remaining and reset of an answer; `None` when it has none of the three.
 #[track_caller]
-fn quota(answer: &Answer) -> Option<[u64; 3]> {
+pub fn quota(answer: &Answer) -> Option<[u64; 3]> {
     let values = HEADERS.map(|name| answer.header(name).map(str::to_owned));
     if values.iter().all(Option::is_none) {
         return None;
@@ -37,14 +37,19 @@ fn remaining(answer: &Answer) -> u64 {
 }
 
 /// The first of next month, 00:00 UTC, in seconds.
-fn next_month() -> u64 {
+pub fn next_month() -> u64 {
     let today = now_ns() / DAY;
     let month = date_of(today).1;
     let first = (today..).find(|day| date_of(*day).1 != month);
     first.unwrap_or_default() as u64 * (DAY / SECOND) as u64
 }
 
-fn on_plan(plan: &str) -> (Server, Account, Bucket) {
+/// The same as an error's message says it.
+pub fn reset_in_words() -> String {
+    timestamp(next_month() as i64 * SECOND)
+}
+
+pub fn on_plan(plan: &str) -> (Server, Account, Bucket) {
     let server = scene::server_with("accounts.default_plan", plan);
     let account = Account::sign_up(&server.client);
     let bucket = account.bucket("tides");
@@ -62,7 +67,7 @@ fn integration_key(account: &Account) -> String {
     text(&answer.expect(201, "an integration key"), "/apiKey/key")
 }
 
-fn show(account: &Account) -> Answer {
+pub fn show(account: &Account) -> Answer {
     account.client.get("/api/organization").key(&account.admin).send()
 }
 
@@ -211,7 +216,7 @@ fn client_get(client: &Client, path: &str, key: &str) -> Answer {
 }
 
 /// Makes calls until none are left.
-fn use_up(account: &Account) {
+pub fn use_up(account: &Account) {
     const CALLERS: u64 = 4;
     let left = remaining(&show(account));
     thread::scope(|scope| {
@@ -237,7 +242,7 @@ fn a_used_up_quota_refuses_in_its_place_among_the_checks_until_the_plan_changes(
         let body = answer.refused(429, full);
         let says = body["message"]
             .as_str()
-            .is_some_and(|text| text.contains("-01T00:00:00Z"));
+            .is_some_and(|text| text.contains(&reset_in_words()));
         assert!(says, "spec: 429, the message states the reset time: {body}");
         let wait = answer
             .header("retry-after")

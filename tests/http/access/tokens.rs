@@ -2,8 +2,9 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::forgery::{Forger, decoded, encoded};
 use crate::scene;
 use crate::support::client::Answer;
 
@@ -14,14 +15,6 @@ fn part(token: &str, nth: usize) -> &str {
         .split('.')
         .nth(nth)
         .unwrap_or_else(|| panic!("contract 2: the bearer token is a JWT, not `{token}`"))
-}
-
-fn encoded(value: &Value) -> String {
-    URL_SAFE_NO_PAD.encode(value.to_string())
-}
-
-fn decoded(part: &str) -> Value {
-    serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).unwrap()).unwrap()
 }
 
 #[test]
@@ -107,6 +100,51 @@ fn a_token_that_the_server_did_not_sign_is_401() {
         .bearer(token)
         .send()
         .expect(200, "the real one still works");
+}
+
+/// Behind a signature of the server's own secret, so that nothing but the claims can be why.
+#[test]
+fn a_token_with_wrong_claims_is_401_however_well_signed() {
+    let (server, account, _) = scene::bucket();
+    let forger = Forger::of(&server, &account);
+    let ask = |token: &str| account.client.get("/api/buckets").bearer(token).send();
+    ask(&forger.sign(&forger.claims)).expect(200, "the same claims, signed again, are a real token");
+    let exp = forger.claims["exp"].as_i64().unwrap_or_default();
+    for changes in [
+        json!({"exp": null}),
+        json!({"exp": exp.to_string()}),
+        json!({"exp": exp - 24 * 3600}),
+        json!({"nbf": exp - 60}),
+        json!({"nbf": null}),
+        json!({"aud": "another"}),
+        json!({"aud": null}),
+        json!({"iss": "another"}),
+        json!({"iss": null}),
+        json!({"sub": scene::UNKNOWN_ID}),
+        json!({"sub": "not an id"}),
+        json!({"sub": null}),
+    ] {
+        let token = forger.sign(&forger.with(&changes));
+        ask(&token).refused(401, &format!("{UNAUTHORIZED} (claims changed by {changes})"));
+    }
+    for header in [
+        json!({"alg": "none"}),
+        json!({"alg": "HS384"}),
+        json!({"alg": "HS512"}),
+        json!({"alg": "RS256"}),
+    ] {
+        let token = forger.sign_as(&header, &forger.claims);
+        ask(&token).refused(401, &format!("{UNAUTHORIZED} (header {header})"));
+    }
+    let right = forger.sign(&forger.claims);
+    for token in [
+        format!("{right}."),
+        format!("{right}AA"),
+        format!("{right} x"),
+        format!("{right}="),
+    ] {
+        ask(&token).refused(401, &format!("{UNAUTHORIZED} (trailing bytes)"));
+    }
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn zstd(body: &[u8]) -> Vec<u8> {
 }
 
 /// The body, filled up with blanks before its last brace to that size.
-fn padded(body: &str, bytes: usize) -> Vec<u8> {
+pub fn padded(body: &str, bytes: usize) -> Vec<u8> {
     let head = body.strip_suffix('}').unwrap();
     let blanks = " ".repeat(bytes - body.len());
     format!("{head}{blanks}}}").into_bytes()

@@ -1,6 +1,6 @@
 //! Chapter 1 and its small print: what holds for every request, whatever it asks for.
 
-mod bodies;
+pub mod bodies;
 mod errors;
 mod faults;
 mod ids;

@@ -1,0 +1,262 @@
+//! Who may knock, and whose doors there are: the callers and the ids that the matrix puts together.
+
+use serde_json::{Value, json};
+
+use super::forgery::Forger;
+use crate::routes::{Ids, Role};
+use crate::scene::{UNKNOWN_ID, call};
+use crate::support::given::{Account, Bucket, text};
+use crate::support::process::{OPERATOR_TOKEN, Server};
+use crate::support::waiting::until;
+
+/// What a caller is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Standing {
+    /// Of the organization, its bucket keys of the bucket.
+    Own,
+    /// A key of another bucket of the organization.
+    OtherBucket,
+    /// Of another organization.
+    Foreign,
+    /// With a credential that is none, or without.
+    Nobody,
+    /// With two credentials at once.
+    Both,
+}
+
+pub struct Caller {
+    pub name: &'static str,
+    pub role: Role,
+    pub standing: Standing,
+    pub credentials: Vec<(&'static str, String)>,
+}
+
+/// Whose ids a request names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Whose {
+    Own,
+    /// Of another bucket of the same organization.
+    OtherBucket,
+    Foreign,
+    Deleted,
+    NeverExisted,
+    Malformed,
+    /// What belongs to another bucket, named within the own one.
+    PartOfOtherBucket,
+    PartOfForeign,
+    PartDeleted,
+    PartThatNeverExisted,
+}
+
+pub struct Scene {
+    pub account: Account,
+    pub bucket: Bucket,
+    /// Of the other organization.
+    pub foreign: Bucket,
+    pub callers: Vec<Caller>,
+    own: Ids,
+    other: Ids,
+    foreign_ids: Ids,
+    deleted: Ids,
+    deleted_parts: Ids,
+}
+
+fn key(text: &str) -> (&'static str, String) {
+    ("X-API-Key", text.to_owned())
+}
+
+fn bearer(token: &str) -> (&'static str, String) {
+    ("Authorization", format!("Bearer {token}"))
+}
+
+pub fn integration(account: &Account) -> (String, String) {
+    organization_key(account, "integration")
+}
+
+/// Id and text of a new key.
+fn organization_key(account: &Account, kind: &str) -> (String, String) {
+    let request = account
+        .client
+        .post("/api/organization/keys")
+        .bearer(&account.token);
+    let created = request.json(&json!({"name": kind, "type": kind})).send().json();
+    (text(&created, "/apiKey/_id"), text(&created, "/apiKey/key"))
+}
+
+/// Id and text of a new key.
+pub fn bucket_key(bucket: &Bucket) -> (String, String) {
+    let created = bucket
+        .call("POST", "/keys", &json!({"name": "key", "type": "write"}))
+        .json();
+    (text(&created, "/apiKey/_id"), text(&created, "/apiKey/key"))
+}
+
+pub fn plain_rule(bucket: &Bucket, source: &str) -> String {
+    bucket.rule(&json!({"dataSourceId": source, "name": "plain", "naturalLanguageQuery": "level > 5"}))
+}
+
+/// A webhook with a delivery that has ended.
+pub fn webhook(account: &Account) -> (String, String) {
+    let webhook = account.webhook(&json!({
+        "url": "https://hooks.invalid/tides", "events": ["bucket.updated"], "status": "paused",
+        "retryConfig": {"maxRetries": 0},
+    }));
+    let id = text(&webhook, "/_id");
+    let path = format!("/api/webhooks/{id}");
+    let admin = |method: &str, path: &str| call(&account.client, &account.admin, method, path, &Value::Null);
+    let test = admin("POST", &format!("{path}/test"));
+    let delivery = text(&test.expect(202, "contract 7: a test is queued"), "/delivery/_id");
+    until("contract 7: a delivery without retries has failed", || {
+        let list = admin("GET", &format!("{path}/deliveries")).json();
+        (list["deliveries"][0]["status"] == "failed").then_some(())
+    });
+    (id, delivery)
+}
+
+/// One of everything that has an id.
+fn one_of_each(account: &Account, bucket: &Bucket) -> Ids {
+    let source = bucket.source("gauge", &["level"]);
+    let (webhook, delivery) = webhook(account);
+    Ids {
+        rule: bucket.judged_rule("judged", &source),
+        plain_rule: plain_rule(bucket, &source),
+        bucket: bucket.id.clone(),
+        source,
+        key: bucket_key(bucket).0,
+        organization_key: integration(account).0,
+        webhook,
+        delivery,
+        organization: account.organization_id.clone(),
+    }
+}
+
+/// Deletes what has ids of its own; what belongs to it goes along.
+fn delete_each(bucket: &Bucket, ids: &Ids) {
+    let admin = |path: &str| {
+        call(&bucket.client, &bucket.admin, "DELETE", path, &Value::Null)
+            .expect(200, "what exists is deleted");
+    };
+    for rule in [&ids.rule, &ids.plain_rule] {
+        admin(&format!("/api/alerts/{rule}"));
+    }
+    admin(&format!("/api/buckets/{}/sources/{}", ids.bucket, ids.source));
+    admin(&format!("/api/buckets/{}/keys/{}", ids.bucket, ids.key));
+    admin(&format!("/api/organization/keys/{}", ids.organization_key));
+    admin(&format!("/api/webhooks/{}", ids.webhook));
+}
+
+impl Scene {
+    pub fn on(server: &Server) -> Self {
+        let account = Account::sign_up(&server.client);
+        let bucket = account.bucket("tides");
+        let other = account.bucket("other");
+        let foreigner = Account::sign_up(&server.client);
+        let foreign = foreigner.bucket("tides");
+        let deleted_bucket = account.bucket("deleted");
+        let deleted = one_of_each(&account, &deleted_bucket);
+        delete_each(&deleted_bucket, &deleted);
+        deleted_bucket
+            .call("DELETE", "", &Value::Null)
+            .expect(200, "a bucket is deleted");
+        let deleted_parts = one_of_each(&account, &bucket);
+        delete_each(&bucket, &deleted_parts);
+        Self {
+            callers: callers(server, &account, [&bucket, &other, &foreign], &foreigner),
+            own: one_of_each(&account, &bucket),
+            other: one_of_each(&account, &other),
+            foreign_ids: one_of_each(&foreigner, &foreign),
+            deleted,
+            deleted_parts,
+            account,
+            bucket,
+            foreign,
+        }
+    }
+
+    pub fn ids(&self, whose: Whose) -> Ids {
+        let within_own = |ids: &Ids| Ids {
+            bucket: self.own.bucket.clone(),
+            webhook: self.own.webhook.clone(),
+            ..ids.clone()
+        };
+        let never = Ids::all(UNKNOWN_ID);
+        match whose {
+            Whose::Own => self.own.clone(),
+            Whose::OtherBucket => self.other.clone(),
+            Whose::Foreign => self.foreign_ids.clone(),
+            // Nobody deletes an organization.
+            Whose::Deleted => Ids {
+                organization: never.organization,
+                ..self.deleted.clone()
+            },
+            Whose::NeverExisted => never,
+            Whose::Malformed => Ids::all("NOT-AN-ID"),
+            Whose::PartOfOtherBucket => within_own(&self.other),
+            Whose::PartOfForeign => within_own(&self.foreign_ids),
+            Whose::PartDeleted => within_own(&self.deleted_parts),
+            Whose::PartThatNeverExisted => within_own(&never),
+        }
+    }
+}
+
+fn callers(server: &Server, account: &Account, buckets: [&Bucket; 3], foreigner: &Account) -> Vec<Caller> {
+    use Role::{Admin, Bearer, Integration, Operator, Read, Write};
+    use Standing::{Both, Foreign, Nobody, OtherBucket, Own};
+    let [bucket, other, foreign] = buckets;
+    let (deleted_id, deleted_key) = bucket_key(bucket);
+    bucket
+        .call("DELETE", &format!("/keys/{deleted_id}"), &Value::Null)
+        .expect(200, "a key is deleted");
+    let (deleted_admin_id, deleted_admin) = organization_key(account, "admin");
+    let path = format!("/api/organization/keys/{deleted_admin_id}");
+    call(&account.client, &account.admin, "DELETE", &path, &Value::Null).expect(200, "a key is deleted");
+    let caller = |name, role, standing, credential| Caller {
+        name,
+        role,
+        standing,
+        credentials: vec![credential],
+    };
+    let forger = Forger::of(server, account);
+    let long_ago = json!({"iat": 1_700_000_000, "nbf": 1_700_000_000, "exp": 1_700_043_200});
+    let expired = forger.sign(&forger.with(&long_ago));
+    let made_up = format!("svc_a_{}", "A".repeat(43));
+    vec![
+        caller("admin", Admin, Own, key(&account.admin)),
+        caller("bearer", Bearer, Own, bearer(&account.token)),
+        caller("write", Write, Own, key(&bucket.key("write"))),
+        caller("read", Read, Own, key(&bucket.key("read"))),
+        caller("integration", Integration, Own, key(&integration(account).1)),
+        caller(
+            "other bucket's write",
+            Write,
+            OtherBucket,
+            key(&other.key("write")),
+        ),
+        caller("other bucket's read", Read, OtherBucket, key(&other.key("read"))),
+        caller("foreign admin", Admin, Foreign, key(&foreigner.admin)),
+        caller("foreign bearer", Bearer, Foreign, bearer(&foreigner.token)),
+        caller("foreign write", Write, Foreign, key(&foreign.key("write"))),
+        caller("foreign read", Read, Foreign, key(&foreign.key("read"))),
+        caller(
+            "foreign integration",
+            Integration,
+            Foreign,
+            key(&integration(foreigner).1),
+        ),
+        caller("operator", Operator, Own, bearer(OPERATOR_TOKEN)),
+        caller("operator's token as a key", Operator, Nobody, key(OPERATOR_TOKEN)),
+        caller("deleted key", Write, Nobody, key(&deleted_key)),
+        caller("deleted admin key", Admin, Nobody, key(&deleted_admin)),
+        caller("made-up key", Admin, Nobody, key(&made_up)),
+        caller("made-up token", Bearer, Nobody, bearer("a.b.c")),
+        caller("expired token", Bearer, Nobody, bearer(&expired)),
+        Caller {
+            credentials: Vec::new(),
+            ..caller("nobody", Bearer, Nobody, key(""))
+        },
+        Caller {
+            credentials: vec![key(&account.admin), bearer(&account.token)],
+            ..caller("admin and bearer at once", Admin, Both, key(""))
+        },
+    ]
+}
