@@ -65,8 +65,10 @@ pub async fn read(
     payload: Payload,
     body_bytes_max: usize,
 ) -> Result<Body, ServiceError> {
-    let budget = request.app_data::<Data<BodyBudget>>();
-    let mut share = Share::of(budget.ok_or_else(|| ServiceError::internal("BUG: no budget for bodies"))?);
+    let budget = request
+        .app_data::<Data<BodyBudget>>()
+        .ok_or_else(|| ServiceError::internal("BUG: no budget for bodies"))?;
+    let mut share = Share::of(budget);
     let encoding = encoding_of(request)?;
     let sent_bytes_max = match encoding {
         Encoding::Identity => body_bytes_max,
@@ -90,7 +92,11 @@ pub async fn read(
         });
     }
     let inline = sent.len() <= INLINE_DECODE_BYTES_MAX;
-    let work = move || Ok((decode(encoding, &sent, body_bytes_max, &mut share)?, share));
+    let turn = if inline { None } else { budget.decoder().await };
+    let work = move || {
+        let _turn = turn;
+        Ok((decode(encoding, &sent, body_bytes_max, &mut share)?, share))
+    };
     let decoded: Result<_, ServiceError> = if inline {
         work()
     } else {

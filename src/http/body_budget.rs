@@ -1,9 +1,12 @@
 //! One bound for the request bodies that the server holds at one time: each may be large, and there may be many. What
-//! counts is what has arrived, never what was announced. Called by `body`; `metrics` shows it.
+//! counts is what has arrived, never what was announced. And one for those that are decompressed at one time. Called by
+//! `body`; `metrics` shows it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use actix_web::web::Data;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::ServiceError;
 
@@ -23,6 +26,7 @@ const RETRY_AFTER_SECONDS: u32 = 1;
 pub struct BodyBudget {
     used: AtomicUsize,
     bytes_max: usize,
+    decoders: Arc<Semaphore>,
 }
 
 impl BodyBudget {
@@ -41,10 +45,20 @@ impl BodyBudget {
         self.bytes_max
     }
 
+    /// A turn to decompress, one for each core: more at a time would not be faster, and every thread that has done it
+    /// keeps the memory that it took.
+    pub(super) async fn decoder(&self) -> Option<OwnedSemaphorePermit> {
+        // It is never closed.
+        Arc::clone(&self.decoders).acquire_owned().await.ok()
+    }
+
     pub(super) fn new(bytes_max: usize) -> Self {
         BodyBudget {
             used: AtomicUsize::new(0),
             bytes_max,
+            decoders: Arc::new(Semaphore::new(
+                std::thread::available_parallelism().map_or(1, usize::from),
+            )),
         }
     }
 }

@@ -24,5 +24,6 @@ mod ingest;
 mod operation;
 mod query;
 mod real_data;
+mod security;
 mod spec_tables;
 mod webhooks;

@@ -1,5 +1,8 @@
 //! The scenes most tests of this binary are set in, and shorthands for what they say to the server.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+
 use serde_json::{Value, json};
 
 use crate::support::client::{Answer, Client};
@@ -216,4 +219,18 @@ pub fn assert_timestamp(value: &Value, what: &str) {
         well_formed,
         "contract 1: `{what}` has no fraction or the fewest of 3, 6, 9 digits, and Z: {text}"
     );
+}
+
+/// All files below a directory.
+pub fn files(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found
 }

@@ -170,62 +170,6 @@ fn malformed_json_is_400_on_every_route_that_takes_a_body() {
     }
 }
 
-/// A recursive parser dies of this: the stack of the whole server is at stake, not one request.
-#[test]
-fn deeply_nested_json_is_400_and_the_server_lives() {
-    let (_server, account, bucket) = scene::bucket();
-    let source = bucket.source("gauge", &["level"]);
-    let ids = Ids {
-        bucket: bucket.id.clone(),
-        source: source.clone(),
-        ..Ids::all(UNKNOWN_ID)
-    };
-    let open = "[".repeat(50_000);
-    let balanced = format!("{open}{}", "]".repeat(50_000));
-    let objects = r#"{"a":"#.repeat(15_000);
-    let bodies = [
-        open.clone(),
-        format!(r#"{{"ignored":{open}"#),
-        format!(r#"{{"ignored":{objects}"#),
-        format!(r#"{{"ignored":{balanced}}}"#),
-        format!(r#"{{"values":{balanced}}}"#),
-        format!(r#"{{"filters":{{"metadata":{{"a":{balanced}}}}}}}"#),
-        format!(r#"{{"schema":{{"level":{balanced}}}}}"#),
-    ];
-    for route in ROUTES.iter().filter(|route| route.body.is_some()) {
-        for body in &bodies {
-            let request = account
-                .client
-                .request(route.method, &route.path(&ids))
-                .bearer(&account.token);
-            let answer = request.body(body.as_str()).send();
-            answer.refused(
-                400,
-                "reliability: 100,000 nested brackets are 400, in skipped members too",
-            );
-        }
-    }
-    let metadata = format!(
-        r#"{{"bucketId":"{}","dataSourceId":"{source}","values":{{"level":1}},"metadata":{{"a":{balanced}}}}}"#,
-        bucket.id
-    );
-    let answer = bucket
-        .client
-        .post("/api/data")
-        .key(&bucket.admin)
-        .body(metadata)
-        .send();
-    answer.refused(
-        400,
-        "reliability: 100,000 nested brackets are 400, in metadata too",
-    );
-    assert_eq!(
-        bucket.client.get("/health").send().status,
-        200,
-        "the server lives"
-    );
-}
-
 #[test]
 fn every_response_has_a_request_id_of_its_own() {
     let (_server, account, bucket) = scene::bucket();

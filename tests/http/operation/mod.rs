@@ -7,6 +7,5 @@ mod evaluator;
 mod health;
 mod lifecycle;
 pub mod metrics;
-mod secrets;
-mod spoken;
+pub mod spoken;
 mod tls;

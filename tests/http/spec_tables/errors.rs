@@ -1,14 +1,18 @@
 //! The table *Errors*: every condition it names, with its status.
 
+use std::fs;
+use std::io::Write;
 use std::thread;
 
 use serde_json::{Value, json};
 
 use crate::access::quota;
-use crate::scene::{self, UNKNOWN_ID, call};
+use crate::scene::{self, UNKNOWN_ID, call, files};
 use crate::support::client::Answer;
-use crate::support::given::{Account, Bucket, text};
+use crate::support::given::{Account, Bucket, point, text};
 use crate::support::process::Server;
+use crate::support::time::now_ns;
+use crate::support::waiting::until;
 use crate::support::watch::evaluation;
 
 /// A condition as the table names it, and the answer to a request that meets it.
@@ -287,6 +291,54 @@ fn status_429_too_many_requests() {
     assert!(
         message.contains(&quota::reset_in_words()),
         "spec, Errors: 429, message states the reset time: {message}"
+    );
+}
+
+/// Sealed points are damaged on the disk, under the running server.
+#[test]
+fn status_500_internal_server_error() {
+    let (server, _, bucket) = scene::sealing_bucket();
+    let source = bucket.source("gauge", &["level"]);
+    let now = now_ns();
+    let entry = |nth: i64| point(&source, now + nth, &json!({"level": nth as f64 * 1.7}));
+    let entries: Vec<Value> = (0..1_000).map(entry).collect();
+    let sealed = until("points are sealed into segments", || {
+        bucket.send(&entries);
+        let sealed: Vec<_> = files(&server.data_dir().join("buckets"))
+            .into_iter()
+            .filter(|file| file.extension().is_some_and(|extension| extension == "segment"))
+            .collect();
+        (!sealed.is_empty()).then_some(sealed)
+    });
+    for file in &sealed {
+        let mut bytes = fs::read(file).unwrap();
+        let (quarter, most) = (bytes.len() / 4, bytes.len() * 3 / 4);
+        bytes[quarter..most].fill(0x5a);
+        // In place: what the server has mapped is this very file.
+        fs::OpenOptions::new()
+            .write(true)
+            .open(file)
+            .unwrap()
+            .write_all(&bytes)
+            .unwrap();
+    }
+    let answer = bucket.ask(&json!({"limit": 10_000, "downsampling": false}));
+    let refused = answer.refused(500, "spec, Errors: 500 server error");
+    assert_eq!(
+        refused["requestId"],
+        json!(answer.header("x-request-id")),
+        "contract 1: its body carries the request id: {refused}"
+    );
+    let shown = refused.to_string();
+    for internal in ["segment", "offset", "corrupt", "/", "panicked", ".rs"] {
+        assert!(
+            !shown.contains(internal),
+            "contract 1: 500 never shows internals: {shown}"
+        );
+    }
+    scene::array(
+        &bucket.call("GET", "/sources", &Value::Null).json(),
+        "/dataSources",
     );
 }
 

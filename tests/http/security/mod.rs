@@ -1,0 +1,26 @@
+//! What an attacker tries: one row of the list for each risk of the OWASP API list, and for what else a service like
+//! this one is attacked with. Tests of a row stand here, or in the chapter that they are about.
+//!
+//! | risk | where, or why not |
+//! |---|---|
+//! | other people's objects (API1) | `access::matrix`: every route × caller × whose ids; `access::scopes` within bodies |
+//! | keys (API2) | `secrets`. A key is looked up by its SHA-256: no comparison with a secret that could be timed |
+//! | passwords | `passwords`, `access::login` (limits), `access::accounts` (lengths); Argon2id's cost beside the code |
+//! | tokens (JWT) | `access::tokens`: every claim and header by itself, signed with the server's own secret |
+//! | mass assignment (API3) | `mass_assignment`: unknown members are ignored, so they change neither answer nor state |
+//! | memory (API4) | `bombs`, `memory`, `general::bodies` (limits) |
+//! | nesting | `nesting` |
+//! | slow clients | `general::slow` |
+//! | addresses of webhooks (API7) | `webhooks::addresses`; names that turn to another address beside the code |
+//! | webhooks | `webhooks::signatures`, `retries`, `events` (nobody delays another), the crash tests (kill −9) |
+//! | regular expressions | none: no route takes a pattern |
+//! | cookies, cross-site requests | none: credentials are headers that no browser adds by itself; `operation::cors` |
+//! | server errors and schema (API8) | the generated requests of `make test` against `/api/docs` |
+
+mod bombs;
+mod mass_assignment;
+mod memory;
+mod nesting;
+mod passwords;
+mod process;
+mod secrets;

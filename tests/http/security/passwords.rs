@@ -1,0 +1,46 @@
+//! What the time of an answer tells of who has an account.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::scene;
+use crate::support::client::Client;
+use crate::support::given::Account;
+
+/// Fewer than the failures that close an email.
+const ROUNDS: usize = 9;
+
+fn failing(client: &Client, email: &str) -> Duration {
+    let body = json!({"email": email, "password": "not the password"});
+    let asked = Instant::now();
+    let answer = client.post("/api/auth/login").json(&body).send();
+    let took = asked.elapsed();
+    answer.refused(401, "contract 2: wrong email or password: 401");
+    took
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+/// In turns, so that what else the machine does falls on both. An answer that verifies nothing takes a hundredth of the
+/// time, so twice as much is told apart from chance.
+#[test]
+fn an_unknown_email_is_refused_in_the_time_of_a_known_one() {
+    let (_server, account, _) = scene::bucket();
+    let other = Account::sign_up(&account.client);
+    let (mut known, mut unknown) = (Vec::new(), Vec::new());
+    for nth in 0..ROUNDS {
+        known.push(failing(&account.client, &account.email));
+        unknown.push(failing(&account.client, &format!("nobody{nth}@example.com")));
+        known.push(failing(&account.client, &other.email));
+        unknown.push(failing(&account.client, &format!("no-one{nth}@example.com")));
+    }
+    let (known, unknown) = (median(known), median(unknown));
+    assert!(
+        known < unknown * 2 && unknown < known * 2,
+        "contract 2: the same 401, in the same time: {known:?} for known emails, {unknown:?} for others"
+    );
+}

@@ -1,0 +1,360 @@
+//! Secrets stand nowhere but in the catalog: not in logs, whatever their level, not in error bodies, not in `/metrics`,
+//! not in other files. Only what deliveries are signed with is kept readable, for without it nothing could be signed.
+
+use std::cell::RefCell;
+use std::fs;
+use std::path::Path;
+
+use rcgen::{CertifiedKey, generate_simple_self_signed};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::operation::metrics::Metrics;
+use crate::operation::spoken::Spoken;
+use crate::scene::files;
+use crate::support::client::{Client, Request};
+use crate::support::given::{Account, Bucket, point, text};
+use crate::support::process::{OPERATOR_TOKEN, command, run_to_end, variable};
+use crate::support::receiver::{Receiver, status};
+use crate::support::time::now_ns;
+use crate::support::waiting::until;
+
+const EMAIL: &str = "planted@example.com";
+const PASSWORD: &str = "planted-password-of-somebody";
+const NEXT_PASSWORD: &str = "planted-password-of-tomorrow";
+const WRONG_PASSWORD: &str = "planted-password-of-a-guess";
+const BROKEN_PASSWORD: &str = "planted-password-in-broken-json";
+const MISPLACED_PASSWORD: &str = "planted-password-as-an-email";
+const WEBHOOK_SECRET: &str = "planted-webhook-secret";
+const NEXT_WEBHOOK_SECRET: &str = "planted-webhook-secret-of-tomorrow";
+const REFUSED_WEBHOOK_SECRET: &str = "planted-webhook-secret-of-nobody";
+const RECEIVER_PATH: &str = "/planted-receiver-path";
+const QUERY_SECRET: &str = "planted-query-secret";
+const PATH_SECRET: &str = "planted-path-secret";
+const HEADER_SECRET: &str = "planted-header-secret";
+const BODY_SECRET: &str = "planted-body-secret";
+const WRONG_OPERATOR_TOKEN: &str = "planted-operator-token-of-a-guess";
+const POINT_TEXT: &str = "planted-point-text";
+
+const THE_LAST_PATH: &str = "/api/operator/organizations";
+
+fn holds(bytes: &[u8], word: &str) -> bool {
+    bytes.windows(word.len()).any(|window| window == word.as_bytes())
+}
+
+/// Asks, and keeps what is said when the answer is no.
+struct Asker {
+    client: Client,
+    refusals: RefCell<Vec<String>>,
+}
+
+impl Asker {
+    #[track_caller]
+    fn ask(&self, status: u16, request: Request<'_>) -> Value {
+        let answer = request.send();
+        assert_eq!(answer.status, status, "{answer}");
+        if status >= 400 {
+            self.refusals.borrow_mut().push(answer.to_string());
+        }
+        answer.json()
+    }
+
+    fn request(&self, method: &str, path: &str) -> Request<'_> {
+        self.client.request(method, path)
+    }
+}
+
+/// Passwords and tokens through all that is done with them, and what goes wrong with it; answers the tokens.
+fn somebody(asker: &Asker) -> Vec<String> {
+    let post = |status, path: &str, body: Value| asker.ask(status, asker.request("POST", path).json(&body));
+    let credentials = |password: &str| json!({"email": EMAIL, "password": password, "name": "Planted Name"});
+    let first = text(&post(201, "/api/auth/signup", credentials(PASSWORD)), "/token");
+    post(409, "/api/auth/signup", credentials(PASSWORD));
+    post(401, "/api/auth/login", credentials(WRONG_PASSWORD));
+    post(
+        400,
+        "/api/auth/login",
+        json!({"email": [MISPLACED_PASSWORD], "password": [MISPLACED_PASSWORD]}),
+    );
+    post(
+        400,
+        "/api/auth/signup",
+        json!({"email": MISPLACED_PASSWORD, "password": MISPLACED_PASSWORD, "name": "x"}),
+    );
+    let broken = format!("{{\"email\": \"{EMAIL}\", \"password\": \"{BROKEN_PASSWORD}\"");
+    asker.ask(400, asker.request("POST", "/api/auth/login").body(broken));
+    let second = text(&post(200, "/api/auth/login", credentials(PASSWORD)), "/token");
+    let change = |status, current: &str, next: &str| {
+        let body = json!({"currentPassword": current, "newPassword": next});
+        asker.ask(
+            status,
+            asker
+                .request("POST", "/api/auth/password")
+                .bearer(&second)
+                .json(&body),
+        )
+    };
+    change(401, WRONG_PASSWORD, NEXT_PASSWORD);
+    let third = text(&change(200, PASSWORD, NEXT_PASSWORD), "/token");
+    asker.ask(401, asker.request("GET", "/api/auth/me").bearer(&first));
+    asker.ask(401, asker.request("GET", "/api/auth/me").key(&third));
+    asker.ask(200, asker.request("GET", "/api/auth/me").bearer(&third));
+    vec![first, second, third]
+}
+
+/// Keys of every type, used, misused and deleted; answers their texts.
+fn keys(asker: &Asker, account: &Account, bucket: &Bucket) -> Vec<String> {
+    let own = format!("/api/buckets/{}/keys", bucket.id);
+    let make = |path: &str, kind: &str| {
+        let body = json!({"name": kind, "type": kind});
+        let made = asker.ask(
+            201,
+            asker.request("POST", path).bearer(&account.token).json(&body),
+        );
+        (text(&made, "/apiKey/_id"), text(&made, "/apiKey/key"))
+    };
+    let mut made = vec![
+        make("/api/organization/keys", "admin"),
+        make("/api/organization/keys", "integration"),
+        make(&own, "write"),
+        make(&own, "read"),
+    ];
+    let query = json!({"bucketId": bucket.id});
+    for (_, key) in &made {
+        asker.ask(
+            200,
+            asker.request("POST", "/api/data/query").key(key).json(&query),
+        );
+        // In all the places where keys do not belong.
+        asker.ask(401, asker.request("GET", "/api/buckets").bearer(key));
+        asker.ask(401, asker.request("GET", &format!("/api/buckets?apiKey={key}")));
+        asker.ask(404, asker.request("GET", &format!("/{key}")));
+        asker.ask(
+            400,
+            asker
+                .request("GET", &format!("/api/buckets/{key}"))
+                .key(&account.admin),
+        );
+        asker.ask(
+            400,
+            asker
+                .request("POST", "/api/data/query")
+                .key(key)
+                .body(format!("{{\"apiKey\": \"{key}\",")),
+        );
+        asker.ask(
+            400,
+            asker
+                .request("POST", "/api/data/query")
+                .key(key)
+                .json(&json!({"bucketId": key})),
+        );
+        let cookie = asker
+            .request("GET", "/api/buckets")
+            .header("Cookie", format!("key={key}"));
+        asker.ask(401, cookie.header("X-Other", key.as_str()));
+    }
+    let (id, deleted) = make(&own, "write");
+    asker.ask(
+        200,
+        asker
+            .request("DELETE", &format!("{own}/{id}"))
+            .key(&account.admin),
+    );
+    asker.ask(401, asker.request("GET", "/api/buckets").key(&deleted));
+    let made_up = format!("svc_a_{}", "p".repeat(43));
+    asker.ask(401, asker.request("GET", "/api/buckets").key(&made_up));
+    made.extend([(id, deleted), (String::new(), made_up)]);
+    made.into_iter().map(|(_, key)| key).collect()
+}
+
+/// Secrets of webhooks: given, changed, generated, refused, used; answers the generated one.
+fn webhooks(asker: &Asker, account: &Account, bucket: &Bucket, receiver: &Receiver) -> String {
+    let source = bucket.source_with(&json!({"name": "s", "schema": {"note": {"type": "string"}}}));
+    let admin = |status, method: &str, path: &str, body: Value| {
+        asker.ask(
+            status,
+            asker.request(method, path).key(&account.admin).json(&body),
+        )
+    };
+    let body = json!({"url": receiver.url(RECEIVER_PATH), "events": ["data.received"],
+        "secret": WEBHOOK_SECRET, "retryConfig": {"maxRetries": 0}});
+    let made = admin(201, "POST", "/api/webhooks", body.clone());
+    let mut refused = body.clone();
+    refused["secret"] = json!(REFUSED_WEBHOOK_SECRET);
+    refused["events"] = json!(["nothing"]);
+    admin(400, "POST", "/api/webhooks", refused.clone());
+    refused["secret"] = json!([REFUSED_WEBHOOK_SECRET]);
+    admin(400, "POST", "/api/webhooks", refused);
+    let mut generated = body;
+    generated.as_object_mut().unwrap().remove("secret");
+    let generated = text(&admin(201, "POST", "/api/webhooks", generated), "/webhook/secret");
+    let send = || {
+        let stored = bucket.single(&point(&source, now_ns(), &json!({"note": POINT_TEXT})));
+        assert_eq!(stored.status, 201, "{stored}");
+    };
+    send();
+    receiver.wait(RECEIVER_PATH, 2);
+    let one = format!("/api/webhooks/{}", text(&made, "/webhook/_id"));
+    admin(200, "PATCH", &one, json!({"secret": NEXT_WEBHOOK_SECRET}));
+    send();
+    receiver.wait(RECEIVER_PATH, 4);
+    generated
+}
+
+#[test]
+fn planted_secrets_stand_neither_in_logs_nor_in_errors_nor_in_metrics_nor_in_files() {
+    for format in ["text", "json"] {
+        let root = TempDir::new().unwrap();
+        let mut server = Spoken::start(
+            command(root.path())
+                .args(["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"])
+                .env(variable("operator.token"), OPERATOR_TOKEN)
+                .env(variable("accounts.default_plan"), "Enterprise")
+                .env(variable("webhooks.allow_private_networks"), "true")
+                .env(variable("log.filter"), "trace")
+                .env(variable("log.format"), format),
+        );
+        let client = Client::new();
+        client.point_at(&server.base);
+        let asker = Asker {
+            client: client.clone(),
+            refusals: RefCell::default(),
+        };
+        let receiver = Receiver::answering(|_, _| status(500));
+        let account = Account::sign_up(&client);
+        let bucket = account.bucket("planted bucket");
+        let mut secrets = somebody(&asker);
+        secrets.extend(keys(&asker, &account, &bucket));
+        let generated = webhooks(&asker, &account, &bucket, &receiver);
+
+        let admin = |status, path: &str| asker.ask(status, asker.request("GET", path).key(&account.admin));
+        admin(200, &format!("/api/buckets?token={QUERY_SECRET}"));
+        admin(400, &format!("/api/buckets/{PATH_SECRET}"));
+        admin(404, &format!("/{PATH_SECRET}?token={QUERY_SECRET}"));
+        let basic = asker
+            .request("GET", "/api/buckets")
+            .header("Authorization", format!("Basic {HEADER_SECRET}"));
+        asker.ask(401, basic);
+        asker.ask(405, asker.request("PUT", "/api/buckets").key(HEADER_SECRET));
+        let ignored =
+            json!({"name": "x", "retentionDays": 0, "secret": BODY_SECRET, BODY_SECRET: BODY_SECRET});
+        asker.ask(
+            400,
+            asker
+                .request("POST", "/api/buckets")
+                .key(&account.admin)
+                .json(&ignored),
+        );
+        let wrong = asker.request("GET", THE_LAST_PATH).bearer(WRONG_OPERATOR_TOKEN);
+        asker.ask(401, wrong);
+        asker.ask(200, asker.request("GET", THE_LAST_PATH).bearer(OPERATOR_TOKEN));
+
+        let signing = [WEBHOOK_SECRET, NEXT_WEBHOOK_SECRET, &generated];
+        secrets.extend([account.admin.clone(), account.token.clone()]);
+        secrets.extend(signing.map(str::to_owned));
+        secrets.extend(
+            [
+                PASSWORD,
+                NEXT_PASSWORD,
+                WRONG_PASSWORD,
+                BROKEN_PASSWORD,
+                MISPLACED_PASSWORD,
+                REFUSED_WEBHOOK_SECRET,
+                QUERY_SECRET,
+                PATH_SECRET,
+                HEADER_SECRET,
+                BODY_SECRET,
+                OPERATOR_TOKEN,
+                WRONG_OPERATOR_TOKEN,
+            ]
+            .map(str::to_owned),
+        );
+        let log = until("the log tells of the last request", || {
+            let log = server.log();
+            log.contains(THE_LAST_PATH).then_some(log)
+        });
+        assert!(log.contains("request served"), "one line for each request: {log}");
+        let metrics = Metrics::of(&client).text;
+        let refusals = asker.refusals.take();
+        for secret in &secrets {
+            assert!(!log.contains(secret), "`{secret}` stands in the log ({format})");
+            assert!(!metrics.contains(secret), "`{secret}` stands in /metrics");
+            // Behind the arrow is the answer; before it, what was asked.
+            let told = refusals.iter().find(|answer| {
+                let (_, answer) = answer.split_once('→').unwrap();
+                answer.contains(secret)
+            });
+            assert_eq!(told, None, "`{secret}` stands in an error body");
+        }
+        for personal in [
+            POINT_TEXT,
+            EMAIL,
+            "Planted Name",
+            "planted bucket",
+            RECEIVER_PATH,
+            &bucket.id,
+        ] {
+            assert!(!metrics.contains(personal), "`{personal}` stands in /metrics");
+        }
+        assert!(!log.contains(POINT_TEXT), "bodies stand in no log");
+        assert!(
+            !log.contains(RECEIVER_PATH),
+            "the address of a webhook may be a secret"
+        );
+
+        assert!(server.stop().success());
+        let data_dir = root.path().join("data");
+        for file in files(&data_dir) {
+            let bytes = fs::read(&file).unwrap();
+            // In the catalog, and in the log until its next checkpoint.
+            let within = file.strip_prefix(&data_dir).unwrap();
+            let of_catalog = within == Path::new("catalog.snapshot") || within.starts_with("log");
+            for secret in &secrets {
+                let may_stand = of_catalog && signing.contains(&secret.as_str());
+                assert!(
+                    may_stand || !holds(&bytes, secret),
+                    "`{secret}` stands in {}",
+                    within.display()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_key_of_tls_stands_in_no_log_whether_it_can_be_used_or_not() {
+    let root = TempDir::new().unwrap();
+    let CertifiedKey { cert, signing_key } =
+        generate_simple_self_signed(vec![String::from("localhost")]).unwrap();
+    let key = signing_key.serialize_pem();
+    fs::write(root.path().join("certificate.pem"), cert.pem()).unwrap();
+    let with_key = |key: &str| {
+        fs::write(root.path().join("key.pem"), key).unwrap();
+        let mut command = command(root.path());
+        command
+            .args(["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"])
+            .env(variable("server.tls_certificate"), "certificate.pem")
+            .env(variable("server.tls_key"), "key.pem")
+            .env(variable("log.filter"), "trace");
+        command
+    };
+    let secret = |key: &str| key.lines().nth(1).unwrap().to_owned();
+    let mut server = Spoken::start(&mut with_key(&key));
+    assert!(server.stop().success());
+    assert!(!server.log().contains(&secret(&key)), "a key that is used");
+    let cut = key.replace("-----END", "----END");
+    let garbage = key.replace(&secret(&key), "planted+key+of+nobody");
+    for broken in [cut, garbage] {
+        let (ended, said) = run_to_end(&mut with_key(&broken), std::time::Duration::from_secs(20));
+        assert!(!ended.success(), "such a key cannot be used: {said}");
+        assert!(
+            said.contains("tls_key"),
+            "contract 9: the message names the key of the config: {said}"
+        );
+        assert!(
+            !said.contains(&secret(&broken)),
+            "a key that cannot be used: {said}"
+        );
+    }
+}
