@@ -15,6 +15,7 @@
 //! | webhooks | `webhooks::signatures`, `retries`, `events` (nobody delays another), the crash tests (kill −9) |
 //! | regular expressions | none: no route takes a pattern |
 //! | cookies, cross-site requests | none: credentials are headers that no browser adds by itself; `operation::cors` |
+//! | floods of logins | `access::login` refuses after so many; hashing has a small pool of its own, beside the code |
 //! | server errors and schema (API8) | the generated requests of `make test` against `/api/docs` |
 
 mod bombs;
