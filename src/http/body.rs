@@ -10,6 +10,7 @@ use std::ops::Deref;
 use std::pin::Pin;
 
 use actix_web::HttpRequest;
+use actix_web::error::PayloadError;
 use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use actix_web::web::{Bytes, BytesMut, Data, Payload, block};
 use flate2::read::MultiGzDecoder;
@@ -23,8 +24,10 @@ use crate::limits::BODY_BYTES_MAX;
 
 /// Compressed bodies above this are decompressed off the worker thread.
 const INLINE_DECODE_BYTES_MAX: usize = 16 * 1_024;
-/// What a body grows to before its stated length is believed.
-const FIRST_ALLOCATION_BYTES_MAX: usize = 64 * 1_024;
+/// What a body may have for its stated length alone, before it arrives.
+const FORETOLD_BYTES_MAX: usize = 128 * 1_024;
+/// Refused bodies up to this length are taken in all the same.
+const DRAIN_BYTES_MAX: usize = 1 << 20;
 /// Incompressible data grows a little when compressed (frame headers, 5 bytes a 16 KiB block).
 const ENCODING_OVERHEAD_BYTES: usize = 4_096;
 /// Log2 of the largest zstd window: 8 MiB, the most that RFC 9659 lets an HTTP sender use.
@@ -65,6 +68,43 @@ pub async fn read(
     payload: Payload,
     body_bytes_max: usize,
 ) -> Result<Body, ServiceError> {
+    read_if(Ok(()), request, payload, body_bytes_max).await
+}
+
+/// The same for a request that may be refused already.
+///
+/// # Errors
+/// Those of `admitted`, and those of [`read`].
+pub async fn read_if(
+    admitted: Result<(), ServiceError>,
+    request: &HttpRequest,
+    mut payload: Payload,
+    body_bytes_max: usize,
+) -> Result<Body, ServiceError> {
+    let stated = request
+        .headers()
+        .get(CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    let read = match admitted {
+        Ok(()) => read_stated(request, &mut payload, stated, body_bytes_max).await,
+        Err(refused) => Err(refused),
+    };
+    if let Err(error) = &read
+        && error.kind == ErrorKind::Unavailable
+        && stated.is_some_and(|stated| stated <= DRAIN_BYTES_MAX)
+    {
+        // Its client will come again, and else would need a new connection for it: dearer for both than these bytes.
+        while let Some(Ok(_)) = next_of(&mut payload).await {}
+    }
+    read
+}
+
+async fn read_stated(
+    request: &HttpRequest,
+    payload: &mut Payload,
+    stated: Option<usize>,
+    body_bytes_max: usize,
+) -> Result<Body, ServiceError> {
     let budget = request
         .app_data::<Data<BodyBudget>>()
         .ok_or_else(|| ServiceError::internal("BUG: no budget for bodies"))?;
@@ -74,15 +114,14 @@ pub async fn read(
         Encoding::Identity => body_bytes_max,
         Encoding::Gzip | Encoding::Zstd => body_bytes_max + body_bytes_max / 64 + ENCODING_OVERHEAD_BYTES,
     };
-    let stated = request
-        .headers()
-        .get(CONTENT_LENGTH)
-        .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     let too_large = || ServiceError::payload_too_large(body_bytes_max);
-    if stated.is_some_and(|stated| stated > sent_bytes_max) {
+    let stated = stated.unwrap_or(0);
+    if stated > sent_bytes_max {
         return Err(too_large());
     }
-    let sent = collect(payload, stated.unwrap_or(0), sent_bytes_max, &mut share)
+    // Told before it is read that there is no room, a client has cost nothing; in the middle, what was read.
+    share.cover(stated.min(FORETOLD_BYTES_MAX))?;
+    let sent = collect(payload, stated, sent_bytes_max, &mut share)
         .await?
         .ok_or_else(too_large)?;
     if encoding == Encoding::Identity {
@@ -164,15 +203,19 @@ fn encoding_of(request: &HttpRequest) -> Result<Encoding, ServiceError> {
     }
 }
 
+async fn next_of(payload: &mut Payload) -> Option<Result<Bytes, PayloadError>> {
+    poll_fn(|context| Pin::new(&mut *payload).poll_next(context)).await
+}
+
 /// The bytes as sent; `None` when there are more than `bytes_max`.
 async fn collect(
-    mut payload: Payload,
+    payload: &mut Payload,
     stated: usize,
     bytes_max: usize,
     share: &mut Share,
 ) -> Result<Option<Bytes>, ServiceError> {
     let mut whole = BytesMut::new();
-    while let Some(chunk) = poll_fn(|context| Pin::new(&mut payload).poll_next(context)).await {
+    while let Some(chunk) = next_of(payload).await {
         let chunk = chunk
             .map_err(|cause| ServiceError::validation("the body broke off").caused_by(cause.to_string()))?;
         if whole.len() + chunk.len() > bytes_max {
@@ -184,7 +227,7 @@ async fn collect(
                 // The usual small body arrives in one piece: it is not copied.
                 return Ok(Some(chunk));
             }
-            whole.reserve(stated.clamp(chunk.len(), FIRST_ALLOCATION_BYTES_MAX.max(chunk.len())));
+            whole.reserve(stated.clamp(chunk.len(), FORETOLD_BYTES_MAX.max(chunk.len())));
         }
         whole.extend_from_slice(&chunk);
     }

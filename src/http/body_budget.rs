@@ -1,6 +1,6 @@
 //! One bound for the request bodies that the server holds at one time: each may be large, and there may be many. What
-//! counts is what has arrived, never what was announced. And one for those that are decompressed at one time. Called by
-//! `body`; `metrics` shows it.
+//! counts is what has arrived, and a little of what is announced. And one for those that are decompressed at one time.
+//! Called by `body`; `metrics` shows it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -126,8 +126,8 @@ pub async fn ingest(
     service: Data<Service>,
 ) -> Result<HttpResponse, ServiceError> {
     let caller = auth::authenticate(&request, &service, ACCESS)?;
-    service.admit_points()?;
-    let body = body::read(&request, payload, INGEST_BODY_BYTES_MAX).await?;
+    let admitted = service.admit_points();
+    let body = body::read_if(admitted, &request, payload, INGEST_BODY_BYTES_MAX).await?;
     let key = idempotency_key(&request)?;
     let answer = service.ingest_point(&caller, &body, key.as_ref()).await?;
     answered(&request, answer).await
@@ -146,8 +146,8 @@ pub async fn ingest_batch(
     service: Data<Service>,
 ) -> Result<HttpResponse, ServiceError> {
     let caller = auth::authenticate(&request, &service, ACCESS)?;
-    service.admit_points()?;
-    let body = body::read(&request, payload, BATCH_BODY_BYTES_MAX).await?;
+    let admitted = service.admit_points();
+    let body = body::read_if(admitted, &request, payload, BATCH_BODY_BYTES_MAX).await?;
     let key = idempotency_key(&request)?;
     let answer = service.ingest_batch(&caller, &body, key.as_ref()).await?;
     answered(&request, answer).await
