@@ -1,0 +1,74 @@
+/** Which page the route names. */
+import type { ComponentChildren } from "preact";
+import { ExplorerPage } from "../explorer/page";
+import { AccountPage } from "../pages/account";
+import { BucketPage } from "../pages/bucket";
+import { BucketsPage } from "../pages/buckets";
+import { OrganizationPage } from "../pages/organization";
+import { OverviewPage } from "../pages/overview";
+import { RulePage } from "../pages/rule";
+import { EditRulePage, NewRulePage } from "../pages/rule-edit";
+import { RulesPage } from "../pages/rules";
+import { SignInPage } from "../pages/sign-in";
+import { SourcePage } from "../pages/source";
+import { EditSourcePage, NewSourcePage } from "../pages/source-edit";
+import { WebhookPage } from "../pages/webhook";
+import { WebhooksPage } from "../pages/webhooks";
+import { LinkButton } from "../parts/button";
+import { Empty, Page } from "../parts/page";
+import { Notices } from "./notices";
+import { useRoute } from "./route";
+import { session } from "./session";
+import { Shell } from "./shell";
+import { useStore } from "./store";
+
+export function App() {
+  const current = useStore(session);
+  const { path } = useRoute();
+  if (current === null) return <SignInPage signingUp={path[0] === "signup"} />;
+  return (
+    <>
+      <Shell section={path[0] ?? ""} user={current.user}>
+        {/* A page of another path is another page: nothing of the old one's state stays. */}
+        <div key={path.join("/")}>{pageOf(path)}</div>
+      </Shell>
+      <Notices />
+    </>
+  );
+}
+
+function pageOf(path: string[]): ComponentChildren {
+  const [section, id, part, partId, verb] = path;
+  switch (section) {
+    case undefined:
+    case "login":
+    case "signup":
+      return <OverviewPage />;
+    case "explore":
+      return <ExplorerPage />;
+    case "buckets":
+      if (id === undefined) return <BucketsPage />;
+      if (part === "sources" && partId === "new") return <NewSourcePage bucketId={id} />;
+      if (part === "sources" && partId !== undefined && verb === "edit") return <EditSourcePage bucketId={id} sourceId={partId} />;
+      if (part === "sources" && partId !== undefined) return <SourcePage bucketId={id} sourceId={partId} />;
+      return <BucketPage id={id} tab={part ?? "activity"} />;
+    case "rules":
+      if (id === undefined) return <RulesPage />;
+      if (id === "new") return <NewRulePage />;
+      return part === "edit" ? <EditRulePage id={id} /> : <RulePage id={id} />;
+    case "webhooks":
+      return id === undefined ? <WebhooksPage /> : <WebhookPage id={id} />;
+    case "organization":
+      return <OrganizationPage />;
+    case "account":
+      return <AccountPage />;
+    default:
+      return (
+        <Page title="No such page">
+          <Empty title="There is nothing at this address" action={<LinkButton href="#/">Go to the overview</LinkButton>}>
+            The link may be old or mistyped.
+          </Empty>
+        </Page>
+      );
+  }
+}

@@ -1,0 +1,104 @@
+/** Numbers, spans and times as people read them. Pure: the time zone comes as an argument. */
+import type { Zone } from "./preferences";
+
+const counts = new Intl.NumberFormat("en-GB");
+const compact = new Intl.NumberFormat("en-GB", { notation: "compact", maximumFractionDigits: 1 });
+
+/** `1,036,800`. */
+export const formatCount = (value: number): string => counts.format(value);
+
+/** `1M`, for cards; exact below ten thousand. */
+export const formatCompact = (value: number): string => (value < 10_000 ? counts.format(value) : compact.format(value));
+
+/** A measurement with six significant digits, so that columns stay narrow and noise stays out. */
+export function formatValue(value: number): string {
+  if (!Number.isFinite(value)) return String(value);
+  const magnitude = Math.abs(value);
+  if (magnitude !== 0 && (magnitude >= 1e9 || magnitude < 1e-4)) return value.toExponential(3);
+  return String(Number(value.toPrecision(6)));
+}
+
+/** `3 sources`, `1 source`. */
+export const plural = (count: number, one: string, many = `${one}s`): string =>
+  `${formatCount(count)} ${count === 1 ? one : many}`;
+
+const SPANS: [string, number][] = [
+  ["y", 365 * 86_400],
+  ["d", 86_400],
+  ["h", 3_600],
+  ["min", 60],
+  ["s", 1],
+];
+
+/** `2 d 4 h`, `15 min`, `1.5 s`: at most two units. */
+export function formatSpan(seconds: number): string {
+  const sign = seconds < 0 ? "−" : "";
+  let rest = Math.abs(seconds);
+  if (rest < 10 && rest % 1 !== 0) return `${sign}${Number(rest.toFixed(2))} s`;
+  rest = Math.round(rest);
+  for (const [index, [unit, size]] of SPANS.entries()) {
+    if (rest < size) continue;
+    const whole = Math.floor(rest / size);
+    const next = SPANS[index + 1];
+    const more = next === undefined ? 0 : Math.floor((rest - whole * size) / next[1]);
+    return more === 0 || next === undefined ? `${sign}${whole} ${unit}` : `${sign}${whole} ${unit} ${more} ${next[0]}`;
+  }
+  return "0 s";
+}
+
+/** `04:59`, `1:00:00`: what a timer shows. */
+export function formatTimer(seconds: number): string {
+  const rest = Math.max(0, Math.ceil(seconds));
+  const two = (n: number) => String(n).padStart(2, "0");
+  const hours = Math.floor(rest / 3600);
+  const minutes = Math.floor((rest % 3600) / 60);
+  return hours > 0 ? `${hours}:${two(minutes)}:${two(rest % 60)}` : `${two(minutes)}:${two(rest % 60)}`;
+}
+
+/** `3 min ago`, `in 2 h`, `just now`. */
+export function formatAgo(at: number, now: number): string {
+  const seconds = (now - at) / 1000;
+  if (Math.abs(seconds) < 5) return "just now";
+  const [unit, size] = SPANS.find(([, span]) => Math.abs(seconds) >= span) ?? ["s", 1];
+  const whole = Math.floor(Math.abs(seconds) / size);
+  return seconds < 0 ? `in ${whole} ${unit}` : `${whole} ${unit} ago`;
+}
+
+/** `2026-11-21 10:45:27`, with milliseconds when there are any. */
+export function formatTime(at: number, zone: Zone): string {
+  const date = new Date(at);
+  if (Number.isNaN(date.getTime())) return "–";
+  const two = (n: number) => String(n).padStart(2, "0");
+  const utc = zone === "utc";
+  const day = utc
+    ? `${date.getUTCFullYear()}-${two(date.getUTCMonth() + 1)}-${two(date.getUTCDate())}`
+    : `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  const clock = utc
+    ? `${two(date.getUTCHours())}:${two(date.getUTCMinutes())}:${two(date.getUTCSeconds())}`
+    : `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+  const ms = date.getUTCMilliseconds();
+  return `${day} ${clock}${ms === 0 ? "" : `.${String(ms).padStart(3, "0")}`}`;
+}
+
+/** The zone's name beside a time: `UTC`, or the offset of that moment. */
+export function zoneName(zone: Zone, at: number): string {
+  if (zone === "utc") return "UTC";
+  const minutes = -new Date(at).getTimezoneOffset();
+  const two = (n: number) => String(n).padStart(2, "0");
+  return `UTC${minutes < 0 ? "−" : "+"}${two(Math.floor(Math.abs(minutes) / 60))}:${two(Math.abs(minutes) % 60)}`;
+}
+
+/** API messages begin in lower case without a final stop; on the page they are sentences. */
+export function sentence(message: string): string {
+  const text = message.trim();
+  if (text === "") return text;
+  return text[0]!.toUpperCase() + text.slice(1) + (/[.!?…]$/.test(text) ? "" : ".");
+}
+
+/** The value of any JSON as one line of text. */
+export function formatAny(value: unknown): string {
+  if (value === null || value === undefined) return "–";
+  if (typeof value === "number") return formatValue(value);
+  if (typeof value === "string") return value;
+  return typeof value === "boolean" ? String(value) : JSON.stringify(value);
+}

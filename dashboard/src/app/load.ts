@@ -1,0 +1,119 @@
+/** Loading in a component: superseded requests are cancelled, and slowness shows only when it lasts. */
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { isAbort } from "../api/client";
+
+/** Below this, a skeleton would be a flicker. */
+const SLOW_AFTER_MS = 300;
+
+export interface Loaded<T> {
+  data: T | null;
+  error: Error | null;
+  /** Loading for longer than a blink, and nothing to show yet. */
+  slow: boolean;
+  loading: boolean;
+  /** Asks again; what is shown stays until the answer is here. */
+  reload: () => void;
+}
+
+/** Reads what `key` names; a null key reads nothing. */
+export function useLoad<T>(key: string | null, read: (signal: AbortSignal) => Promise<T>): Loaded<T> {
+  const [held, setHeld] = useState<{ key: string | null; data: T | null; error: Error | null }>({
+    key: null,
+    data: null,
+    error: null,
+  });
+  const [round, setRound] = useState(0);
+  const [loading, setLoading] = useState(false);
+  const [slow, setSlow] = useState(false);
+  const latest = useRef(read);
+  latest.current = read;
+
+  useEffect(() => {
+    if (key === null) return;
+    const abort = new AbortController();
+    const timer = setTimeout(() => setSlow(true), SLOW_AFTER_MS);
+    setLoading(true);
+    const done = () => {
+      clearTimeout(timer);
+      setSlow(false);
+      setLoading(false);
+    };
+    latest.current(abort.signal).then(
+      (data) => {
+        if (abort.signal.aborted) return;
+        setHeld({ key, data, error: null });
+        done();
+      },
+      (error: unknown) => {
+        if (abort.signal.aborted || isAbort(error)) return;
+        setHeld((before) => ({ key, data: before.key === key ? before.data : null, error: asError(error) }));
+        done();
+      },
+    );
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+      setSlow(false);
+    };
+  }, [key, round]);
+
+  const reload = useCallback(() => setRound((n) => n + 1), []);
+  const current = held.key === key;
+  return {
+    data: current ? held.data : null,
+    error: current ? held.error : null,
+    slow: slow && (!current || held.data === null),
+    loading,
+    reload,
+  };
+}
+
+/** An action with an outcome: running or not, and the error of the last try. */
+export function useAction<A extends unknown[]>(act: (...args: A) => Promise<void>) {
+  const [running, setRunning] = useState(false);
+  const [error, setError] = useState<Error | null>(null);
+  const alive = useRef(true);
+  useEffect(() => {
+    alive.current = true;
+    return () => {
+      alive.current = false;
+    };
+  }, []);
+  const run = async (...args: A) => {
+    if (running) return;
+    setRunning(true);
+    setError(null);
+    try {
+      await act(...args);
+    } catch (caught) {
+      if (alive.current && !isAbort(caught)) setError(asError(caught));
+    } finally {
+      if (alive.current) setRunning(false);
+    }
+  };
+  return { run, running, error, clear: () => setError(null) };
+}
+
+/** Calls `tick` each `periodMs` while the tab is seen; null stops it. */
+export function useInterval(periodMs: number | null, tick: () => void): void {
+  const latest = useRef(tick);
+  latest.current = tick;
+  useEffect(() => {
+    if (periodMs === null) return;
+    const timer = setInterval(() => {
+      if (!document.hidden) latest.current();
+    }, periodMs);
+    return () => clearInterval(timer);
+  }, [periodMs]);
+}
+
+/** The time, ticking. */
+export function useNow(periodMs: number): number {
+  const [now, setNow] = useState(Date.now());
+  useInterval(periodMs, () => setNow(Date.now()));
+  return now;
+}
+
+export function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}

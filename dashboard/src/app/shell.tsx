@@ -1,0 +1,131 @@
+/** What surrounds every page: navigation, theme, time zone and who is logged in. */
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { User } from "../api/accounts";
+import { Button } from "../parts/button";
+import { Icon, Logo, type IconName } from "../parts/icon";
+import { shownTheme, theme, zone, useZone } from "./preferences";
+import { go, useRoute } from "./route";
+import { endSession } from "./session";
+import { useStore } from "./store";
+
+const SECTIONS: { path: string; label: string; icon: IconName }[] = [
+  { path: "", label: "Overview", icon: "overview" },
+  { path: "explore", label: "Explorer", icon: "explore" },
+  { path: "buckets", label: "Buckets", icon: "buckets" },
+  { path: "rules", label: "Alert rules", icon: "rules" },
+  { path: "webhooks", label: "Webhooks", icon: "webhooks" },
+  { path: "organization", label: "Organization", icon: "organization" },
+];
+
+export function Shell({ section, user, children }: { section: string; user: User; children: ComponentChildren }) {
+  const [open, setOpen] = useState(false);
+  const main = useRef<HTMLElement>(null);
+  const { path } = useRoute();
+  useEffect(() => setOpen(false), [path.join("/")]);
+  useEffect(() => {
+    if (!open) return;
+    const close = (event: KeyboardEvent) => {
+      if (event.key === "Escape") setOpen(false);
+    };
+    window.addEventListener("keydown", close);
+    return () => window.removeEventListener("keydown", close);
+  }, [open]);
+  return (
+    <div class="shell">
+      <a
+        class="skip-link"
+        href="#main"
+        onClick={(event) => {
+          // The hash is the route: the link must not become one.
+          event.preventDefault();
+          main.current?.focus();
+        }}
+      >
+        Skip to content
+      </a>
+      <header class="topbar">
+        <a class="brand" href="#/" aria-label="tidewatch, to the overview">
+          <Logo />
+          <span>tidewatch</span>
+        </a>
+        <button type="button" class="menu-button" aria-expanded={open} aria-controls="navigation" onClick={() => setOpen(!open)}>
+          <Icon name={open ? "close" : "menu"} />
+          <span>Menu</span>
+        </button>
+      </header>
+      <div class={open ? "sidebar open" : "sidebar"} id="navigation">
+        <a class="brand" href="#/" aria-label="tidewatch, to the overview">
+          <Logo />
+          <span>tidewatch</span>
+        </a>
+        <nav aria-label="Main">
+          <ul>
+            {SECTIONS.map(({ path: target, label, icon }) => (
+              <li key={target}>
+                <a href={`#/${target}`} aria-current={section === target ? "page" : undefined}>
+                  <Icon name={icon} />
+                  {label}
+                </a>
+              </li>
+            ))}
+          </ul>
+        </nav>
+        <div class="sidebar-foot">
+          <Switches />
+          <a href="#/account" class="user" aria-current={section === "account" ? "page" : undefined}>
+            <Icon name="account" />
+            <span class="user-names">
+              <span class="name">{user.name}</span>
+              <span class="muted name">{user.email}</span>
+            </span>
+          </a>
+          <Button
+            icon="leave"
+            look="quiet"
+            small
+            onClick={() => {
+              endSession(null);
+              go("#/login");
+            }}
+          >
+            Log out
+          </Button>
+        </div>
+      </div>
+      <main class="main" id="main" ref={main} tabIndex={-1}>
+        {children}
+      </main>
+    </div>
+  );
+}
+
+/** Time zone and theme. */
+export function Switches() {
+  const shown = useStore(shownTheme);
+  const chosen = useZone();
+  return (
+    <div class="switches">
+      <div class="segments" role="group" aria-label="Times are shown in">
+        <button type="button" aria-pressed={chosen === "utc"} onClick={() => zone.set("utc")}>
+          UTC
+        </button>
+        <button type="button" aria-pressed={chosen === "local"} onClick={() => zone.set("local")}>
+          Local
+        </button>
+      </div>
+      <Button
+        small
+        look="quiet"
+        icon={shown === "dark" ? "sun" : "moon"}
+        label={shown === "dark" ? "Light theme" : "Dark theme"}
+        onClick={() => {
+          const next = shown === "dark" ? "light" : "dark";
+          const system = window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+          // Back at what the system says, the page follows the system again.
+          theme.set(next === system ? "system" : next);
+        }}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,200 @@
+/**
+ * The chart: uPlot on a canvas, its data and its look from props, cursor and zoom out to callbacks. It knows lines and
+ * marks; where they come from is the explorer's business.
+ */
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import uPlot from "uplot";
+import type { Zone } from "../app/preferences";
+import { aligned, type Column, type Line } from "../explorer/series";
+import type { Span } from "../explorer/range";
+import { scaleOf, timeAxis, valueAxes, valueRange, type ChartColours } from "./axes";
+import { drawMarks, type ChartMark } from "./marks";
+import { lookOf } from "./palette";
+
+export interface PlotProps {
+  lines: Line[];
+  /** Ids of lines that the legend has switched off. */
+  hidden: ReadonlySet<string>;
+  span: Span;
+  marks: readonly ChartMark[];
+  zone: Zone;
+  theme: "light" | "dark";
+  height: number;
+  label: string;
+  /** Averaged lines are drawn without dots; sparse points are shown as what they are. */
+  onCursor: (at: number | null) => void;
+  onZoom: (span: Span) => void;
+  onKey: (key: string) => boolean;
+}
+
+/** Pixels below which a drag is taken for a click. */
+const DRAG_PX_MIN = 6;
+const PHONE_PX = 620;
+
+export function Plot(props: PlotProps) {
+  const holder = useRef<HTMLDivElement>(null);
+  const chart = useRef<uPlot | null>(null);
+  const latest = useRef(props);
+  latest.current = props;
+  const { lines, hidden, span, marks, zone, theme, height } = props;
+
+  const table = useMemo(() => aligned(lines), [lines]);
+  // A new chart only when its parts differ; new data goes into the one there is.
+  const shape = JSON.stringify([lines.map((line) => [line.id, line.index, line.unit, line.lows !== null]), zone, theme]);
+
+  useEffect(() => {
+    const element = holder.current;
+    if (element === null) return;
+    const made = new uPlot(optionsOf(element, latest), dataOf(table), element);
+    chart.current = made;
+    const resize = new ResizeObserver(() => {
+      if (element.clientWidth > 0 && element.clientWidth !== made.width) {
+        made.setSize({ width: element.clientWidth, height: latest.current.height });
+      }
+    });
+    resize.observe(element);
+    return () => {
+      resize.disconnect();
+      made.destroy();
+      chart.current = null;
+    };
+  }, [shape]);
+
+  useEffect(() => {
+    const made = chart.current;
+    if (made === null) return;
+    made.batch(() => {
+      let series = 1;
+      for (const { line, lows } of table.columns) {
+        const show = !hidden.has(line.id);
+        for (let n = 0; n < (lows === null ? 1 : 3); n++) made.setSeries(series++, { show });
+      }
+      made.setData(dataOf(table), true);
+    });
+  }, [table, hidden, span.from, span.to, shape]);
+
+  useEffect(() => chart.current?.redraw(false), [marks]);
+  useEffect(() => chart.current?.setSize({ width: chart.current.width, height }), [height]);
+
+  return (
+    <div
+      class="plot"
+      tabIndex={0}
+      role="group"
+      aria-label={props.label}
+      aria-describedby="plot-keys"
+      style={{ minHeight: `${height}px` }}
+      onKeyDown={(event) => {
+        if (event.ctrlKey || event.metaKey || event.altKey) return;
+        if (moveCursor(chart.current, event.key, event.shiftKey) || props.onKey(event.key)) event.preventDefault();
+      }}
+    >
+      <div ref={holder} />
+    </div>
+  );
+}
+
+function optionsOf(element: HTMLElement, latest: { current: PlotProps }): uPlot.Options {
+  const { lines, zone, theme, height } = latest.current;
+  const style = getComputedStyle(document.documentElement);
+  const token = (name: string) => style.getPropertyValue(name).trim();
+  const colours: ChartColours = {
+    text: token("--text-muted"),
+    grid: token("--chart-grid"),
+    tick: token("--border-strong"),
+    mark: token("--bad"),
+  };
+  const font = `11px ${token("--font")}`;
+  const width = element.clientWidth || 320;
+  const axesMax = width < PHONE_PX ? 2 : 4;
+  const scales: uPlot.Scales = {
+    x: { time: true, range: () => [latest.current.span.from, latest.current.span.to] },
+    switch: { range: [-0.15, 1.15] },
+  };
+  for (const line of lines) if (line.type !== "boolean") scales[scaleOf(line)] = { range: valueRange };
+  return {
+    width,
+    height,
+    ms: 1,
+    tzDate: (at) => (zone === "utc" ? uPlot.tzDate(new Date(at), "Etc/UTC") : new Date(at)),
+    scales,
+    axes: [timeAxis(colours, font, zone), ...valueAxes(lines, colours, font, axesMax)],
+    series: [{}, ...lines.flatMap((line) => seriesOf(line, theme))],
+    bands: bandsOf(lines, theme),
+    legend: { show: false },
+    padding: [12, width < PHONE_PX ? 8 : 16, 0, 0],
+    cursor: {
+      drag: { x: true, y: false, setScale: false, dist: DRAG_PX_MIN },
+      points: { size: 7 },
+      // Two fingers and a scroll stay with the page; a double click zooms out, as the toolbar does.
+      bind: { dblclick: () => () => (latest.current.onKey("-"), null) },
+    },
+    hooks: {
+      setCursor: [
+        (made) => {
+          const index = made.cursor.idx;
+          latest.current.onCursor(index === null || index === undefined ? null : (made.data[0][index] ?? null));
+        },
+      ],
+      setSelect: [
+        (made) => {
+          const { left, width: selected } = made.select;
+          if (selected < DRAG_PX_MIN) return;
+          const from = Math.round(made.posToVal(left, "x"));
+          const to = Math.round(made.posToVal(left + selected, "x"));
+          made.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+          latest.current.onZoom({ from, to });
+        },
+      ],
+      draw: [(made) => drawMarks(made, latest.current.marks, colours.mark)],
+    },
+  };
+}
+
+function seriesOf(line: Line, theme: "light" | "dark"): uPlot.Series[] {
+  const look = lookOf(line.index, theme);
+  const main: uPlot.Series = {
+    scale: scaleOf(line),
+    stroke: look.stroke,
+    width: 1.5,
+    ...(look.dash === undefined ? {} : { dash: look.dash }),
+    points: { size: 5, fill: look.stroke },
+    spanGaps: false,
+  };
+  if (line.type === "boolean") {
+    const stepped = uPlot.paths.stepped?.({ align: 1 });
+    if (stepped !== undefined) main.paths = stepped;
+  }
+  if (line.lows === null) return [main];
+  const edge: uPlot.Series = { scale: scaleOf(line), stroke: look.stroke, width: 0, points: { show: false } };
+  return [main, { ...edge }, { ...edge }];
+}
+
+function bandsOf(lines: Line[], theme: "light" | "dark"): uPlot.Band[] {
+  const bands: uPlot.Band[] = [];
+  let series = 1;
+  for (const line of lines) {
+    if (line.lows !== null) bands.push({ series: [series + 2, series + 1], fill: lookOf(line.index, theme).band });
+    series += line.lows === null ? 1 : 3;
+  }
+  return bands;
+}
+
+function dataOf({ times, columns }: ReturnType<typeof aligned>): uPlot.AlignedData {
+  const series: Column[] = columns.flatMap(({ values, lows, highs }) =>
+    lows === null || highs === null ? [values] : [values, lows, highs],
+  );
+  return [times, ...series] as uPlot.AlignedData;
+}
+
+/** Left and right walk from point to point, with Shift ten at once; Home and End go to the ends. */
+function moveCursor(chart: uPlot | null, key: string, far: boolean): boolean {
+  if (chart === null || !["ArrowLeft", "ArrowRight", "Home", "End"].includes(key)) return false;
+  const last = chart.data[0].length - 1;
+  if (last < 0) return false;
+  const step = far ? 10 : 1;
+  const at = chart.cursor.idx ?? last;
+  const index = key === "Home" ? 0 : key === "End" ? last : Math.min(last, Math.max(0, at + (key === "ArrowLeft" ? -step : step)));
+  chart.setCursor({ left: chart.valToPos(chart.data[0][index]!, "x"), top: 1 });
+  return true;
+}

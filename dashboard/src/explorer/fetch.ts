@@ -1,0 +1,164 @@
+/** Carries a plan out: the queries of all buckets at once, bands joined to their averages, rows in order of time. */
+import {
+  QUERY_ROWS_MAX,
+  runQuery,
+  type Aggregation,
+  type GroupBy,
+  type Query,
+  type QueryAnswer,
+  type QueryRow,
+} from "../api/query";
+import { hasBand, queryOf, type BucketPlan, type Plan } from "./plan";
+import type { Span } from "./range";
+
+export interface Row extends QueryRow {
+  /** Milliseconds; `timestamp` keeps every digit. */
+  at: number;
+}
+
+export interface View {
+  span: Span;
+  plan: Plan;
+  /** Ascending. */
+  rows: Row[];
+  /** What the rows are groups of; null for points. */
+  groupBy: GroupBy | null;
+  /** The latest points themselves, newest first. */
+  latest: Row[];
+  /** There were more rows than an answer holds. */
+  truncated: boolean;
+  tookMs: number;
+}
+
+/** Rows of the table under the chart. */
+export const LATEST_ROWS = 50;
+
+/** Reads the view. A source that is denser than its average promised is grouped after all. */
+export async function fetchView(plan: Plan, span: Span, regroup: () => Plan | null, signal: AbortSignal): Promise<View> {
+  const began = performance.now();
+  const parts = await Promise.all(plan.buckets.map((bucket) => fetchBucket(plan, bucket, span, signal)));
+  const truncated = parts.some((part) => part.truncated);
+  const grouped = truncated && parts.every((part) => part.groupBy === null) ? regroup() : null;
+  if (grouped !== null) return fetchView(grouped, span, () => null, signal);
+  const rows = parts.flatMap((part) => part.rows).sort((a, b) => a.at - b.at);
+  return {
+    span,
+    plan,
+    rows,
+    groupBy: parts.find((part) => part.groupBy !== null)?.groupBy ?? null,
+    latest: latestOf(parts.flatMap((part) => part.latest)),
+    truncated,
+    tookMs: performance.now() - began,
+  };
+}
+
+/** The view moved on to `span`: what is new is asked for, what has left it is dropped. */
+export async function fetchTail(view: View, span: Span, signal: AbortSignal): Promise<View> {
+  const last = view.rows.at(-1);
+  // The last group is still growing, and points of one millisecond may come apart: both are read again.
+  const from = last === undefined ? span.from : Math.max(span.from, last.at);
+  const tail = await fetchView(view.plan, { from: Math.min(from, span.to - 1), to: span.to }, () => null, signal);
+  const kept = view.rows.filter((row) => row.at >= span.from && row.at < from);
+  const known = new Set(tail.latest.map((row) => row._id));
+  return {
+    ...tail,
+    span,
+    groupBy: view.groupBy ?? tail.groupBy,
+    rows: [...kept, ...tail.rows],
+    latest: latestOf([...tail.latest, ...view.latest.filter((row) => !known.has(row._id) && row.at >= span.from)]),
+    truncated: false,
+  };
+}
+
+interface BucketRows {
+  rows: Row[];
+  latest: Row[];
+  groupBy: GroupBy | null;
+  truncated: boolean;
+}
+
+async function fetchBucket(plan: Plan, bucket: BucketPlan, span: Span, signal: AbortSignal): Promise<BucketRows> {
+  const query = queryOf(plan, bucket, span);
+  if (plan.kind === "raw") {
+    const answer = await runQuery(query, signal);
+    const newestFirst = answer.data.map(rowOf);
+    return {
+      rows: newestFirst.slice().reverse(),
+      latest: newestFirst.slice(0, LATEST_ROWS),
+      groupBy: null,
+      truncated: answer.metadata.hasMore,
+    };
+  }
+  const latest = runQuery(latestQuery(bucket, span), signal);
+  const main = plan.kind === "server" || !hasBand(plan) ? runQuery(query, signal) : withBand(query, signal);
+  const [answer, points] = await Promise.all([main, latest]);
+  return {
+    rows: answer.data.map(rowOf),
+    latest: points.data.map(rowOf),
+    groupBy: groupingOf(plan, answer),
+    truncated: answer.metadata.hasMore,
+  };
+}
+
+function groupingOf(plan: Plan, answer: QueryAnswer): GroupBy | null {
+  if (plan.kind === "grouped") return plan.groupBy;
+  return answer.metadata.downsamplingApplied === true ? (answer.metadata.downsampling?.groupBy ?? plan.groupBy) : null;
+}
+
+function latestQuery(bucket: BucketPlan, span: Span): Query {
+  const startTime = new Date(span.from).toISOString();
+  const endTime = new Date(span.to).toISOString();
+  const filters = { dataSourceIds: bucket.sourceIds, fields: bucket.fields, startTime, endTime };
+  return { bucketId: bucket.bucketId, filters, limit: LATEST_ROWS, sort: "desc", downsampling: false };
+}
+
+/** Averages with the least and greatest of what they average, as the server's own downsampling has them. */
+async function withBand(query: Query, signal: AbortSignal): Promise<QueryAnswer> {
+  const ask = (aggregation: Aggregation) => runQuery({ ...query, aggregation }, signal);
+  const [average, least, greatest] = await Promise.all([ask("avg"), ask("min"), ask("max")]);
+  const key = (row: QueryRow) => `${row.timestamp} ${row.dataSourceId}`;
+  const lows = new Map(least.data.map((row) => [key(row), row.values]));
+  const highs = new Map(greatest.data.map((row) => [key(row), row.values]));
+  for (const row of average.data) {
+    const low = lows.get(key(row));
+    const high = highs.get(key(row));
+    if (low === undefined || high === undefined) continue;
+    const stats: NonNullable<QueryRow["stats"]> = {};
+    for (const field of Object.keys(row.values)) {
+      const [min, max] = [low[field], high[field]];
+      if (typeof min === "number" && typeof max === "number") stats[field] = { min, max, count: 0 };
+    }
+    row.stats = stats;
+  }
+  return average;
+}
+
+function latestOf(rows: Row[]): Row[] {
+  return rows.sort((a, b) => b.at - a.at).slice(0, LATEST_ROWS);
+}
+
+function rowOf(row: QueryRow): Row {
+  return { ...row, at: Date.parse(row.timestamp) };
+}
+
+/** All points of a span, page by page behind the cursor, oldest first. */
+export async function* rawPages(bucket: BucketPlan, span: Span, signal: AbortSignal): AsyncGenerator<QueryRow[]> {
+  const { sourceIds: dataSourceIds, fields } = bucket;
+  const startTime = new Date(span.from).toISOString();
+  const endTime = new Date(span.to).toISOString();
+  let cursor: string | undefined;
+  do {
+    const answer: QueryAnswer = await runQuery(
+      {
+        bucketId: bucket.bucketId,
+        filters: { dataSourceIds, fields, startTime, endTime },
+        limit: QUERY_ROWS_MAX,
+        downsampling: false,
+        ...(cursor === undefined ? {} : { cursor }),
+      },
+      signal,
+    );
+    yield answer.data;
+    cursor = answer.metadata.nextCursor;
+  } while (cursor !== undefined);
+}

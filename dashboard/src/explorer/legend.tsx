@@ -1,0 +1,121 @@
+/** Which line is which, what it is at the cursor, and what it comes to over the range; a click hides a line. */
+import { useMemo } from "preact/hooks";
+import { formatTime, formatValue, zoneName } from "../app/format";
+import type { Zone } from "../app/preferences";
+import { lookOf } from "../chart/palette";
+import type { Line } from "./series";
+
+interface LegendProps {
+  lines: Line[];
+  hidden: ReadonlySet<string>;
+  onToggle: (id: string) => void;
+  /** Null: the newest value is shown. */
+  cursorAt: number | null;
+  zone: Zone;
+  theme: "light" | "dark";
+}
+
+export function Legend({ lines, hidden, onToggle, cursorAt, zone, theme }: LegendProps) {
+  return (
+    <div class="legend">
+      <table>
+        <caption>
+          {cursorAt === null ? (
+            <span class="muted">Newest values</span>
+          ) : (
+            <>
+              {formatTime(cursorAt, zone)} <span class="muted">{zoneName(zone, cursorAt)}</span>
+            </>
+          )}
+        </caption>
+        <thead>
+          <tr>
+            <th scope="col">Line</th>
+            <th scope="col" class="number">
+              Value
+            </th>
+            <th scope="col" class="number">
+              Within
+            </th>
+            <th scope="col" class="number wide-only">
+              Least
+            </th>
+            <th scope="col" class="number wide-only">
+              Greatest
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {lines.map((line) => (
+            <LegendRow key={line.id} line={line} hidden={hidden.has(line.id)} onToggle={onToggle} cursorAt={cursorAt} theme={theme} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+interface RowProps {
+  line: Line;
+  hidden: boolean;
+  onToggle: (id: string) => void;
+  cursorAt: number | null;
+  theme: "light" | "dark";
+}
+
+function LegendRow({ line, hidden, onToggle, cursorAt, theme }: RowProps) {
+  const look = lookOf(line.index, theme);
+  const extremes = useMemo(() => extremesOf(line), [line]);
+  const index = useMemo(() => (cursorAt === null ? lastIndex(line) : nearestIndex(line, cursorAt)), [line, cursorAt]);
+  const value = index === null ? null : (line.values[index] ?? null);
+  const low = index === null ? null : (line.lows?.[index] ?? null);
+  const high = index === null ? null : (line.highs?.[index] ?? null);
+  const text = (number: number | null) =>
+    number === null ? "–" : line.type === "boolean" ? (number >= 0.5 ? "true" : "false") : formatValue(number);
+  return (
+    <tr class={hidden ? "is-hidden" : undefined}>
+      <th scope="row">
+        <button type="button" class="legend-toggle" aria-pressed={!hidden} onClick={() => onToggle(line.id)} title={hidden ? "Show" : "Hide"}>
+          <svg class="swatch-line" viewBox="0 0 20 8" aria-hidden="true">
+            <line x1="0" y1="4" x2="20" y2="4" stroke={look.stroke} stroke-width="2.5" stroke-dasharray={look.dash?.join(" ")} />
+          </svg>
+          <span class="name">{line.label}</span>
+        </button>
+      </th>
+      <td class="number legend-value">
+        {text(value)} {value !== null && line.unit !== "" && <span class="unit">{line.unit}</span>}
+      </td>
+      <td class="number muted">{low !== null && high !== null ? `${text(low)} … ${text(high)}` : "–"}</td>
+      <td class="number muted wide-only">{text(extremes.low)}</td>
+      <td class="number muted wide-only">{text(extremes.high)}</td>
+    </tr>
+  );
+}
+
+function extremesOf(line: Line): { low: number | null; high: number | null } {
+  let low: number | null = null;
+  let high: number | null = null;
+  for (const value of line.lows ?? line.values) if (value !== null && (low === null || value < low)) low = value;
+  for (const value of line.highs ?? line.values) if (value !== null && (high === null || value > high)) high = value;
+  return { low, high };
+}
+
+function lastIndex(line: Line): number | null {
+  for (let index = line.values.length - 1; index >= 0; index--) if (line.values[index] !== null) return index;
+  return null;
+}
+
+/** The line's point nearest to a time: lines of several sources rarely share their times. */
+export function nearestIndex(line: Line, at: number): number | null {
+  const { times } = line;
+  if (times.length === 0) return null;
+  let low = 0;
+  let high = times.length - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (times[middle]! < at) low = middle + 1;
+    else high = middle;
+  }
+  if (low > 0 && at - times[low - 1]! < times[low]! - at) low--;
+  return line.values[low] === null ? null : low;
+}

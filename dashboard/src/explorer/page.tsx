@@ -1,0 +1,281 @@
+/** The explorer: lines of any fields over any range. Its whole state is the URL's. */
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { getOrganization } from "../api/organization";
+import { formatCount, formatSpan, formatTime, plural } from "../app/format";
+import { useLoad, useInterval } from "../app/load";
+import { shownTheme, useZone } from "../app/preferences";
+import { go, replaceHash, useRoute } from "../app/route";
+import { useStore } from "../app/store";
+import { Plot } from "../chart/plot";
+import { Button, LinkButton } from "../parts/button";
+import { Dialog } from "../parts/dialog";
+import { Empty, Page, WhenLoaded } from "../parts/page";
+import { Snippet, Time } from "../parts/show";
+import { curlPost } from "../parts/snippets";
+import { extentOf, fetchCatalog, firstFields, knownFields, type Catalog } from "./catalog";
+import { Download } from "./download";
+import { Legend, nearestIndex } from "./legend";
+import { liveCost } from "./live";
+import { Picker } from "./picker";
+import { callsOf, hasBand, planOf, queryOf } from "./plan";
+import { spanOf, zoomedIn, zoomedOut, type Span } from "./range";
+import { Rows } from "./rows";
+import { linesOf, pointsOf } from "./series";
+import { readState, writeState, type ExplorerState } from "./state";
+import { Toolbar } from "./toolbar";
+import { fetchMarks, marksWithin } from "./triggers";
+import { useView } from "./view";
+
+const MARKS_PERIOD_MS = 30_000;
+
+export function ExplorerPage() {
+  const catalog = useLoad("catalog", fetchCatalog);
+  return (
+    <Page title="Explorer" class="explorer-page">
+      <WhenLoaded loaded={catalog} what="sources">
+        {(data) =>
+          data.byId.size === 0 ? (
+            <Empty title="Nothing to explore yet" action={<LinkButton href="#/" look="primary">Show me how to start</LinkButton>}>
+              A chart needs a bucket, a source in it, and points.
+            </Empty>
+          ) : (
+            <Explorer catalog={data} />
+          )
+        }
+      </WhenLoaded>
+    </Page>
+  );
+}
+
+function Explorer({ catalog }: { catalog: Catalog }) {
+  const { search } = useRoute();
+  const zone = useZone();
+  const theme = useStore(shownTheme);
+  const state = useMemo(() => readState(search), [search]);
+  const organization = useLoad("organization", getOrganization);
+  const callsLimit = organization.data === null ? 1 : organization.data.plan.maxApiCalls;
+  const frame = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(0);
+  const [cursorAt, setCursorAt] = useState<number | null>(null);
+  const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
+  const [dialog, setDialog] = useState<"curl" | "csv" | null>(null);
+  const [picking, setPicking] = useState(false);
+
+  // A first visit sees a line, not a form.
+  useEffect(() => {
+    if (state.fields.length > 0 || search.has("r")) return;
+    const fields = firstFields(catalog);
+    if (fields.length > 0) replaceHash(writeState({ ...state, fields }));
+  }, [search]);
+
+  useEffect(() => {
+    const element = frame.current;
+    if (element === null) return;
+    const observer = new ResizeObserver(() => setWidth(element.clientWidth));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+
+  const change = useCallback((part: Partial<ExplorerState>) => go(writeState({ ...state, ...part })), [state]);
+  const fields = useMemo(() => knownFields(catalog, state.fields), [catalog, state.fields]);
+  const gone = state.fields.length - fields.length;
+  const loaded = useView(state, catalog, width, callsLimit);
+  const { view } = loaded;
+
+  const marksKey = fields.length === 0 ? null : fields.map((ref) => ref.sourceId).join();
+  const marks = useLoad(marksKey, (signal) => fetchMarks(fields, signal));
+  useInterval(state.live && callsLimit === null ? MARKS_PERIOD_MS : null, marks.reload);
+
+  const lines = useMemo(() => (view === null ? [] : linesOf(view, fields, catalog.byId)), [view, fields, catalog]);
+  const span = view?.span ?? (fields.length > 0 ? spanOf(state.range, Date.now(), extentOf(catalog, fields)) : null);
+  const shownMarks = useMemo(
+    () => (span === null || marks.data === null ? [] : marksWithin(marks.data.marks, span)),
+    [marks.data, span?.from, span?.to],
+  );
+  const points = lines.reduce((sum, line) => sum + pointsOf(line), 0);
+  const zoom = (next: Span) => change({ range: { kind: "absolute", ...next }, live: false });
+  const onKey = (key: string): boolean => {
+    if (span === null) return false;
+    if (key === "+" || key === "=") change({ range: zoomedIn(span), live: false });
+    else if (key === "-") change({ range: zoomedOut(span), live: false });
+    else return false;
+    return true;
+  };
+  const toggle = (id: string) => {
+    const next = new Set(hidden);
+    if (!next.delete(id)) next.add(id);
+    setHidden(next);
+  };
+  const height = width < 620 ? 280 : Math.max(320, Math.min(440, Math.round(width * 0.4)));
+  const plan = view?.plan ?? null;
+
+  return (
+    <div class="explorer">
+      <aside class={picking ? "explorer-side open" : "explorer-side"} aria-label="Sources and fields">
+        <button type="button" class="side-toggle" aria-expanded={picking} onClick={() => setPicking(!picking)}>
+          {fields.length === 0 ? "Pick sources and fields" : `${plural(fields.length, "field")} picked`}
+        </button>
+        <div class="side-body">
+          <Picker catalog={catalog} fields={state.fields} theme={theme} onChange={(next) => change({ fields: next })} />
+        </div>
+      </aside>
+      <div class="explorer-main">
+        <Toolbar state={state} span={span} zone={zone} liveCost={liveCost(callsLimit, plan === null ? 1 : callsOf(plan))} onChange={change} />
+        <div class="chart-card" ref={frame}>
+          {loaded.error !== null && (
+            <div class="error-box" role="alert">
+              <p>{loaded.error.message}</p>
+              <Button small icon="refresh" onClick={loaded.reload}>
+                Try again
+              </Button>
+            </div>
+          )}
+          <div class={loaded.slow ? "chart-frame waiting" : "chart-frame"} aria-busy={loaded.slow} style={{ minHeight: `${height}px` }}>
+            {fields.length === 0 ? (
+              <Empty title="Pick a field">Its line, and the marks of its alert rules, will stand here.</Empty>
+            ) : span !== null && lines.length > 0 ? (
+              <Plot
+                lines={lines}
+                hidden={hidden}
+                span={span}
+                marks={shownMarks}
+                zone={zone}
+                theme={theme}
+                height={height}
+                label={`Chart of ${lines.map((line) => line.label).join(", ")}, ${plural(points, "point")} from ${formatTime(span.from, zone)} to ${formatTime(span.to, zone)}`}
+                onCursor={setCursorAt}
+                onZoom={zoom}
+                onKey={onKey}
+              />
+            ) : null}
+            {view !== null && fields.length > 0 && points === 0 && (
+              <NoPoints onAll={() => change({ range: { kind: "last", preset: "all" }, live: false })} texts={lines.length === 0} />
+            )}
+          </div>
+          {view !== null && (
+            <p class="chart-note" role="status">
+              <span data-testid="chart-points">{plural(points, "point")}</span> {resolution(view.groupBy, view.plan.aggregation, hasBand(view.plan))}
+              {view.groupBy !== null && `, of about ${formatCount(Math.round(view.plan.expectedPoints))}`} over {formatSpan((view.span.to - view.span.from) / 1000)}
+              <span class="muted"> · {Math.max(1, Math.round(view.tookMs))} ms</span>
+              {loaded.following && <span class="live-dot"> · following</span>}
+            </p>
+          )}
+          <Remarks view={view} gone={gone} marks={shownMarks.length} />
+          {lines.length > 0 && <Legend lines={lines} hidden={hidden} onToggle={toggle} cursorAt={cursorAt} zone={zone} theme={theme} />}
+          <p id="plot-keys" class="hint keys">
+            Drag to zoom, double-click to zoom out; on the keyboard <kbd>←</kbd> <kbd>→</kbd> move the cursor, <kbd>+</kbd> <kbd>−</kbd> zoom. The browser's Back goes one view back.
+          </p>
+          <p class="visually-hidden" aria-live="polite">
+            {cursorAt === null ? "" : lines.filter((line) => !hidden.has(line.id)).map((line) => spoken(line, cursorAt)).join("; ")}
+          </p>
+        </div>
+        {view !== null && plan !== null && (
+          <div class="actions">
+            <Button small onClick={() => setDialog("curl")}>
+              As curl
+            </Button>
+            <Button small icon="download" onClick={() => setDialog("csv")}>
+              CSV
+            </Button>
+            <Button small icon="refresh" onClick={() => (loaded.reload(), marks.reload())}>
+              Reload
+            </Button>
+          </div>
+        )}
+        {shownMarks.length > 0 && (
+          <section class="section" aria-label="Triggers in this range">
+            <h2>Triggers in this range</h2>
+            <ul class="mark-list">
+              {shownMarks.slice(-12).reverse().map((mark) => (
+                <li key={`${mark.rule._id} ${mark.at}`}>
+                  <span class="flag" aria-hidden="true" />
+                  <a class="name" href={`#/rules/${mark.rule._id}`}>{mark.rule.name}</a>
+                  <Time at={new Date(mark.at).toISOString()} />
+                </li>
+              ))}
+            </ul>
+            {shownMarks.length > 12 && <p class="hint">The newest 12 of {shownMarks.length}; the chart shows all.</p>}
+          </section>
+        )}
+        {view !== null && fields.length > 0 && (
+          <section class="section" aria-label="Latest points">
+            <h2>Latest points</h2>
+            <Rows rows={view.latest} fields={fields} sources={catalog.byId} zone={zone} />
+          </section>
+        )}
+      </div>
+      {dialog === "curl" && view !== null && (
+        <Dialog title="The same query as curl" onClose={() => setDialog(null)} wide>
+          <CurlTexts state={{ ...state, fields }} catalog={catalog} span={view.span} width={width} />
+        </Dialog>
+      )}
+      {dialog === "csv" && view !== null && (
+        <Download view={view} state={{ ...state, fields }} sources={catalog.byId} onClose={() => setDialog(null)} />
+      )}
+    </div>
+  );
+}
+
+function resolution(groupBy: string | null, aggregation: string, band: boolean): string {
+  if (groupBy === null) return "as they came";
+  return band ? `averaged by ${groupBy}, the band is min to max` : `${aggregation} by ${groupBy}`;
+}
+
+function spoken(line: Parameters<typeof nearestIndex>[0], at: number): string {
+  const index = nearestIndex(line, at);
+  const value = index === null ? null : (line.values[index] ?? null);
+  return `${line.label} ${value === null ? "no value" : `${Number(value.toPrecision(5))} ${line.unit}`}`;
+}
+
+function NoPoints({ onAll, texts }: { onAll: () => void; texts: boolean }) {
+  return texts ? (
+    <div class="chart-empty">
+      <p>Texts are no lines: they stand in the table below.</p>
+    </div>
+  ) : (
+    <div class="chart-empty">
+      <p>No points in this range.</p>
+      <Button small onClick={onAll}>
+        Show all there is
+      </Button>
+    </div>
+  );
+}
+
+/** What the view leaves out, so that nothing is missing silently. */
+function Remarks({ view, gone, marks }: { view: ReturnType<typeof useView>["view"]; gone: number; marks: number }) {
+  const remarks: string[] = [];
+  if (view !== null && view.plan.leftOut.length > 0) {
+    remarks.push(`Groups hold numbers: ${view.plan.leftOut.join(", ")} will be drawn when you zoom in to where points are shown as they came.`);
+  }
+  if (view?.truncated) remarks.push("The range holds more rows than one answer: the newest 10,000 are shown.");
+  if (view !== null && view.plan.coarsenedFrom !== null) {
+    remarks.push(`By ${view.plan.coarsenedFrom} this range has more rows than one answer holds; it is shown by ${view.groupBy ?? "coarser groups"}.`);
+  }
+  if (gone > 0) remarks.push(`${plural(gone, "field")} of this view ${gone === 1 ? "is" : "are"} no longer there.`);
+  if (marks > 0) remarks.push(`${plural(marks, "trigger")} of alert rules marked.`);
+  if (remarks.length === 0) return null;
+  return (
+    <ul class="remarks">
+      {remarks.map((remark) => (
+        <li key={remark}>{remark}</li>
+      ))}
+    </ul>
+  );
+}
+
+function CurlTexts({ state, catalog, span, width }: { state: ExplorerState; catalog: Catalog; span: Span; width: number }) {
+  const plan = planOf(state, catalog.byId, span, width);
+  const text = plan.buckets
+    .map((bucket) => curlPost(`${location.origin}/api/data/query`, queryOf(plan, bucket, span)))
+    .join("\n\n");
+  return (
+    <>
+      <p class="hint">
+        Put a key of the bucket with read access into <code>TIDEWATCH_KEY</code>.
+        {plan.kind === "grouped" && hasBand(plan) && " The band comes from the same query with the aggregations min and max."}
+      </p>
+      <Snippet title={plan.buckets.length > 1 ? "One query for each bucket" : "Query"} code={text} />
+    </>
+  );
+}

@@ -1,0 +1,65 @@
+/** What the explorer shows, as it stands in the URL: a view can be shared by its address. Pure. */
+import { AGGREGATIONS, GROUPINGS, type Aggregation, type GroupBy } from "../api/query";
+import { readRange, writeRange, type Range } from "./range";
+
+/** A field of a source. */
+export interface FieldRef {
+  bucketId: string;
+  sourceId: string;
+  field: string;
+}
+
+export interface ExplorerState {
+  fields: FieldRef[];
+  range: Range;
+  /** `auto`: averages, with the band of what they smoothed. */
+  aggregation: Aggregation | "auto";
+  /** `auto`: what the screen can show. `raw`: points, never grouped. */
+  groupBy: GroupBy | "auto" | "raw";
+  live: boolean;
+}
+
+/** More lines than this cannot be told apart, and make the URL too long to share. */
+export const FIELDS_MAX = 24;
+
+const ID = /^[0-9a-f]{24}$/;
+
+export function readState(search: URLSearchParams): ExplorerState {
+  const fields: FieldRef[] = [];
+  for (const text of search.getAll("f")) {
+    const [bucketId = "", sourceId = ""] = text.split(".", 2);
+    const field = text.slice(bucketId.length + sourceId.length + 2);
+    if (!ID.test(bucketId) || !ID.test(sourceId) || field === "") continue;
+    const ref = { bucketId, sourceId, field };
+    if (fields.length < FIELDS_MAX && !fields.some((other) => sameField(other, ref))) fields.push(ref);
+  }
+  const range = readRange(search);
+  const aggregation = search.get("agg") as Aggregation | null;
+  const groupBy = search.get("by") as GroupBy | "raw" | null;
+  return {
+    fields,
+    range,
+    aggregation: aggregation !== null && AGGREGATIONS.includes(aggregation) ? aggregation : "auto",
+    groupBy: groupBy !== null && (groupBy === "raw" || GROUPINGS.includes(groupBy)) ? groupBy : "auto",
+    live: search.get("live") === "1" && range.kind === "last",
+  };
+}
+
+export function writeState(state: ExplorerState): string {
+  const search = new URLSearchParams();
+  for (const { bucketId, sourceId, field } of state.fields) search.append("f", `${bucketId}.${sourceId}.${field}`);
+  writeRange(state.range, search);
+  if (state.aggregation !== "auto") search.set("agg", state.aggregation);
+  if (state.groupBy !== "auto") search.set("by", state.groupBy);
+  if (state.live && state.range.kind === "last") search.set("live", "1");
+  return `#/explore?${search.toString()}`;
+}
+
+export const sameField = (a: FieldRef, b: FieldRef): boolean =>
+  a.bucketId === b.bucketId && a.sourceId === b.sourceId && a.field === b.field;
+
+export const fieldId = (ref: FieldRef): string => `${ref.bucketId}.${ref.sourceId}.${ref.field}`;
+
+/** A link to the explorer with these fields. */
+export const exploreHref = (fields: FieldRef[], range: Range = { kind: "last", preset: "24h" }): string =>
+  writeState({ fields: fields.slice(0, FIELDS_MAX), range, aggregation: "auto", groupBy: "auto", live: false });

@@ -1,0 +1,64 @@
+/** The user's own account: who, and the password. */
+import { useState } from "preact/hooks";
+import { changePassword } from "../api/accounts";
+import { useAction } from "../app/load";
+import { notify } from "../app/notices";
+import { beginSession, session } from "../app/session";
+import { useStore } from "../app/store";
+import { Button } from "../parts/button";
+import { ErrorBox, TextField, faultAt } from "../parts/forms";
+import { Page, Section } from "../parts/page";
+import { Time } from "../parts/show";
+
+export function AccountPage() {
+  const current = useStore(session);
+  const [currentPassword, setCurrent] = useState("");
+  const [newPassword, setNew] = useState("");
+  const { run, running, error } = useAction(async () => {
+    beginSession(await changePassword(currentPassword, newPassword));
+    setCurrent("");
+    setNew("");
+    notify("The password is changed. Other sessions have ended; this one goes on.");
+  });
+  return (
+    <Page title="Account">
+      <div class="columns">
+        <Section title="You" class="card">
+          <dl class="rows">
+            <div>
+              <dt>Name</dt>
+              <dd class="name">{current?.user.name}</dd>
+            </div>
+            <div>
+              <dt>Email</dt>
+              <dd class="name">{current?.user.email}</dd>
+            </div>
+            <div>
+              <dt>Logged in until</dt>
+              <dd>
+                <Time at={current?.expiresAt ?? null} />
+              </dd>
+            </div>
+          </dl>
+        </Section>
+        <Section title="Password" class="card">
+          <form
+            onSubmit={(event) => {
+              event.preventDefault();
+              void run();
+            }}
+          >
+            <TextField label="Current password" type="password" value={currentPassword} onInput={setCurrent} autocomplete="current-password" required fault={faultAt(error, "currentPassword")} />
+            <TextField label="New password" type="password" value={newPassword} onInput={setNew} autocomplete="new-password" required hint="10 to 128 characters" fault={faultAt(error, "newPassword")} />
+            <ErrorBox error={error} shownAt={(at) => at === "currentPassword" || at === "newPassword"} />
+            <div class="actions">
+              <Button type="submit" look="primary" busy={running}>
+                Change password
+              </Button>
+            </div>
+          </form>
+        </Section>
+      </div>
+    </Page>
+  );
+}

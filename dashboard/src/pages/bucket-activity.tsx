@@ -1,0 +1,133 @@
+/** A bucket's analytics over a period. */
+import { useState } from "preact/hooks";
+import { PERIODS, bucketAnalytics, type BucketAnalytics, type Period } from "../api/analytics";
+import { formatCompact, formatCount, formatValue } from "../app/format";
+import { useLoad } from "../app/load";
+import { exploreHref } from "../explorer/state";
+import { HourBars } from "../parts/bars";
+import { LinkButton } from "../parts/button";
+import { Empty, Section, TableFrame, WhenLoaded } from "../parts/page";
+import { Ago, Figure } from "../parts/show";
+
+const PERIOD_MS: Record<Period, number> = { "24h": 86_400_000, "7d": 604_800_000, "30d": 2_592_000_000, "90d": 7_776_000_000 };
+
+export function BucketActivity({ bucketId }: { bucketId: string }) {
+  const [period, setPeriod] = useState<Period>("7d");
+  const analytics = useLoad(`analytics ${bucketId} ${period}`, async (signal) => ({
+    analytics: await bucketAnalytics(bucketId, period, signal),
+    at: Date.now(),
+  }));
+  return (
+    <>
+      <div class="segments" role="group" aria-label="Period">
+        {PERIODS.map((id) => (
+          <button type="button" key={id} aria-pressed={id === period} onClick={() => setPeriod(id)}>
+            {id}
+          </button>
+        ))}
+      </div>
+      <WhenLoaded loaded={analytics} what="analytics">
+        {(data) => <Analytics analytics={data.analytics} at={data.at} />}
+      </WhenLoaded>
+    </>
+  );
+}
+
+function Analytics({ analytics, at }: { analytics: BucketAnalytics; at: number }) {
+  const { summary, bucket, period } = analytics;
+  if (summary.dataSources === 0) {
+    return (
+      <Empty title="No sources yet" action={<LinkButton href={`#/buckets/${bucket._id}/sources/new`} look="primary" icon="plus">Declare a source</LinkButton>}>
+        A source says which fields a sensor measures; then it can send.
+      </Empty>
+    );
+  }
+  const most = Math.max(1, ...analytics.alertActivity.byRule.map((rule) => rule.count));
+  return (
+    <>
+      <Section title="Points per hour" class="card">
+        <dl class="figures">
+          <Figure label="In the period">{formatCompact(summary.dataPointsInPeriod)}</Figure>
+          <Figure label="A day on average">{formatCompact(Math.round(summary.avgDataPointsPerDay))}</Figure>
+          <Figure label="Active rules">{formatCount(summary.activeAlerts)}</Figure>
+          <Figure label="Triggers">{formatCount(analytics.alertActivity.totalTriggered)}</Figure>
+        </dl>
+        <HourBars label={`Points per hour, last ${period}`} hours={analytics.ingestionRate.dataPointsPerHour} from={at - PERIOD_MS[period]} to={at} />
+      </Section>
+      <Section title="Sources in the period">
+        <TableFrame label="Sources in the period">
+          <thead>
+            <tr>
+              <th scope="col">Source</th>
+              <th scope="col">Field</th>
+              <th scope="col" class="number">Least</th>
+              <th scope="col" class="number">Mean</th>
+              <th scope="col" class="number">Greatest</th>
+              <th scope="col" class="number">Points</th>
+              <th scope="col">Newest</th>
+            </tr>
+          </thead>
+          {analytics.dataSourceStats.map((source) => {
+            const fields = Object.keys(source.avgValues);
+            const rows = fields.length === 0 ? [null] : fields;
+            return (
+              <tbody key={source._id} class="group">
+                {rows.map((field, index) => (
+                  <tr key={field ?? ""}>
+                    {index === 0 && (
+                      <th scope="rowgroup" rowSpan={rows.length}>
+                        <a class="name" href={`#/buckets/${bucket._id}/sources/${source._id}`}>
+                          {source.name}
+                        </a>
+                      </th>
+                    )}
+                    <td class="name">
+                      {field === null ? (
+                        <span class="muted">nothing in this period</span>
+                      ) : (
+                        <a href={exploreHref([{ bucketId: bucket._id, sourceId: source._id, field }], period === "90d" ? { kind: "last", preset: "90d" } : { kind: "last", preset: period })}>{field}</a>
+                      )}
+                    </td>
+                    <td class="number">{valueOf(source.minValues, field)}</td>
+                    <td class="number">{valueOf(source.avgValues, field)}</td>
+                    <td class="number">{valueOf(source.maxValues, field)}</td>
+                    {index === 0 && (
+                      <>
+                        <td class="number" rowSpan={rows.length}>
+                          {formatCount(source.dataPointCount)}
+                        </td>
+                        <td class="nowrap" rowSpan={rows.length}>
+                          <Ago at={source.lastDataPoint} />
+                        </td>
+                      </>
+                    )}
+                  </tr>
+                ))}
+              </tbody>
+            );
+          })}
+        </TableFrame>
+      </Section>
+      {analytics.alertActivity.byRule.length > 0 && (
+        <Section title="Triggers by rule" class="card">
+          <ul class="rank">
+            {analytics.alertActivity.byRule.map((rule, index) => (
+              <li key={index}>
+                <span class="name">{rule.name}</span>
+                <span class="rank-bar" aria-hidden="true">
+                  <span style={{ width: `${(rule.count / most) * 100}%` }} />
+                </span>
+                <span class="number">{formatCount(rule.count)}</span>
+              </li>
+            ))}
+          </ul>
+        </Section>
+      )}
+    </>
+  );
+}
+
+function valueOf(values: Record<string, number>, field: string | null): string {
+  const value = field === null ? undefined : values[field];
+  return value === undefined ? "–" : formatValue(value);
+}

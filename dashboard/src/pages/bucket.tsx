@@ -1,0 +1,136 @@
+/** One bucket: what happens in it, its sources, keys and rules. */
+import { useState } from "preact/hooks";
+import { deleteBucket, getBucket, type Bucket } from "../api/buckets";
+import { createBucketKey, deleteBucketKey, listBucketKeys } from "../api/keys";
+import { formatCompact, formatCount, plural } from "../app/format";
+import { useLoad } from "../app/load";
+import { notify } from "../app/notices";
+import { go } from "../app/route";
+import { Button, LinkButton } from "../parts/button";
+import { Confirm } from "../parts/dialog";
+import { LoadError, Page, Skeleton } from "../parts/page";
+import { Figure } from "../parts/show";
+import { BucketActivity } from "./bucket-activity";
+import { BucketForm } from "./bucket-form";
+import { BucketSources } from "./bucket-sources";
+import { KeyList } from "./key-list";
+import { BucketRules } from "./rules";
+
+const TABS = [
+  { id: "activity", label: "Activity" },
+  { id: "sources", label: "Sources" },
+  { id: "keys", label: "Keys" },
+  { id: "rules", label: "Alert rules" },
+];
+
+const TRAIL = [{ href: "#/buckets", label: "Buckets" }];
+
+export function BucketPage({ id, tab }: { id: string; tab: string }) {
+  const bucket = useLoad(`bucket ${id}`, (signal) => getBucket(id, signal));
+  const [editing, setEditing] = useState(false);
+  const [deleting, setDeleting] = useState(false);
+  const { data } = bucket;
+  if (data === null) {
+    return (
+      <Page title="Bucket" trail={TRAIL}>
+        {bucket.error !== null ? <LoadError error={bucket.error} what="bucket" onRetry={bucket.reload} /> : <Skeleton shown={bucket.slow} what="bucket" />}
+      </Page>
+    );
+  }
+  return (
+    <Page
+      title={data.name}
+      trail={TRAIL}
+      intro={data.description}
+      actions={
+        <>
+          <Button icon="edit" onClick={() => setEditing(true)}>
+            Edit
+          </Button>
+          <Button icon="trash" look="danger" onClick={() => setDeleting(true)}>
+            Delete
+          </Button>
+        </>
+      }
+    >
+      <dl class="figures card">
+        <Figure label="Sources">{formatCount(data.stats?.dataSourceCount ?? 0)}</Figure>
+        <Figure label="Points">{formatCompact(data.stats?.dataPointCount ?? 0)}</Figure>
+        <Figure label="Keys">{formatCount(data.stats?.apiKeyCount ?? 0)}</Figure>
+        <Figure label="Retention">{plural(data.retentionDays, "day")}</Figure>
+      </dl>
+      <nav class="tabs" aria-label="Parts of the bucket">
+        {TABS.map((entry) => (
+          <a key={entry.id} href={entry.id === "activity" ? `#/buckets/${id}` : `#/buckets/${id}/${entry.id}`} aria-current={tab === entry.id ? "page" : undefined}>
+            {entry.label}
+          </a>
+        ))}
+      </nav>
+      <Tab bucket={data} tab={tab} />
+      {editing && (
+        <BucketForm
+          bucket={data}
+          onClose={() => setEditing(false)}
+          onDone={(changed) => {
+            notify(`Bucket “${changed.name}” saved.`);
+            setEditing(false);
+            bucket.reload();
+          }}
+        />
+      )}
+      {deleting && (
+        <Confirm
+          title="Delete bucket"
+          action="Delete for good"
+          typed={data.name}
+          onClose={() => setDeleting(false)}
+          onConfirm={async () => {
+            const gone = await deleteBucket(id);
+            notify(
+              `Bucket “${data.name}” deleted, with ${plural(gone.dataSources, "source")}, ${plural(gone.dataPoints, "point")}, ${plural(gone.apiKeys, "key")} and ${plural(gone.alertRules, "rule")}.`,
+            );
+            go("#/buckets");
+          }}
+        >
+          <p>
+            Its {plural(data.stats?.dataSourceCount ?? 0, "source")}, {plural(data.stats?.dataPointCount ?? 0, "point")}, {plural(data.stats?.apiKeyCount ?? 0, "key")} and all alert rules go with it. This cannot be undone.
+          </p>
+        </Confirm>
+      )}
+    </Page>
+  );
+}
+
+function Tab({ bucket, tab }: { bucket: Bucket; tab: string }) {
+  switch (tab) {
+    case "activity":
+      return <BucketActivity bucketId={bucket._id} />;
+    case "sources":
+      return <BucketSources bucketId={bucket._id} />;
+    case "keys":
+      return (
+        <KeyList
+          routes={{
+            id: bucket._id,
+            title: "Keys of this bucket",
+            note: "A write key sends and reads points; a read key only reads.",
+            types: [
+              { value: "write", label: "write: sends and reads" },
+              { value: "read", label: "read: only reads" },
+            ],
+            list: (signal) => listBucketKeys(bucket._id, signal),
+            create: (name, type) => createBucketKey(bucket._id, name, type === "read" ? "read" : "write"),
+            remove: (keyId) => deleteBucketKey(bucket._id, keyId),
+          }}
+        />
+      );
+    case "rules":
+      return <BucketRules bucketId={bucket._id} />;
+    default:
+      return (
+        <p class="state">
+          There is no such part. <LinkButton href={`#/buckets/${bucket._id}`}>Back to the bucket</LinkButton>
+        </p>
+      );
+  }
+}

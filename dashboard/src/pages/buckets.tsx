@@ -1,0 +1,77 @@
+/** All buckets. */
+import { useState } from "preact/hooks";
+import { listBuckets } from "../api/buckets";
+import { plural } from "../app/format";
+import { useLoad } from "../app/load";
+import { notify } from "../app/notices";
+import { go, useRoute } from "../app/route";
+import { Button } from "../parts/button";
+import { Empty, Page, TableFrame, WhenLoaded } from "../parts/page";
+import { Time } from "../parts/show";
+import { BucketForm } from "./bucket-form";
+
+export function BucketsPage() {
+  const buckets = useLoad("buckets", listBuckets);
+  const { search } = useRoute();
+  const [creating, setCreating] = useState(search.has("new"));
+  return (
+    <Page
+      title="Buckets"
+      intro="Sources that belong together, their keys and rules, and how long their points are kept."
+      actions={
+        <Button icon="plus" look="primary" onClick={() => setCreating(true)}>
+          New bucket
+        </Button>
+      }
+    >
+      <WhenLoaded loaded={buckets} what="buckets">
+        {(list) =>
+          list.length === 0 ? (
+            <Empty title="No buckets yet" action={<Button look="primary" icon="plus" onClick={() => setCreating(true)}>Create the first</Button>}>
+              Everything that is measured lives in one.
+            </Empty>
+          ) : (
+            <TableFrame label="Buckets">
+              <thead>
+                <tr>
+                  <th scope="col">Name</th>
+                  <th scope="col">Description</th>
+                  <th scope="col" class="number">
+                    Retention
+                  </th>
+                  <th scope="col">Created</th>
+                </tr>
+              </thead>
+              <tbody>
+                {list.map((bucket) => (
+                  <tr key={bucket._id}>
+                    <td>
+                      <a class="name" href={`#/buckets/${bucket._id}`}>
+                        {bucket.name}
+                      </a>
+                    </td>
+                    <td class="muted text">{bucket.description}</td>
+                    <td class="number nowrap">{plural(bucket.retentionDays, "day")}</td>
+                    <td>
+                      <Time at={bucket.createdAt} />
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </TableFrame>
+          )
+        }
+      </WhenLoaded>
+      {creating && (
+        <BucketForm
+          bucket={null}
+          onClose={() => setCreating(false)}
+          onDone={(bucket) => {
+            notify(`Bucket “${bucket.name}” created.`);
+            go(`#/buckets/${bucket._id}`);
+          }}
+        />
+      )}
+    </Page>
+  );
+}

@@ -1,0 +1,106 @@
+/** The organization: its name, its plan, and the keys that span it. */
+import { useState } from "preact/hooks";
+import {
+  createOrganizationKey,
+  deleteOrganizationKey,
+  getOrganization,
+  listOrganizationKeys,
+  renameOrganization,
+  type Organization,
+  type OrganizationKeyType,
+} from "../api/organization";
+import { formatCount, plural } from "../app/format";
+import { useAction, useLoad } from "../app/load";
+import { notify } from "../app/notices";
+import { Button } from "../parts/button";
+import { ErrorBox, TextField, faultAt } from "../parts/forms";
+import { Page, Section, WhenLoaded } from "../parts/page";
+import { Pill, Snippet, Time } from "../parts/show";
+import { evaluateCommand } from "../parts/snippets";
+import { KeyList, type KeyRoutes } from "./key-list";
+
+const KEYS: KeyRoutes = {
+  id: "organization",
+  title: "Organization keys",
+  note: "Admin keys open everything the organization owns; integration keys are for evaluators and use up no calls.",
+  types: [
+    { value: "integration", label: "integration: an evaluator asks for due rules, reads points and posts verdicts" },
+    { value: "admin", label: "admin: everything, in every bucket" },
+  ],
+  list: listOrganizationKeys,
+  create: (name, type) => createOrganizationKey(name, type as OrganizationKeyType),
+  remove: deleteOrganizationKey,
+};
+
+export function OrganizationPage() {
+  const organization = useLoad("organization", getOrganization);
+  return (
+    <Page title="Organization">
+      <WhenLoaded loaded={organization} what="organization">
+        {(data) => (
+          <div class="columns">
+            <Name organization={data} onChanged={organization.reload} />
+            <Plan organization={data} />
+          </div>
+        )}
+      </WhenLoaded>
+      <KeyList routes={KEYS} />
+      <Section title="Run an evaluator" note="It judges the rules that are due, with an integration key. Run as many as you like: they share the work.">
+        <Snippet title="Shell" code={evaluateCommand(location.origin)} />
+      </Section>
+    </Page>
+  );
+}
+
+function Name({ organization, onChanged }: { organization: Organization; onChanged: () => void }) {
+  const [name, setName] = useState(organization.name);
+  const { run, running, error } = useAction(async () => {
+    const renamed = await renameOrganization(name);
+    setName(renamed.name);
+    notify(`The organization is now called “${renamed.name}”.`);
+    onChanged();
+  });
+  return (
+    <Section title="Name" class="card">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void run();
+        }}
+      >
+        <TextField label="Name of the organization" value={name} onInput={setName} required maxLength={200} fault={faultAt(error, "name")} />
+        <ErrorBox error={error} shownAt={(at) => at === "name"} />
+        <div class="actions">
+          <Button type="submit" busy={running} disabled={name.trim() === organization.name}>
+            Rename
+          </Button>
+        </div>
+      </form>
+      <p class="hint">
+        Since <Time at={organization.createdAt} />
+      </p>
+    </Section>
+  );
+}
+
+function Plan({ organization: { plan } }: { organization: Organization }) {
+  return (
+    <Section title="Plan" class="card" actions={<Pill tone="accent">{plan.name}</Pill>}>
+      <dl class="rows">
+        <div>
+          <dt>Buckets</dt>
+          <dd>{plan.maxBuckets === null ? "no limit" : formatCount(plan.maxBuckets)}</dd>
+        </div>
+        <div>
+          <dt>Retention</dt>
+          <dd>{plan.maxRetentionDays === null ? "as long as you like" : plural(plan.maxRetentionDays, "day")}</dd>
+        </div>
+        <div>
+          <dt>API calls a month</dt>
+          <dd>{plan.maxApiCalls === null ? "no limit" : formatCount(plan.maxApiCalls)}</dd>
+        </div>
+      </dl>
+      <p class="hint">Whoever runs this server changes plans.</p>
+    </Section>
+  );
+}

@@ -1,0 +1,80 @@
+/** Verdicts and triggers of a rule, newest first, each with its evidence. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { ruleHistory } from "../api/rules";
+import { useLoad } from "../app/load";
+import { Empty, Pager, Section, TableFrame, WhenLoaded } from "../parts/page";
+import { Pill, Time } from "../parts/show";
+import { OutcomePill, StatePill } from "./rule-state";
+
+const PAGE_ROWS = 20;
+
+/** `version` changes when there is something new. */
+export function RuleHistory({ ruleId, version }: { ruleId: string; version: string | null }) {
+  const [offset, setOffset] = useState(0);
+  const history = useLoad(`history ${ruleId} ${offset}`, (signal) => ruleHistory(ruleId, PAGE_ROWS, offset, signal));
+  const seen = useRef(version);
+  useEffect(() => {
+    if (seen.current !== version) history.reload();
+    seen.current = version;
+  }, [version]);
+  return (
+    <Section title="History" note="Verdicts and triggers of the last 90 days.">
+      <WhenLoaded loaded={history} what="history">
+        {(page) =>
+          page.history.length === 0 ? (
+            <Empty title="Not judged yet">The first verdict of an evaluator will stand here, with its evidence.</Empty>
+          ) : (
+            <>
+              <TableFrame label="History">
+                <thead>
+                  <tr>
+                    <th scope="col">When</th>
+                    <th scope="col">What</th>
+                    <th scope="col">State</th>
+                    <th scope="col">Evidence</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {page.history.map((entry) => (
+                    <tr key={entry._id} class={entry.kind === "trigger" ? "is-trigger" : undefined}>
+                      <td class="nowrap">
+                        <Time at={entry.at} />
+                      </td>
+                      <td>{entry.kind === "trigger" ? <Pill tone="bad">fired</Pill> : <OutcomePill outcome={entry.outcome} />}</td>
+                      <td class="nowrap">
+                        {entry.previousState === entry.state ? (
+                          <StatePill state={entry.state} />
+                        ) : (
+                          <>
+                            <StatePill state={entry.previousState} /> <span aria-label="to">→</span> <StatePill state={entry.state} />
+                          </>
+                        )}
+                      </td>
+                      <td>
+                        <Evidence evidence={entry.evidence} />
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </TableFrame>
+              <Pager offset={offset} limit={PAGE_ROWS} total={page.pagination.total} onMove={setOffset} />
+            </>
+          )
+        }
+      </WhenLoaded>
+    </Section>
+  );
+}
+
+function Evidence({ evidence }: { evidence: unknown }) {
+  if (evidence === null || evidence === undefined) return <span class="muted">none</span>;
+  const line = JSON.stringify(evidence);
+  return (
+    <details class="evidence">
+      <summary>
+        <span class="mono">{line.length > 72 ? `${line.slice(0, 72)}…` : line}</span>
+      </summary>
+      <pre class="mono">{JSON.stringify(evidence, null, 2)}</pre>
+    </details>
+  );
+}

@@ -1,0 +1,228 @@
+/** One rule: how it stands, what it asks, its history and the deliveries to its own URL. */
+import { useState } from "preact/hooks";
+import { changeRule, deleteRule, getRule, ruleDeliveries, type Rule } from "../api/rules";
+import { getSource, type Source } from "../api/sources";
+import { formatAny, formatSpan } from "../app/format";
+import { useAction, useInterval, useLoad } from "../app/load";
+import { notify } from "../app/notices";
+import { go } from "../app/route";
+import { exploreHref } from "../explorer/state";
+import { latestCallsLeft } from "../api/client";
+import { Button, LinkButton } from "../parts/button";
+import { Confirm } from "../parts/dialog";
+import { ErrorBox } from "../parts/forms";
+import { LoadError, Page, Section, Skeleton, TableFrame } from "../parts/page";
+import { Ago, ExternalUrl, Figure, Snippet } from "../parts/show";
+import { evaluateCommand } from "../parts/snippets";
+import { Deliveries } from "./deliveries";
+import { RuleHistory } from "./rule-history";
+import { OutcomePill, RuleStatePill, RuleTimers } from "./rule-state";
+
+const TRAIL = [{ href: "#/rules", label: "Alert rules" }];
+const RELOAD_MS = 5000;
+
+async function fetchRule(id: string, signal: AbortSignal): Promise<{ rule: Rule; source: Source | null }> {
+  const rule = await getRule(id, signal);
+  const source = await getSource(rule.bucketId, rule.dataSourceId, signal).catch(() => null);
+  return { rule, source };
+}
+
+export function RulePage({ id }: { id: string }) {
+  const loaded = useLoad(`rule ${id}`, (signal) => fetchRule(id, signal));
+  const [deleting, setDeleting] = useState(false);
+  useInterval(latestCallsLeft() === null ? RELOAD_MS : null, loaded.reload);
+  const pause = useAction(async () => {
+    if (loaded.data === null) return;
+    const status = loaded.data.rule.status === "active" ? "paused" : "active";
+    await changeRule(id, { status });
+    notify(status === "paused" ? "Paused: the rule is not judged until it is resumed." : "Resumed.");
+    loaded.reload();
+  });
+  if (loaded.data === null) {
+    return (
+      <Page title="Alert rule" trail={TRAIL}>
+        {loaded.error !== null ? <LoadError error={loaded.error} what="rule" onRetry={loaded.reload} /> : <Skeleton shown={loaded.slow} what="rule" />}
+      </Page>
+    );
+  }
+  const { rule, source } = loaded.data;
+  return (
+    <Page
+      title={rule.name}
+      trail={TRAIL}
+      intro={rule.condition}
+      actions={
+        <>
+          <LinkButton href={chartOf(rule)} icon="explore" look="primary">
+            Explore
+          </LinkButton>
+          <Button icon={rule.status === "active" ? "pause" : "play"} busy={pause.running} onClick={() => void pause.run()}>
+            {rule.status === "active" ? "Pause" : "Resume"}
+          </Button>
+          <LinkButton href={`#/rules/${id}/edit`} icon="edit">
+            Edit
+          </LinkButton>
+          <Button icon="trash" look="danger" onClick={() => setDeleting(true)}>
+            Delete
+          </Button>
+        </>
+      }
+    >
+      <ErrorBox error={pause.error} />
+      <dl class="figures card">
+        <Figure label="State">
+          <RuleStatePill rule={rule} />
+        </Figure>
+        <Figure label="Timers">
+          <RuleTimers rule={rule} />
+        </Figure>
+        <Figure label="Last verdict" note={<Ago at={rule.lastEvaluatedAt} />}>
+          {rule.lastOutcome === null ? <span class="muted">none yet</span> : <OutcomePill outcome={rule.lastOutcome} />}
+        </Figure>
+        <Figure label="Last fired">
+          <Ago at={rule.lastTriggeredAt} />
+        </Figure>
+      </dl>
+      <Facts rule={rule} source={source} />
+      {rule.evaluation === null ? (
+        <Section title="Evaluation" class="card">
+          <p>
+            This rule has no evaluation block: no evaluator is ever asked to judge it. <a href={`#/rules/${id}/edit`}>Add one</a>.
+          </p>
+        </Section>
+      ) : (
+        <Evaluation rule={rule} />
+      )}
+      <RuleHistory ruleId={id} version={rule.lastEvaluatedAt} />
+      {rule.webhookUrl !== null && (
+        <Deliveries
+          id={`rule ${id}`}
+          title="Deliveries to its own URL"
+          list={(limit, offset, signal) => ruleDeliveries(id, limit, offset, signal)}
+          version={rule.lastTriggeredAt}
+        />
+      )}
+      {deleting && (
+        <Confirm
+          title="Delete rule"
+          action="Delete rule"
+          onClose={() => setDeleting(false)}
+          onConfirm={async () => {
+            await deleteRule(id);
+            notify(`Rule “${rule.name}” deleted.`);
+            go("#/rules");
+          }}
+        >
+          <p>
+            <strong class="name">{rule.name}</strong> and its history will be gone. To stop it for a while, pause it instead.
+          </p>
+        </Confirm>
+      )}
+    </Page>
+  );
+}
+
+function chartOf(rule: Rule): string {
+  const inputs = rule.evaluation?.inputs ?? [];
+  const own = rule.parsedCondition === null ? [] : [{ field: rule.parsedCondition.field, dataSourceId: rule.dataSourceId }];
+  const fields = [...inputs, ...own].map((input) => ({
+    bucketId: rule.bucketId,
+    sourceId: input.dataSourceId ?? rule.dataSourceId,
+    field: input.field,
+  }));
+  return exploreHref(fields.filter((ref, index) => fields.findIndex((other) => other.sourceId === ref.sourceId && other.field === ref.field) === index));
+}
+
+function Facts({ rule, source }: { rule: Rule; source: Source | null }) {
+  return (
+    <Section title="What it watches" class="card">
+      <dl class="rows">
+        <div>
+          <dt>Source</dt>
+          <dd>
+            <a class="name" href={`#/buckets/${rule.bucketId}/sources/${rule.dataSourceId}`}>
+              {source?.name ?? rule.dataSourceId}
+            </a>
+          </dd>
+        </div>
+        <div>
+          <dt>Understood as</dt>
+          <dd>
+            {rule.parsedCondition === null ? (
+              <span class="muted">only the evaluator understands the text</span>
+            ) : (
+              <code>
+                {rule.parsedCondition.field} {rule.parsedCondition.operator} {formatAny(rule.parsedCondition.value)}
+                {rule.parsedCondition.percent === true && " %"}
+              </code>
+            )}
+          </dd>
+        </div>
+        <div>
+          <dt>Own URL</dt>
+          <dd>{rule.webhookUrl === null ? <span class="muted">none; webhooks tell of it</span> : <ExternalUrl url={rule.webhookUrl} />}</dd>
+        </div>
+      </dl>
+    </Section>
+  );
+}
+
+function Evaluation({ rule }: { rule: Rule }) {
+  const { evaluation } = rule;
+  if (evaluation === null) return null;
+  return (
+    <Section title="Evaluation" class="card" note={evaluation.kind === undefined ? undefined : <>Kind <code>{evaluation.kind}</code></>}>
+      <dl class="figures">
+        <Figure label="Judged every">{formatSpan(evaluation.intervalSeconds)}</Figure>
+        <Figure label="Looks at the last">{formatSpan(evaluation.windowSeconds)}</Figure>
+        <Figure label="Clears after">{formatSpan(evaluation.dwellSeconds ?? evaluation.windowSeconds)}</Figure>
+      </dl>
+      <div class="columns">
+        <TableFrame label="Inputs">
+          <thead>
+            <tr>
+              <th scope="col">Input</th>
+              <th scope="col">Field</th>
+              <th scope="col">Grouped</th>
+              <th scope="col">Window</th>
+            </tr>
+          </thead>
+          <tbody>
+            {evaluation.inputs.map((input) => (
+              <tr key={input.key}>
+                <td class="mono name">{input.key}</td>
+                <td class="name">{input.field}</td>
+                <td>{input.aggregation === undefined ? "points" : `${input.aggregation} by ${input.groupBy}`}</td>
+                <td>{input.windowSeconds === undefined ? "the rule's" : formatSpan(input.windowSeconds)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </TableFrame>
+        <TableFrame label="Parameters">
+          <thead>
+            <tr>
+              <th scope="col">Parameter</th>
+              <th scope="col">Value</th>
+            </tr>
+          </thead>
+          <tbody>
+            {Object.entries(evaluation.parameters).map(([name, value]) => (
+              <tr key={name}>
+                <td class="mono name">{name}</td>
+                <td class="name">{formatAny(value)}</td>
+              </tr>
+            ))}
+            {Object.keys(evaluation.parameters).length === 0 && (
+              <tr>
+                <td class="muted" colSpan={2}>
+                  none
+                </td>
+              </tr>
+            )}
+          </tbody>
+        </TableFrame>
+      </div>
+      <Snippet title="Run the reference evaluator with an integration key" code={evaluateCommand(location.origin)} />
+    </Section>
+  );
+}

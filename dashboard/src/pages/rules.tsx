@@ -1,0 +1,101 @@
+/** Alert rules with their states: of all buckets, or of one. */
+import { listBuckets } from "../api/buckets";
+import { listRules, type Rule } from "../api/rules";
+import { useInterval, useLoad } from "../app/load";
+import { LinkButton } from "../parts/button";
+import { Empty, Page, Section, TableFrame, WhenLoaded } from "../parts/page";
+import { Ago } from "../parts/show";
+import { latestCallsLeft } from "../api/client";
+import { RuleStatePill, RuleTimers, clearsAt } from "./rule-state";
+
+/** States change by what others do; on a limited plan a reload is the user's. */
+const RELOAD_MS = 10_000;
+
+const reloadPeriod = (): number | null => (latestCallsLeft() === null ? RELOAD_MS : null);
+
+const ORDER = ["firing", "clearing", "armed", "unevaluated"];
+
+export function RulesPage() {
+  const rules = useLoad("rules", async (signal) => {
+    const buckets = await listBuckets(signal);
+    const lists = await Promise.all(buckets.map((bucket) => listRules(bucket._id, signal)));
+    return { rules: lists.flat(), bucketNames: new Map(buckets.map((bucket) => [bucket._id, bucket.name])) };
+  });
+  useInterval(reloadPeriod(), rules.reload);
+  return (
+    <Page
+      title="Alert rules"
+      intro="A rule says what is wrong; evaluators judge it; webhooks tell whoever has to know."
+      actions={
+        <LinkButton href="#/rules/new" icon="plus" look="primary">
+          New rule
+        </LinkButton>
+      }
+    >
+      <WhenLoaded loaded={rules} what="rules">
+        {(data) => <RuleTable rules={data.rules} bucketNames={data.bucketNames} createHref="#/rules/new" />}
+      </WhenLoaded>
+    </Page>
+  );
+}
+
+export function BucketRules({ bucketId }: { bucketId: string }) {
+  const rules = useLoad(`rules ${bucketId}`, (signal) => listRules(bucketId, signal));
+  useInterval(reloadPeriod(), rules.reload);
+  const create = `#/rules/new?bucket=${bucketId}`;
+  return (
+    <Section title="Alert rules" actions={<LinkButton href={create} icon="plus" small>New rule</LinkButton>}>
+      <WhenLoaded loaded={rules} what="rules">
+        {(list) => <RuleTable rules={list} bucketNames={null} createHref={create} />}
+      </WhenLoaded>
+    </Section>
+  );
+}
+
+function RuleTable({ rules, bucketNames, createHref }: { rules: Rule[]; bucketNames: Map<string, string> | null; createHref: string }) {
+  if (rules.length === 0) {
+    return (
+      <Empty title="No rules yet" action={<LinkButton href={createHref} look="primary" icon="plus">Write the first</LinkButton>}>
+        A rule watches a source, say “temperature exceeds 30 °C”.
+      </Empty>
+    );
+  }
+  // What burns stands first; of the rest, what is paused stands last.
+  const rank = (rule: Rule) => (rule.status === "active" ? ORDER.indexOf(rule.state) : ORDER.length);
+  const sorted = [...rules].sort((a, b) => rank(a) - rank(b) || (clearsAt(a) ?? 0) - (clearsAt(b) ?? 0));
+  return (
+    <TableFrame label="Alert rules">
+      <thead>
+        <tr>
+          <th scope="col">State</th>
+          <th scope="col">Rule</th>
+          {bucketNames !== null && <th scope="col">Bucket</th>}
+          <th scope="col">Timers</th>
+          <th scope="col">Last fired</th>
+        </tr>
+      </thead>
+      <tbody>
+        {sorted.map((rule) => (
+          <tr key={rule._id}>
+            <td>
+              <RuleStatePill rule={rule} />
+            </td>
+            <td class="rule-cell">
+              <a class="name" href={`#/rules/${rule._id}`}>
+                {rule.name}
+              </a>
+              <div class="hint name">{rule.condition}</div>
+            </td>
+            {bucketNames !== null && <td class="name muted">{bucketNames.get(rule.bucketId)}</td>}
+            <td class="nowrap">
+              <RuleTimers rule={rule} />
+            </td>
+            <td class="nowrap">
+              <Ago at={rule.lastTriggeredAt} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </TableFrame>
+  );
+}

@@ -1,0 +1,119 @@
+/** Log in and sign up. */
+import { useEffect, useState } from "preact/hooks";
+import { logIn, signUp } from "../api/accounts";
+import { useAction } from "../app/load";
+import { go, useRoute } from "../app/route";
+import { beginSession, sessionNotice } from "../app/session";
+import { Switches } from "../app/shell";
+import { useStore } from "../app/store";
+import { Button } from "../parts/button";
+import { ErrorBox, TextField, faultAt } from "../parts/forms";
+import { Logo } from "../parts/icon";
+
+const AT_FIELDS = ["email", "password", "name", "organizationName"];
+
+export function SignInPage({ signingUp }: { signingUp: boolean }) {
+  const { path } = useRoute();
+  const notice = useStore(sessionNotice);
+  const [email, setEmail] = useState("");
+  const [password, setPassword] = useState("");
+  const [name, setName] = useState("");
+  const [organizationName, setOrganizationName] = useState("");
+  const title = signingUp ? "Create an account" : "Log in";
+  useEffect(() => {
+    document.title = `${title} · tidewatch`;
+  }, [title]);
+
+  const { run, running, error, clear } = useAction(async () => {
+    const answer = signingUp
+      ? await signUp({ email, password, name, ...(organizationName.trim() === "" ? {} : { organizationName }) })
+      : await logIn(email, password);
+    // Whoever was sent here from a page comes back to it.
+    if (path[0] === "login" || path[0] === "signup") go("#/");
+    beginSession(answer);
+  });
+  useEffect(clear, [signingUp]);
+
+  return (
+    <div class="sign-in">
+      <header class="sign-in-head">
+        <span class="brand">
+          <Logo />
+          <span>tidewatch</span>
+        </span>
+        <Switches />
+      </header>
+      <main>
+        <form
+          class="card sign-in-card"
+          aria-label={title}
+          onSubmit={(event) => {
+            event.preventDefault();
+            void run();
+          }}
+        >
+          <h1>{title}</h1>
+          {notice !== null && !signingUp && (
+            <p class="notice-box" role="status">
+              {notice}
+            </p>
+          )}
+          {signingUp && <TextField label="Your name" value={name} onInput={setName} autocomplete="name" required fault={faultAt(error, "name")} />}
+          <TextField label="Email" type="email" value={email} onInput={setEmail} autocomplete="username" required fault={faultAt(error, "email")} />
+          <TextField
+            label="Password"
+            type="password"
+            value={password}
+            onInput={setPassword}
+            autocomplete={signingUp ? "new-password" : "current-password"}
+            required
+            hint={signingUp ? "10 to 128 characters" : undefined}
+            fault={faultAt(error, "password")}
+          />
+          {signingUp && (
+            <TextField
+              label="Organization"
+              value={organizationName}
+              onInput={setOrganizationName}
+              autocomplete="organization"
+              hint="May stay empty; it can be renamed later"
+              fault={faultAt(error, "organizationName")}
+            />
+          )}
+          <ErrorBox error={error} shownAt={(at) => AT_FIELDS.includes(at)} />
+          <Button type="submit" look="primary" busy={running}>
+            {signingUp ? "Create account" : "Log in"}
+          </Button>
+          <p class="hint">
+            {signingUp ? (
+              <>
+                Already have an account? <a href="#/login">Log in</a>
+              </>
+            ) : (
+              <>
+                New here? <a href="#/signup">Create an account</a>
+              </>
+            )}
+          </p>
+        </form>
+      </main>
+      <Tide />
+    </div>
+  );
+}
+
+/** A tide curve under a mark: what the service does, in one line. */
+function Tide() {
+  const points = Array.from({ length: 121 }, (_, x) => {
+    const t = x / 120;
+    const y = 60 - 26 * Math.sin(t * 4 * Math.PI - 0.8) * (0.75 + 0.25 * Math.sin(t * 2 * Math.PI)) - 6 * Math.sin(t * 9 * Math.PI);
+    return `${x * 10} ${y.toFixed(1)}`;
+  });
+  return (
+    <svg class="tide" viewBox="0 0 1200 120" preserveAspectRatio="none" aria-hidden="true">
+      <path class="tide-mark" d="M0 30H1200" />
+      <path class="tide-fill" d={`M0 120L${points.join("L")}L1200 120Z`} />
+      <path class="tide-line" d={`M${points.join("L")}`} />
+    </svg>
+  );
+}

@@ -1,0 +1,103 @@
+/** All webhooks of the organization. */
+import { useState } from "preact/hooks";
+import { listBuckets } from "../api/buckets";
+import { listWebhooks, type Webhook } from "../api/webhooks";
+import { formatCount } from "../app/format";
+import { useLoad } from "../app/load";
+import { notify } from "../app/notices";
+import { Button } from "../parts/button";
+import { Dialog } from "../parts/dialog";
+import { Empty, Page, TableFrame, WhenLoaded } from "../parts/page";
+import { Ago, Pill, SecretOnce } from "../parts/show";
+import { WebhookForm } from "./webhook-form";
+
+export function WebhooksPage() {
+  const loaded = useLoad("webhooks", async (signal) => {
+    const [webhooks, buckets] = await Promise.all([listWebhooks(signal), listBuckets(signal)]);
+    return { webhooks, buckets, names: new Map(buckets.map((bucket) => [bucket._id, bucket.name])) };
+  });
+  const [creating, setCreating] = useState(false);
+  const [created, setCreated] = useState<Webhook | null>(null);
+  return (
+    <Page
+      title="Webhooks"
+      intro="Signed calls to your own addresses when rules fire, points come in or buckets change."
+      actions={
+        <Button icon="plus" look="primary" onClick={() => setCreating(true)}>
+          New webhook
+        </Button>
+      }
+    >
+      <WhenLoaded loaded={loaded} what="webhooks">
+        {(data) =>
+          data.webhooks.length === 0 ? (
+            <Empty title="No webhooks yet" action={<Button look="primary" icon="plus" onClick={() => setCreating(true)}>Create the first</Button>}>
+              An address of yours that is told when a rule fires.
+            </Empty>
+          ) : (
+            <TableFrame label="Webhooks">
+              <thead>
+                <tr>
+                  <th scope="col">URL</th>
+                  <th scope="col">Status</th>
+                  <th scope="col">Hears of</th>
+                  <th scope="col">From</th>
+                  <th scope="col" class="number">Delivered</th>
+                  <th scope="col" class="number">Failed</th>
+                  <th scope="col">Last</th>
+                </tr>
+              </thead>
+              <tbody>
+                {data.webhooks.map((webhook) => (
+                  <tr key={webhook._id}>
+                    <td class="url-cell">
+                      <a class="url" href={`#/webhooks/${webhook._id}`}>
+                        {webhook.url}
+                      </a>
+                    </td>
+                    <td>
+                      <Pill tone={webhook.status === "active" ? "ok" : "idle"}>{webhook.status}</Pill>
+                    </td>
+                    <td class="mono">{webhook.events.join(", ")}</td>
+                    <td class="name">{webhook.bucketId === null ? <span class="muted">every bucket</span> : (data.names.get(webhook.bucketId) ?? webhook.bucketId)}</td>
+                    <td class="number">{formatCount(webhook.successfulDeliveries)}</td>
+                    <td class={webhook.failedDeliveries > 0 ? "number bad-text" : "number"}>{formatCount(webhook.failedDeliveries)}</td>
+                    <td class="nowrap">
+                      <Ago at={webhook.lastDeliveryAt} />
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </TableFrame>
+          )
+        }
+      </WhenLoaded>
+      {creating && (
+        <WebhookForm
+          webhook={null}
+          buckets={loaded.data?.buckets ?? []}
+          onClose={() => setCreating(false)}
+          onDone={(webhook) => {
+            setCreating(false);
+            setCreated(webhook);
+            notify("Webhook created.");
+            loaded.reload();
+          }}
+        />
+      )}
+      {created !== null && (
+        <Dialog title="Webhook created" onClose={() => setCreated(null)}>
+          <SecretOnce what="secret" value={created.secret ?? ""} />
+          <p class="hint">
+            Receivers check <code>X-Webhook-Signature</code>, an HMAC-SHA256 of the body with this secret, or the Standard Webhooks headers.
+          </p>
+          <div class="actions end">
+            <Button look="primary" onClick={() => setCreated(null)}>
+              I have copied it
+            </Button>
+          </div>
+        </Dialog>
+      )}
+    </Page>
+  );
+}

@@ -1,0 +1,177 @@
+/** Labelled inputs that show the server's fault at the field it is about. */
+import type { ComponentChildren } from "preact";
+import { useId } from "preact/hooks";
+import { ApiError } from "../api/client";
+import { sentence } from "../app/format";
+
+interface FieldProps {
+  label: string;
+  hint?: ComponentChildren;
+  fault?: string | null;
+  class?: string;
+  /** The label is for screen readers only, where a table's head says the same. */
+  labelHidden?: boolean;
+}
+
+interface TextProps extends FieldProps {
+  value: string;
+  onInput: (value: string) => void;
+  type?: "text" | "email" | "password" | "url" | "number" | "datetime-local";
+  required?: boolean;
+  autocomplete?: string;
+  placeholder?: string;
+  minLength?: number;
+  maxLength?: number;
+  min?: number;
+  max?: number;
+  step?: number | "any";
+  disabled?: boolean;
+  spellcheck?: boolean;
+  mono?: boolean;
+}
+
+export function TextField(props: TextProps) {
+  const id = useId();
+  const { label, hint, fault, value, onInput, labelHidden, mono, type, class: extra, ...rest } = props;
+  return (
+    <FieldFrame id={id} label={label} hint={hint} fault={fault} class={extra} labelHidden={labelHidden}>
+      <input
+        {...rest}
+        id={id}
+        class={mono ? "input mono" : "input"}
+        // Preact types an input by each of its types; these six share all attributes that are set here.
+        type={(type ?? "text") as "text"}
+        value={value}
+        spellcheck={props.spellcheck ?? false}
+        aria-invalid={fault ? "true" : undefined}
+        aria-describedby={describedBy(id, hint, fault)}
+        onInput={(event) => onInput(event.currentTarget.value)}
+      />
+    </FieldFrame>
+  );
+}
+
+interface SelectProps extends FieldProps {
+  value: string;
+  onChange: (value: string) => void;
+  options: readonly (string | { value: string; label: string })[];
+  disabled?: boolean;
+}
+
+export function SelectField(props: SelectProps) {
+  const id = useId();
+  const { label, hint, fault, value, onChange, options, disabled, labelHidden, class: extra } = props;
+  return (
+    <FieldFrame id={id} label={label} hint={hint} fault={fault} class={extra} labelHidden={labelHidden}>
+      <select
+        id={id}
+        class="input"
+        value={value}
+        disabled={disabled}
+        aria-invalid={fault ? "true" : undefined}
+        aria-describedby={describedBy(id, hint, fault)}
+        onChange={(event) => onChange(event.currentTarget.value)}
+      >
+        {options.map((option) => {
+          const given = typeof option === "string" ? { value: option, label: option } : option;
+          return (
+            <option key={given.value} value={given.value} selected={given.value === value}>
+              {given.label}
+            </option>
+          );
+        })}
+      </select>
+    </FieldFrame>
+  );
+}
+
+interface CheckProps {
+  label: ComponentChildren;
+  hint?: string;
+  checked: boolean;
+  onChange: (checked: boolean) => void;
+  disabled?: boolean;
+}
+
+export function CheckField({ label, hint, checked, onChange, disabled }: CheckProps) {
+  const id = useId();
+  return (
+    <div class="check">
+      <input
+        id={id}
+        type="checkbox"
+        checked={checked}
+        disabled={disabled}
+        aria-describedby={hint ? `${id}-hint` : undefined}
+        onChange={(event) => onChange(event.currentTarget.checked)}
+      />
+      <div>
+        <label for={id}>{label}</label>
+        {hint && (
+          <p class="hint" id={`${id}-hint`}>
+            {hint}
+          </p>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function FieldFrame(props: FieldProps & { id: string; children: ComponentChildren }) {
+  const { id, label, hint, fault, children, labelHidden } = props;
+  return (
+    <div class={props.class ? `field ${props.class}` : "field"}>
+      <label for={id} class={labelHidden ? "visually-hidden" : undefined}>
+        {label}
+      </label>
+      {children}
+      {hint && (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+      {fault && (
+        <p class="fault" id={`${id}-fault`}>
+          {sentence(fault)}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function describedBy(id: string, hint: unknown, fault: unknown): string | undefined {
+  const ids = [hint ? `${id}-hint` : "", fault ? `${id}-fault` : ""].filter((part) => part !== "");
+  return ids.length > 0 ? ids.join(" ") : undefined;
+}
+
+/** What the server says about the member at `path`, dots between its parts. */
+export function faultAt(error: Error | null, path: string): string | null {
+  if (!(error instanceof ApiError)) return null;
+  const found = error.faults.filter((fault) => fault.path.join(".") === path);
+  return found.length > 0 ? found.map((fault) => fault.message).join("; ") : null;
+}
+
+/** An error in the API's words; faults that stand at their own fields (`shownAt`) are not said twice. */
+export function ErrorBox({ error, shownAt }: { error: Error | null; shownAt?: (path: string) => boolean }) {
+  if (error === null) return null;
+  const faults = error instanceof ApiError ? error.faults : [];
+  const rest = faults.filter((fault) => !shownAt?.(fault.path.join(".")));
+  const requestId = error instanceof ApiError && error.status >= 500 ? error.requestId : null;
+  return (
+    <div class="error-box" role="alert">
+      <p>
+        {sentence(error.message)}
+        {requestId !== null && <span class="mono"> Request {requestId}.</span>}
+      </p>
+      {rest.length > 0 && (
+        <ul>
+          {rest.map((fault) => (
+            <li>
+              {fault.path.length > 0 && <code>{fault.path.join(".")}</code>} {fault.message}
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
