@@ -2,7 +2,8 @@
 import type { Zone } from "./preferences";
 
 const counts = new Intl.NumberFormat("en-GB");
-const compact = new Intl.NumberFormat("en-GB", { notation: "compact", maximumFractionDigits: 1 });
+// British English would write a million as a small m, which an engineer reads as a thousandth.
+const compact = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 });
 
 /** `1,036,800`. */
 export const formatCount = (value: number): string => counts.format(value);

@@ -35,7 +35,7 @@ export function Legend({ lines, hidden, onToggle, cursorAt, zone, theme }: Legen
               Value
             </th>
             <th scope="col" class="number">
-              Within
+              Band
             </th>
             <th scope="col" class="number wide-only">
               Least

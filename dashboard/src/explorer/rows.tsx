@@ -25,7 +25,7 @@ export function Rows({ rows, fields, sources, zone }: RowsProps) {
   const [newest] = rows;
   if (newest === undefined) return <p class="muted">No points in this range.</p>;
   return (
-    <TableFrame label="Latest points">
+    <TableFrame label="Latest points" capped>
       <thead>
         <tr>
           <th scope="col">Time ({zoneName(zone, newest.at)})</th>

@@ -20,8 +20,10 @@ export interface Line {
   highs: (number | null)[] | null;
 }
 
-/** A pause of this many usual intervals is a gap, not a slope. */
+/** A pause of this many intervals around it is a gap, not a slope. */
 const GAP_INTERVALS = 5;
+/** Intervals before and after a pause that say what is usual there: a source may change its pace. */
+const GAP_NEIGHBOURS = 4;
 
 export function linesOf(view: View, fields: FieldRef[], sources: ReadonlyMap<string, Source>): Line[] {
   const bySource = new Map<string, Row[]>();
@@ -57,7 +59,7 @@ function fill(line: Line, rows: Row[], view: View): void {
   const field = line.ref.field;
   const present = rows.filter((row) => row.values[field] !== undefined && row.values[field] !== null);
   const band = view.groupBy !== null && present.some((row) => row.stats?.[field] !== undefined);
-  const gapMs = gapOf(present, view);
+  const isGap = gapsOf(present, view);
   line.lows = band ? [] : null;
   line.highs = band ? [] : null;
   const push = (at: number, value: number | null, low: number | null, high: number | null) => {
@@ -66,26 +68,31 @@ function fill(line: Line, rows: Row[], view: View): void {
     line.lows?.push(low);
     line.highs?.push(high);
   };
-  let before: number | null = null;
-  for (const row of present) {
-    if (before !== null && row.at - before > gapMs) push(before + (row.at - before) / 2, null, null, null);
+  for (const [index, row] of present.entries()) {
+    const before = present[index - 1];
+    if (before !== undefined && isGap(index)) push(before.at + (row.at - before.at) / 2, null, null, null);
     const value = row.values[field];
     const number = typeof value === "boolean" ? Number(value) : typeof value === "number" ? value : null;
     const stats = row.stats?.[field];
     push(row.at, number, stats?.min ?? number, stats?.max ?? number);
-    before = row.at;
   }
 }
 
-/** From which distance between two rows on something is missing between them. */
-function gapOf(rows: Row[], view: View): number {
+/** Whether something is missing right before the row of an index. */
+function gapsOf(rows: Row[], view: View): (index: number) => boolean {
+  const step = (index: number) => rows[index]!.at - rows[index - 1]!.at;
   // Months differ by three days; half a unit more than one is a missing group for all of them.
-  if (view.groupBy !== null) return UNIT_SECONDS[view.groupBy] * 1000 * 1.5;
-  if (rows.length < 3) return Infinity;
-  const steps = rows.slice(1).map((row, index) => row.at - rows[index]!.at);
-  steps.sort((a, b) => a - b);
-  const median = steps[Math.floor(steps.length / 2)]!;
-  return Math.max(median, 1) * GAP_INTERVALS;
+  if (view.groupBy !== null) {
+    const unitMs = UNIT_SECONDS[view.groupBy] * 1000;
+    return (index) => step(index) > unitMs * 1.5;
+  }
+  return (index) => {
+    let usual = 0;
+    for (let near = Math.max(1, index - GAP_NEIGHBOURS); near <= Math.min(rows.length - 1, index + GAP_NEIGHBOURS); near++) {
+      if (near !== index) usual = Math.max(usual, step(near));
+    }
+    return usual > 0 && step(index) > usual * GAP_INTERVALS;
+  };
 }
 
 export type Column = (number | null | undefined)[];

@@ -45,32 +45,6 @@ export function Toolbar({ state, span, zone, liveCost, onChange }: ToolbarProps)
         </button>
       </div>
       <div class="toolbar-group">
-        <Button small icon="back" label="Earlier" disabled={span === null} onClick={() => span && onChange({ range: panned(span, -1), live: false })} />
-        <Button small icon="forward" label="Later" disabled={span === null} onClick={() => span && onChange({ range: panned(span, 1), live: false })} />
-        <Button small icon="out" label="Zoom out" disabled={span === null} onClick={() => span && onChange({ range: zoomedOut(span), live: false })} />
-        <Button small icon="into" label="Zoom in" disabled={span === null} onClick={() => span && onChange({ range: zoomedIn(span), live: false })} />
-      </div>
-      <div class="toolbar-group">
-        <SelectField
-          label="Aggregation"
-          labelHidden
-          value={state.aggregation}
-          onChange={(value) => onChange({ aggregation: value as Aggregation | "auto" })}
-          options={[{ value: "auto", label: "avg with min–max" }, ...AGGREGATIONS.map((name) => ({ value: name, label: name }))]}
-        />
-        <SelectField
-          label="Grouping"
-          labelHidden
-          value={state.groupBy}
-          onChange={(value) => onChange({ groupBy: value as GroupBy | "auto" | "raw" })}
-          options={[
-            { value: "auto", label: "by what fits" },
-            ...GROUPINGS.map((name) => ({ value: name, label: `by ${name}` })),
-            { value: "raw", label: "raw points" },
-          ]}
-        />
-      </div>
-      <div class="toolbar-group">
         <Button
           small
           icon={state.live ? "pause" : "play"}
@@ -85,8 +59,34 @@ export function Toolbar({ state, span, zone, liveCost, onChange }: ToolbarProps)
         >
           Live
         </Button>
-        {state.live && <span class="hint live-cost">{liveCost}</span>}
       </div>
+      <div class="toolbar-group">
+        <Button small icon="back" label="Earlier" disabled={span === null} onClick={() => span && onChange({ range: panned(span, -1), live: false })} />
+        <Button small icon="forward" label="Later" disabled={span === null} onClick={() => span && onChange({ range: panned(span, 1), live: false })} />
+        <Button small icon="out" label="Zoom out" disabled={span === null} onClick={() => span && onChange({ range: zoomedOut(span), live: false })} />
+        <Button small icon="into" label="Zoom in" disabled={span === null} onClick={() => span && onChange({ range: zoomedIn(span), live: false })} />
+      </div>
+      <div class="toolbar-group">
+        <SelectField
+          label="Aggregation"
+          labelHidden
+          value={state.aggregation}
+          onChange={(value) => onChange({ aggregation: value as Aggregation | "auto" })}
+          options={[{ value: "auto", label: "avg + band" }, ...AGGREGATIONS.map((name) => ({ value: name, label: name }))]}
+        />
+        <SelectField
+          label="Grouping"
+          labelHidden
+          value={state.groupBy}
+          onChange={(value) => onChange({ groupBy: value as GroupBy | "auto" | "raw" })}
+          options={[
+            { value: "auto", label: "auto" },
+            ...GROUPINGS.map((name) => ({ value: name, label: `by ${name}` })),
+            { value: "raw", label: "raw" },
+          ]}
+        />
+      </div>
+      {state.live && <p class="hint live-cost">{liveCost}</p>}
       {(typing || state.range.kind === "absolute") && (
         <TypedRange span={span} zone={zone} onApply={(range) => onChange({ range: { kind: "absolute", ...range }, live: false })} />
       )}

@@ -25,7 +25,7 @@ export function EvaluationFields({ draft, sources, error, onChange }: Evaluation
   };
   return (
     <>
-      <div class="form-grid">
+      <div class="kind-row">
         <TextField
           label="Kind"
           value={draft.kind}
@@ -45,6 +45,8 @@ export function EvaluationFields({ draft, sources, error, onChange }: Evaluation
             ))}
           </div>
         </div>
+      </div>
+      <div class="form-grid">
         <TextField label="Judged every (seconds)" type="number" step="any" value={draft.intervalSeconds} onInput={(intervalSeconds) => onChange({ intervalSeconds })} hint={span(draft.intervalSeconds)} fault={faultAt(error, "evaluation.intervalSeconds")} />
         <TextField label="Window (seconds)" type="number" step="any" value={draft.windowSeconds} onInput={(windowSeconds) => onChange({ windowSeconds })} hint={span(draft.windowSeconds)} fault={faultAt(error, "evaluation.windowSeconds")} />
         <TextField label="Clears after (seconds)" type="number" step="any" value={draft.dwellSeconds} onInput={(dwellSeconds) => onChange({ dwellSeconds })} hint={span(draft.dwellSeconds) ?? "Empty: as long as the window"} fault={faultAt(error, "evaluation.dwellSeconds")} />
@@ -86,7 +88,7 @@ function Inputs({ draft, sources, error, onChange }: EvaluationFieldsProps) {
               fault={faultAt(error, `${path}.dataSourceId`)}
             />
             <SelectField label="Rows" value={input.grouping} onChange={(chosen) => change(index, { grouping: chosen })} options={[{ value: "", label: "points" }, ...GROUPINGS_OFFERED]} fault={grouping} />
-            <TextField label="Own window (s)" type="number" step="any" value={input.windowSeconds} placeholder="rule's" onInput={(windowSeconds) => change(index, { windowSeconds })} fault={faultAt(error, `${path}.windowSeconds`)} />
+            <TextField label="Window (s)" type="number" step="any" value={input.windowSeconds} placeholder="rule's" onInput={(windowSeconds) => change(index, { windowSeconds })} fault={faultAt(error, `${path}.windowSeconds`)} />
             <Button icon="close" look="quiet" label={`Remove input ${index + 1}`} disabled={draft.inputs.length === 1} onClick={() => onChange({ inputs: draft.inputs.filter((_, at) => at !== index) })} />
           </div>
         );

@@ -122,6 +122,10 @@ export function RulePage({ id }: { id: string }) {
   );
 }
 
+const SIGNS: Record<string, string> = { gt: ">", gte: "≥", lt: "<", lte: "≤", eq: "=", neq: "≠" };
+
+const boundsOf = (value: unknown): string => (Array.isArray(value) ? value.map(formatAny).join(" … ") : formatAny(value));
+
 function chartOf(rule: Rule): string {
   const inputs = rule.evaluation?.inputs ?? [];
   const own = rule.parsedCondition === null ? [] : [{ field: rule.parsedCondition.field, dataSourceId: rule.dataSourceId }];
@@ -152,7 +156,8 @@ function Facts({ rule, source }: { rule: Rule; source: Source | null }) {
               <span class="muted">only the evaluator understands the text</span>
             ) : (
               <code>
-                {rule.parsedCondition.field} {rule.parsedCondition.operator} {formatAny(rule.parsedCondition.value)}
+                {rule.parsedCondition.field} {SIGNS[rule.parsedCondition.operator] ?? rule.parsedCondition.operator.replaceAll("_", " ")}{" "}
+                {boundsOf(rule.parsedCondition.value)}
                 {rule.parsedCondition.percent === true && " %"}
               </code>
             )}

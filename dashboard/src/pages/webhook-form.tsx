@@ -50,7 +50,7 @@ export function WebhookForm({ webhook, buckets, onDone, onClose }: WebhookFormPr
         }}
       >
         <TextField label="URL" type="url" value={url} onInput={setUrl} required placeholder="https://…" fault={faultAt(error, "url")} />
-        <fieldset class="plain">
+        <fieldset class="choice-list">
           <legend>Hears of</legend>
           {EVENTS.map((name) => (
             <CheckField

@@ -149,6 +149,7 @@ export function WebhookPage({ id }: { id: string }) {
 /** `1, 2 and 4 s`: the n-th retry waits the multiplier to the power of n − 1 seconds. */
 function waits({ maxRetries, backoffMultiplier }: { maxRetries: number; backoffMultiplier: number }): string {
   const seconds = Array.from({ length: Math.min(maxRetries, 4) }, (_, n) => Number((backoffMultiplier ** n).toFixed(1)));
-  const more = maxRetries > seconds.length ? " …" : "";
-  return `${seconds.join(", ")}${more} s`;
+  const last = seconds.pop();
+  if (maxRetries > 4) return `${[...seconds, last].join(", ")} … s`;
+  return seconds.length === 0 ? `${last} s` : `${seconds.join(", ")} and ${last} s`;
 }

@@ -138,10 +138,10 @@ export function Empty({ title, children, action }: { title: string; children: Co
   );
 }
 
-/** A table that scrolls inside itself on narrow screens. */
-export function TableFrame({ label, children }: { label: string; children: ComponentChildren }) {
+/** A table that scrolls inside itself on narrow screens, and in height where it is `capped`. */
+export function TableFrame({ label, children, capped }: { label: string; children: ComponentChildren; capped?: boolean }) {
   return (
-    <div class="table-frame" tabIndex={0} role="region" aria-label={label}>
+    <div class={capped ? "table-frame capped" : "table-frame"} tabIndex={0} role="region" aria-label={label}>
       <table>{children}</table>
     </div>
   );
