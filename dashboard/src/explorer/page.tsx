@@ -120,7 +120,26 @@ function Explorer({ catalog }: { catalog: Catalog }) {
         </div>
       </aside>
       <div class="explorer-main">
-        <Toolbar state={state} span={span} zone={zone} liveCost={liveCost(callsLimit, plan === null ? 1 : callsOf(plan))} onChange={change} />
+        <Toolbar
+          state={state}
+          span={span}
+          zone={zone}
+          liveCost={liveCost(callsLimit, plan === null ? 1 : callsOf(plan))}
+          onChange={change}
+          outputs={
+            <>
+              <Button small disabled={view === null} onClick={() => setDialog("curl")}>
+                As curl
+              </Button>
+              <Button small icon="download" disabled={view === null} onClick={() => setDialog("csv")}>
+                CSV
+              </Button>
+              <Button small icon="refresh" disabled={view === null} onClick={() => (loaded.reload(), marks.reload())}>
+                Reload
+              </Button>
+            </>
+          }
+        />
         <div class="chart-card" ref={frame}>
           {loaded.error !== null && (
             <div class="error-box" role="alert">
@@ -169,19 +188,6 @@ function Explorer({ catalog }: { catalog: Catalog }) {
             {cursorAt === null ? "" : lines.filter((line) => !hidden.has(line.id)).map((line) => spoken(line, cursorAt)).join("; ")}
           </p>
         </div>
-        {view !== null && plan !== null && (
-          <div class="actions">
-            <Button small onClick={() => setDialog("curl")}>
-              As curl
-            </Button>
-            <Button small icon="download" onClick={() => setDialog("csv")}>
-              CSV
-            </Button>
-            <Button small icon="refresh" onClick={() => (loaded.reload(), marks.reload())}>
-              Reload
-            </Button>
-          </div>
-        )}
         {shownMarks.length > 0 && (
           <section class="section" aria-label="Triggers in this range">
             <h2>Triggers in this range</h2>

@@ -1,4 +1,5 @@
 /** Range, grouping, zoom and live: everything that changes the view but its lines. */
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { AGGREGATIONS, GROUPINGS, type Aggregation, type GroupBy } from "../api/query";
 import { formatTime, zoneName } from "../app/format";
@@ -13,10 +14,12 @@ interface ToolbarProps {
   span: Span | null;
   zone: Zone;
   liveCost: string;
+  /** What can be taken out of the view. */
+  outputs: ComponentChildren;
   onChange: (change: Partial<ExplorerState>) => void;
 }
 
-export function Toolbar({ state, span, zone, liveCost, onChange }: ToolbarProps) {
+export function Toolbar({ state, span, zone, liveCost, outputs, onChange }: ToolbarProps) {
   const [typing, setTyping] = useState(false);
   const presets: PresetId[] = [...PRESETS.map(({ id }) => id), "all"];
   const label = (id: PresetId) => PRESETS.find((preset) => preset.id === id)?.label ?? "All there is";
@@ -66,25 +69,28 @@ export function Toolbar({ state, span, zone, liveCost, onChange }: ToolbarProps)
         <Button small icon="out" label="Zoom out" disabled={span === null} onClick={() => span && onChange({ range: zoomedOut(span), live: false })} />
         <Button small icon="into" label="Zoom in" disabled={span === null} onClick={() => span && onChange({ range: zoomedIn(span), live: false })} />
       </div>
-      <div class="toolbar-group">
-        <SelectField
-          label="Aggregation"
-          labelHidden
-          value={state.aggregation}
-          onChange={(value) => onChange({ aggregation: value as Aggregation | "auto" })}
-          options={[{ value: "auto", label: "avg + band" }, ...AGGREGATIONS.map((name) => ({ value: name, label: name }))]}
-        />
-        <SelectField
-          label="Grouping"
-          labelHidden
-          value={state.groupBy}
-          onChange={(value) => onChange({ groupBy: value as GroupBy | "auto" | "raw" })}
-          options={[
-            { value: "auto", label: "auto" },
-            ...GROUPINGS.map((name) => ({ value: name, label: `by ${name}` })),
-            { value: "raw", label: "raw" },
-          ]}
-        />
+      <div class="toolbar-row">
+        <div class="toolbar-group">
+          <SelectField
+            label="Aggregation"
+            labelHidden
+            value={state.aggregation}
+            onChange={(value) => onChange({ aggregation: value as Aggregation | "auto" })}
+            options={[{ value: "auto", label: "avg + band" }, ...AGGREGATIONS.map((name) => ({ value: name, label: name }))]}
+          />
+          <SelectField
+            label="Grouping"
+            labelHidden
+            value={state.groupBy}
+            onChange={(value) => onChange({ groupBy: value as GroupBy | "auto" | "raw" })}
+            options={[
+              { value: "auto", label: "auto" },
+              ...GROUPINGS.map((name) => ({ value: name, label: `by ${name}` })),
+              { value: "raw", label: "raw" },
+            ]}
+          />
+        </div>
+        <div class="toolbar-group">{outputs}</div>
       </div>
       {state.live && <p class="hint live-cost">{liveCost}</p>}
       {(typing || state.range.kind === "absolute") && (

@@ -1,6 +1,6 @@
 /** Labelled inputs that show the server's fault at the field it is about. */
 import type { ComponentChildren } from "preact";
-import { useId } from "preact/hooks";
+import { useEffect, useId, useRef } from "preact/hooks";
 import { ApiError } from "../api/client";
 import { sentence } from "../app/format";
 
@@ -153,17 +153,24 @@ export function faultAt(error: Error | null, path: string): string | null {
 
 /** An error in the API's words; faults that stand at their own fields (`shownAt`) are not said twice. */
 export function ErrorBox({ error, shownAt }: { error: Error | null; shownAt?: (path: string) => boolean }) {
+  const box = useRef<HTMLDivElement>(null);
+  // The first field that is wrong is where to go on.
+  useEffect(() => {
+    const wrong = box.current?.closest("form")?.querySelector("[aria-invalid]");
+    if (wrong instanceof HTMLElement) wrong.focus();
+  }, [error]);
   if (error === null) return null;
   const faults = error instanceof ApiError ? error.faults : [];
   const rest = faults.filter((fault) => !shownAt?.(fault.path.join(".")));
+  const allAtFields = faults.length > 0 && rest.length === 0;
   const requestId = error instanceof ApiError && error.status >= 500 ? error.requestId : null;
   return (
-    <div class="error-box" role="alert">
+    <div class="error-box" role="alert" ref={box}>
       <p>
-        {sentence(error.message)}
+        {allAtFields ? "Not yet: see what is marked above." : sentence(error.message)}
         {requestId !== null && <span class="mono"> Request {requestId}.</span>}
       </p>
-      {rest.length > 0 && (
+      {rest.length > 0 && faults.length > 1 && (
         <ul>
           {rest.map((fault) => (
             <li>

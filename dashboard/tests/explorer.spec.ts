@@ -1,0 +1,109 @@
+/** The explorer's promises: no spike hidden, few calls, live, and files that hold what was asked. */
+import { readFileSync } from "node:fs";
+import { call, makeWorld, signUp, POINTS, type Account, type World } from "./support/api";
+import { expect, open, settled, test, visit } from "./support/test";
+
+const hashOf = (world: World, rest: string, fields = ["vibration"]) =>
+  `#/explore?${fields.map((field) => `f=${world.bucketId}.${world.sourceId}.${field}`).join("&")}&${rest}`;
+
+async function sendMinutes(account: Account, world: World, minutes: number): Promise<void> {
+  const now = Date.now();
+  for (let start = 0; start < minutes; start += 1000) {
+    const dataPoints = Array.from({ length: Math.min(1000, minutes - start) }, (_, index) => ({
+      dataSourceId: world.sourceId,
+      timestamp: new Date(now - (start + index + 200) * 60_000).toISOString(),
+      values: { vibration: start + index === 5000 ? 99 : 2 },
+    }));
+    await call(account, "POST", "/api/data/batch", { bucketId: world.bucketId, dataPoints });
+  }
+}
+
+test("a spike among averages is seen in the band", async ({ page, service }) => {
+  const account = await signUp(service.url);
+  const world = await makeWorld(account);
+  await sendMinutes(account, world, 20_000);
+  const queries: string[] = [];
+  page.on("request", (request) => {
+    if (request.url().endsWith("/api/data/query")) queries.push(request.postData() ?? "");
+  });
+  await open(page, account, hashOf(world, "r=30d"));
+  await expect(page.locator(".chart-note")).toContainText("averaged by hour, the band is min to max");
+  await expect(page.locator(".legend tbody tr")).toContainText("99");
+  // One call for averages and band together, one for the table.
+  expect(queries).toHaveLength(2);
+  await visit(page, hashOf(world, "r=1h"));
+  await expect(page.locator(".chart-note")).toContainText("as they came");
+});
+
+test("drag zooms, and Back comes back without a call", async ({ page, service }) => {
+  const account = await signUp(service.url);
+  const world = await makeWorld(account);
+  await open(page, account, hashOf(world, "r=6h"));
+  const box = (await page.locator(".u-over").boundingBox())!;
+  await page.mouse.move(box.x + box.width * 0.7, box.y + 80);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.9, box.y + 80, { steps: 5 });
+  await page.mouse.up();
+  await expect.poll(() => page.url()).toContain("from=");
+  await settled(page);
+  await expect(page.getByTestId("chart-points")).not.toHaveText(`${POINTS} points`);
+  await page.goBack();
+  await expect(page.getByTestId("chart-points")).toHaveText(`${POINTS} points`);
+});
+
+test("live follows new points", async ({ page, service }) => {
+  const account = await signUp(service.url);
+  const world = await makeWorld(account);
+  await open(page, account, hashOf(world, "r=15m"));
+  await page.getByRole("button", { name: "Live" }).click();
+  await expect(page.getByText("Asks each second; your plan has no limit of calls.")).toBeVisible();
+  await call(account, "POST", "/api/data", { bucketId: world.bucketId, dataSourceId: world.sourceId, values: { vibration: 77.5 } });
+  await expect(page.locator(".legend-value")).toHaveText("77.5 mm/s");
+  await page.getByRole("button", { name: "Live" }).click();
+  await expect(page.getByText("following")).toHaveCount(0);
+});
+
+test("switches are lines, texts are in the table", async ({ page, service }) => {
+  const account = await signUp(service.url);
+  const world = await makeWorld(account);
+  await open(page, account, hashOf(world, "r=6h", ["vibration", "running", "mode"]));
+  await expect(page.locator(".legend tbody tr")).toHaveCount(2);
+  await expect(page.locator(".legend")).toContainText("true");
+  await expect(page.getByRole("region", { name: "Latest points" }).last()).toContainText("auto");
+  await visit(page, hashOf(world, "r=6h&by=hour", ["vibration", "running"]));
+  await expect(page.getByText("Groups hold numbers: running will be drawn when you zoom in")).toBeVisible();
+  await visit(page, hashOf(world, "r=6h", ["mode"]));
+  await expect(page.getByText("Texts are no lines: they stand in the table below.")).toBeVisible();
+});
+
+test("CSV of every point, and the query as curl", async ({ page, service }) => {
+  const account = await signUp(service.url);
+  const world = await makeWorld(account);
+  await sendMinutes(account, world, 11_000);
+  await open(page, account, hashOf(world, "r=30d"));
+  await page.getByRole("button", { name: "As curl" }).click();
+  await expect(page.getByRole("dialog")).toContainText(`curl -s '${service.url}/api/data/query'`);
+  await page.getByRole("button", { name: "Close" }).click();
+  await page.getByRole("button", { name: "CSV" }).click();
+  const download = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Save every point" }).click();
+  const lines = readFileSync(await (await download).path(), "utf8").trimEnd().split("\r\n");
+  expect(lines[0]).toBe("timestamp,source,source_id,vibration,metadata");
+  expect(lines).toHaveLength(1 + 11_000 + POINTS);
+});
+
+test("a view is its address", async ({ page, service }) => {
+  const account = await signUp(service.url);
+  const world = await makeWorld(account);
+  await open(page, account, hashOf(world, "r=6h"));
+  await page.getByLabel("Aggregation").selectOption("max");
+  await page.getByLabel("Grouping").selectOption("hour");
+  await settled(page);
+  await expect(page.locator(".chart-note")).toContainText("max by hour");
+  const address = page.url();
+  await page.goto("about:blank");
+  await page.goto(address);
+  await settled(page);
+  await expect(page.locator(".chart-note")).toContainText("max by hour");
+  await expect(page.getByLabel("Aggregation")).toHaveValue("max");
+});

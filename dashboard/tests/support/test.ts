@@ -1,0 +1,73 @@
+/** The test that all browser tests start from: one service a worker, and a page on which nothing may go wrong unseen. */
+import { test as base, expect, type Page } from "@playwright/test";
+import type { Account } from "./api";
+import { startService, type Service } from "./service";
+
+interface WorkerFixtures {
+  service: Service;
+}
+
+interface TestFixtures {
+  /** Violations of the content security policy, and errors of scripts; empty at the end, or the test fails. */
+  faults: string[];
+}
+
+export const test = base.extend<TestFixtures, WorkerFixtures>({
+  service: [
+    async ({}, use) => {
+      const service = await startService();
+      await use(service);
+      await service.stop();
+    },
+    { scope: "worker" },
+  ],
+  faults: [
+    async ({ page }, use) => {
+      const faults: string[] = [];
+      page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
+      page.on("console", (message) => {
+        if (/Content.Security.Policy/i.test(message.text())) faults.push(`policy: ${message.text()}`);
+      });
+      page.on("dialog", (dialog) => {
+        faults.push(`a script ran: ${dialog.message()}`);
+        void dialog.dismiss();
+      });
+      await page.exposeFunction("noteViolation", (text: string) => faults.push(`policy: ${text}`));
+      await page.addInitScript(() => {
+        document.addEventListener("securitypolicyviolation", (event) => {
+          (window as unknown as { noteViolation: (text: string) => void }).noteViolation(`${event.violatedDirective} ${event.blockedURI}`);
+        });
+      });
+      await use(faults);
+      expect(faults).toEqual([]);
+    },
+    { auto: true },
+  ],
+});
+
+export { expect };
+
+/** Opens the dashboard as somebody who is logged in already. */
+export async function open(page: Page, account: Account, hash = "#/"): Promise<void> {
+  await page.addInitScript((token) => {
+    const session = { token, expiresAt: new Date(Date.now() + 3_600_000).toISOString(), user: { _id: "", email: "ada@example.com", name: "Ada" } };
+    localStorage.setItem("tidewatch.session", JSON.stringify(session));
+  }, account.token);
+  await page.goto(`${account.url}/${hash}`);
+  await settled(page);
+}
+
+export async function visit(page: Page, hash: string): Promise<void> {
+  await page.evaluate((to) => {
+    location.hash = to;
+  }, hash);
+  await settled(page);
+}
+
+/** Everything that was asked for has come, and no skeleton is left. */
+export async function settled(page: Page): Promise<void> {
+  await expect(page.locator("h1")).toBeVisible();
+  await expect(page.locator(".skeleton")).toHaveCount(0);
+  await expect(page.locator(".waiting")).toHaveCount(0);
+  if (page.url().includes("#/explore?")) await expect(page.getByTestId("chart-points")).toBeVisible();
+}

@@ -1,0 +1,140 @@
+/** The whole way, as somebody goes it for the first time. */
+import { call, startReceiver, type Account } from "./support/api";
+import { expect, settled, test } from "./support/test";
+
+test("from sign-up to a delivered trigger", async ({ page, service }) => {
+  const receiver = await startReceiver();
+  await page.goto(`${service.url}/#/signup`);
+  await page.getByLabel("Your name").fill("Grace");
+  await page.getByLabel("Email").fill("grace@example.com");
+  await page.getByLabel("Password").fill("short");
+  await page.getByRole("button", { name: "Create account" }).click();
+  await expect(page.getByText("Must have 10 to 128 characters")).toBeVisible();
+  await page.getByLabel("Password").fill("correct horse battery");
+  await page.getByLabel("Organization").fill("Tide Lab");
+  await page.getByRole("button", { name: "Create account" }).click();
+
+  await expect(page.getByRole("heading", { name: "From nothing to a chart" })).toBeVisible();
+  await page.getByRole("link", { name: "Create a bucket" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("Plant");
+  await page.getByRole("button", { name: "Create bucket" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Plant" })).toBeVisible();
+  const bucketId = /buckets\/([0-9a-f]{24})/.exec(page.url())![1]!;
+
+  await page.getByRole("link", { name: "Declare a source" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("Boiler");
+  await page.getByLabel("Name of field 1").fill("temperature");
+  await page.getByLabel("Unit of temperature").fill("°C");
+  await page.getByRole("button", { name: "Create source" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Boiler" })).toBeVisible();
+  const sourceId = /sources\/([0-9a-f]{24})/.exec(page.url())![1]!;
+  await expect(page.getByText(`"dataSourceId":"${sourceId}"`)).toBeVisible();
+
+  await page.getByRole("link", { name: "keys" }).click();
+  await page.getByRole("button", { name: "Make a key" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("gateway");
+  await page.getByRole("button", { name: "Make key" }).click();
+  const key = await page.locator(".secret-value code").innerText();
+  expect(key).toMatch(/^svc_w_/);
+  await page.getByRole("button", { name: "I have copied it" }).click();
+  await expect(page.getByText("gateway")).toBeVisible();
+  await expect(page.getByText(key)).toHaveCount(0);
+
+  const account: Account = { url: service.url, token: "", email: "", password: "" };
+  const dataPoints = Array.from({ length: 40 }, (_, index) => ({
+    dataSourceId: sourceId,
+    timestamp: new Date(Date.now() - (40 - index) * 20_000).toISOString(),
+    values: { temperature: 20 + index },
+  }));
+  await call(account, "POST", "/api/data/batch", { bucketId, dataPoints }, key);
+  await page.goto(`${service.url}/#/explore?f=${bucketId}.${sourceId}.temperature&r=1h`);
+  await settled(page);
+  await expect(page.getByTestId("chart-points")).toHaveText("40 points");
+  await expect(page.locator(".plot canvas")).toBeVisible();
+  await expect(page.locator(".legend")).toContainText("Boiler · temperature");
+  await expect(page.locator(".legend-value")).toHaveText("59 °C");
+
+  await page.goto(`${service.url}/#/webhooks`);
+  await page.getByRole("button", { name: "New webhook" }).click();
+  await page.getByLabel("URL").fill(receiver.url);
+  await page.getByRole("button", { name: "Create webhook" }).click();
+  await expect(page.locator(".secret-value code")).toHaveText(/^whsec_/);
+  await page.getByRole("button", { name: "I have copied it" }).click();
+
+  await page.goto(`${service.url}/#/organization`);
+  await page.getByRole("button", { name: "New key" }).click();
+  await page.getByRole("dialog").getByLabel("Name").fill("evaluator");
+  await page.getByRole("button", { name: "Make key" }).click();
+  const evaluatorKey = await page.locator(".secret-value code").innerText();
+  expect(evaluatorKey).toMatch(/^svc_i_/);
+  await page.getByRole("button", { name: "I have copied it" }).click();
+
+  await page.goto(`${service.url}/#/rules/new?bucket=${bucketId}&source=${sourceId}`);
+  await page.getByLabel("Name", { exact: true }).fill("Boiler runs hot");
+  await page.getByLabel("Condition, in words").fill("temperature exceeds 50 °C");
+  await page.getByLabel("Judged every (seconds)").fill("5");
+  await page.getByRole("button", { name: "Create rule" }).click();
+  await expect(page.getByText("Must be a number from 60 to 86400, not 5.")).toBeVisible();
+  await page.getByLabel("Judged every (seconds)").fill("60");
+  await page.getByLabel("Field", { exact: true }).selectOption("temperature");
+  await page.getByLabel("Value of parameter 2").fill("50");
+  await page.getByRole("button", { name: "Create rule" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Boiler runs hot" })).toBeVisible();
+  const ruleId = /rules\/([0-9a-f]{24})/.exec(page.url())![1]!;
+  await expect(page.getByText("temperature > 50")).toBeVisible();
+
+  const due = await call<{ count: number }>(account, "GET", "/api/evaluations/due", undefined, evaluatorKey);
+  expect(due.count).toBe(1);
+  await call(account, "POST", `/api/evaluations/${ruleId}/verdict`, { outcome: "met", evidence: { currentValue: 59 } }, evaluatorKey);
+  await expect.poll(() => receiver.bodies.length).toBe(1);
+  expect(JSON.parse(receiver.bodies[0]!)).toMatchObject({ event: "alert.triggered", data: { alertId: ruleId } });
+
+  await page.reload();
+  await settled(page);
+  await expect(page.locator(".figures").first()).toContainText("firing");
+  await expect(page.getByRole("region", { name: "History", exact: true }).last()).toContainText('"currentValue":59');
+  await page.goto(`${service.url}/#/explore?f=${bucketId}.${sourceId}.temperature&r=1h`);
+  await settled(page);
+  await expect(page.getByText("1 trigger of alert rules marked.")).toBeVisible();
+  await expect(page.getByRole("region", { name: "Triggers in this range" })).toContainText("Boiler runs hot");
+
+  await page.goto(`${service.url}/#/webhooks`);
+  await page.getByRole("link", { name: receiver.url }).click();
+  await expect(page.getByRole("region", { name: "Deliveries", exact: true }).last()).toContainText("delivered");
+  await page.getByRole("button", { name: "Send a test" }).click();
+  await expect.poll(() => receiver.bodies.length).toBe(2);
+  await expect(page.getByText("webhook.test")).toBeVisible();
+
+  await page.getByRole("button", { name: "Log out" }).click();
+  await expect(page.getByRole("heading", { name: "Log in" })).toBeVisible();
+  await page.reload();
+  await expect(page.getByRole("heading", { name: "Log in" })).toBeVisible();
+  receiver.server.close();
+});
+
+test("a session that has ended leads to the login page, with a word why, and back", async ({ page, service }) => {
+  await page.addInitScript(() => {
+    if (sessionStorage.getItem("seen") !== null) return;
+    sessionStorage.setItem("seen", "1");
+    const session = { token: "stale", expiresAt: new Date(Date.now() + 3_600_000).toISOString(), user: { _id: "", email: "a@b.c", name: "A" } };
+    localStorage.setItem("tidewatch.session", JSON.stringify(session));
+  });
+  await page.goto(`${service.url}/#/buckets`);
+  await expect(page.getByText("Your session has ended. Log in again to go on.")).toBeVisible();
+  expect(page.url()).toContain("#/buckets");
+});
+
+test("deleting a bucket takes its name", async ({ page, service }) => {
+  const { signUp, makeWorld } = await import("./support/api");
+  const { open } = await import("./support/test");
+  const account = await signUp(service.url);
+  const world = await makeWorld(account);
+  await open(page, account, `#/buckets/${world.bucketId}`);
+  await page.getByRole("button", { name: "Delete" }).click();
+  const confirm = page.getByRole("button", { name: "Delete for good" });
+  await expect(confirm).toBeDisabled();
+  await page.getByLabel("Type its name to confirm").fill("Pumping station");
+  await confirm.click();
+  await expect(page.getByText("1 source, 120 points, 1 key and 1 rule")).toBeVisible();
+  await expect(page.getByText("No buckets yet")).toBeVisible();
+});
