@@ -97,7 +97,7 @@ test("a view is its address", async ({ page, service }) => {
   const world = await makeWorld(account);
   await open(page, account, hashOf(world, "r=6h"));
   await page.getByLabel("Aggregation").selectOption("max");
-  await page.getByLabel("Grouping").selectOption("hour");
+  await page.getByLabel("Grouping", { exact: true }).selectOption("hour");
   await settled(page);
   await expect(page.locator(".chart-note")).toContainText("max by hour");
   const address = page.url();

@@ -1,8 +1,8 @@
 /**
  * One request to the API: JSON in, JSON out, the bearer token of the session, errors in the words of the server.
- * Every resource file of this directory goes through `request`; nothing else in the dashboard calls `fetch`.
+ * Every resource file of this directory goes through `request`; nothing else in the dashboard calls `fetch`. It knows
+ * no page and no session: whoever keeps the token says so with `authorizeWith`.
  */
-import { endSession, currentSession } from "../app/session";
 
 /** One fault of a request body: where, and what is wrong there. */
 export interface Fault {
@@ -50,7 +50,18 @@ interface RequestOptions {
 
 type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
+/** Who speaks, and whom to tell that the server does not know them any more. */
+interface Credentials {
+  token: () => string | null;
+  refused: () => void;
+}
+
+let credentials: Credentials = { token: () => null, refused: () => undefined };
 let callsLeft: CallsLeft | null = null;
+
+export function authorizeWith(given: Credentials): void {
+  credentials = given;
+}
 
 /** From the newest answer; null on unlimited plans. */
 export function latestCallsLeft(): CallsLeft | null {
@@ -60,8 +71,8 @@ export function latestCallsLeft(): CallsLeft | null {
 /** Sends a request; rejects with `ApiError`, or `AbortError` when the signal fires. */
 export async function request<T>(method: Method, path: string, options: RequestOptions = {}): Promise<T> {
   const headers = new Headers({ Accept: "application/json" });
-  const session = currentSession();
-  if (session !== null && !options.anonymous) headers.set("Authorization", `Bearer ${session.token}`);
+  const token = options.anonymous ? null : credentials.token();
+  if (token !== null) headers.set("Authorization", `Bearer ${token}`);
   const init: RequestInit = { method, headers, cache: "no-store", credentials: "omit" };
   if (options.signal !== undefined) init.signal = options.signal;
   if (options.body !== undefined) {
@@ -80,9 +91,7 @@ export async function request<T>(method: Method, path: string, options: RequestO
   const body = parsed(text);
   if (response.ok) return body as T;
   const error = errorOf(response, body);
-  if (response.status === 401 && !options.unauthorizedIsAnswer && !options.anonymous) {
-    endSession("Your session has ended. Log in again to go on.");
-  }
+  if (response.status === 401 && !options.unauthorizedIsAnswer && !options.anonymous) credentials.refused();
   throw error;
 }
 

@@ -1,5 +1,6 @@
 /** Who is logged in, kept in localStorage until the token expires, and why a session ended. */
 import type { SignedIn, User } from "../api/accounts";
+import { authorizeWith } from "../api/client";
 import { createStore } from "./store";
 
 export interface Session {
@@ -14,7 +15,7 @@ const STORED_AS = "tidewatch.session";
 export const sessionNotice = createStore<string | null>(null);
 export const session = createStore<Session | null>(stored());
 
-export function currentSession(): Session | null {
+function currentSession(): Session | null {
   const current = session.get();
   if (current !== null && Date.parse(current.expiresAt) <= Date.now()) {
     endSession("Your session has ended after twelve hours. Log in again to go on.");
@@ -36,6 +37,11 @@ export function endSession(notice: string | null): void {
   sessionNotice.set(notice);
   session.set(null);
 }
+
+authorizeWith({
+  token: () => currentSession()?.token ?? null,
+  refused: () => endSession("Your session has ended. Log in again to go on."),
+});
 
 // Another tab that logs in or out does so for this one too: both read the same storage.
 window.addEventListener("storage", (event) => {

@@ -54,7 +54,7 @@ export function Shell({ section, user, children }: { section: string; user: User
           <span>Menu</span>
         </button>
       </header>
-      <div class={open ? "sidebar open" : "sidebar"} id="navigation">
+      <aside class={open ? "sidebar open" : "sidebar"} id="navigation" aria-label="Navigation and account">
         <a class="brand" href="#/" aria-label="tidewatch, to the overview">
           <Logo />
           <span>tidewatch</span>
@@ -92,7 +92,7 @@ export function Shell({ section, user, children }: { section: string; user: User
             Log out
           </Button>
         </div>
-      </div>
+      </aside>
       <main class="main" id="main" ref={main} tabIndex={-1}>
         {children}
       </main>

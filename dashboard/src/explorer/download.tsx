@@ -47,7 +47,7 @@ export function Download({ view, state, sources, onClose }: DownloadProps) {
     const parts = [csvHead(shape)];
     let rows = 0;
     try {
-      const raw = planOf({ ...state, aggregation: "auto", groupBy: "raw" }, sources, view.span, 1000);
+      const raw = planOf({ ...state, aggregation: "auto", groupBy: "raw" }, sources, view.span, 1000, Date.now());
       for (const bucket of raw.buckets) {
         for await (const page of rawPages(bucket, view.span, asking.signal)) {
           parts.push(csvRows(page, shape, sourceName));

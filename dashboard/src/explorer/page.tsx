@@ -271,7 +271,7 @@ function Remarks({ view, gone, marks }: { view: ReturnType<typeof useView>["view
 }
 
 function CurlTexts({ state, catalog, span, width }: { state: ExplorerState; catalog: Catalog; span: Span; width: number }) {
-  const plan = planOf(state, catalog.byId, span, width);
+  const plan = planOf(state, catalog.byId, span, width, Date.now());
   const text = plan.buckets
     .map((bucket) => curlPost(`${location.origin}/api/data/query`, queryOf(plan, bucket, span)))
     .join("\n\n");

@@ -48,9 +48,10 @@ export function planOf(
   sources: ReadonlyMap<string, Source>,
   span: Span,
   widthPx: number,
+  now: number,
 ): Plan {
   const used = [...new Set(state.fields.map((ref) => ref.sourceId))].flatMap((id) => sources.get(id) ?? []);
-  const expectedPoints = used.reduce((sum, source) => sum + expectedPointsOf(source, span), 0);
+  const expectedPoints = used.reduce((sum, source) => sum + expectedPointsOf(source, span, now), 0);
   const isNumber = (sourceId: string, field: string) => sources.get(sourceId)?.schema[field]?.type === "number";
   const numbers = state.fields.filter((ref) => isNumber(ref.sourceId, ref.field));
   const explicit = state.aggregation !== "auto" || (state.groupBy !== "auto" && state.groupBy !== "raw");
@@ -69,7 +70,7 @@ export function planOf(
   const shown = counted ? state.fields : numbers;
   const leftOut = counted ? [] : state.fields.filter((ref) => !numbers.includes(ref)).map((ref) => ref.field);
   const buckets = bucketPlans(shown);
-  const rows = (unit: GroupBy) => expectedRows(used, span, unit);
+  const rows = (unit: GroupBy) => expectedRows(used, span, unit, now);
   const fits = (unit: GroupBy) => rows(unit).total <= QUERY_ROWS_MAX;
   const asked = state.groupBy === "auto" || state.groupBy === "raw" ? null : state.groupBy;
   const screenRows = Math.max(600, Math.round(widthPx * 1.5));
@@ -123,26 +124,26 @@ export function queryOf(plan: Plan, bucket: BucketPlan, span: Span): Query {
 }
 
 /** The part of `span` in which the source has points at all. */
-function clipped(source: Source, span: Span): Span | null {
+function clipped(source: Source, span: Span, now: number): Span | null {
   const { firstDataPoint, lastDataPoint } = source.stats;
   if (firstDataPoint === null || lastDataPoint === null) return null;
   const from = Math.max(span.from, Date.parse(firstDataPoint));
   // A source that goes on sending has newer points than when it was looked up.
-  const to = Math.min(span.to, Math.max(Date.parse(lastDataPoint), Date.now()));
+  const to = Math.min(span.to, Math.max(Date.parse(lastDataPoint), now));
   return from <= to ? { from, to } : null;
 }
 
-function expectedPointsOf(source: Source, span: Span): number {
+function expectedPointsOf(source: Source, span: Span, now: number): number {
   const { averageIntervalSeconds, totalDataPoints } = source.stats;
-  const part = clipped(source, span);
+  const part = clipped(source, span, now);
   if (part === null) return 0;
   if (averageIntervalSeconds === null || averageIntervalSeconds <= 0) return totalDataPoints;
   return (part.to - part.from) / 1000 / averageIntervalSeconds;
 }
 
-function expectedRows(sources: Source[], span: Span, unit: GroupBy): { most: number; total: number } {
+function expectedRows(sources: Source[], span: Span, unit: GroupBy, now: number): { most: number; total: number } {
   const each = sources.map((source) => {
-    const part = clipped(source, span);
+    const part = clipped(source, span, now);
     return part === null ? 0 : Math.ceil((part.to - part.from) / 1000 / UNIT_SECONDS[unit]) + 1;
   });
   return { most: Math.max(0, ...each), total: each.reduce((sum, rows) => sum + rows, 0) };

@@ -56,11 +56,11 @@ export function useView(state: ExplorerState, catalog: Catalog | null, widthPx: 
     const timer = setTimeout(() => setSlow(true), SLOW_AFTER_MS);
     const span = spanOf(state.range, Date.now(), extentOf(catalog, fields));
     const asked = { ...state, fields };
-    const plan = planOf(asked, catalog.byId, span, width);
+    const plan = planOf(asked, catalog.byId, span, width, Date.now());
     const regroup = () => {
       // Points came as raw rows and were more than an answer holds: an hour's groups are a safe second try.
       if (state.groupBy === "raw") return null;
-      const coarser = planOf({ ...asked, aggregation: "avg", groupBy: "hour" }, catalog.byId, span, width);
+      const coarser = planOf({ ...asked, aggregation: "avg", groupBy: "hour" }, catalog.byId, span, width, Date.now());
       return coarser.kind === "raw" ? null : coarser;
     };
     fetchView(plan, span, regroup, abort.signal).then(

@@ -1,0 +1,55 @@
+import { describe, expect, test } from "vitest";
+import { formatAgo, formatCompact, formatSpan, formatTime, formatTimer, formatValue, sentence } from "./format";
+
+test.each([
+  [0, "0"],
+  [21.5, "21.5"],
+  [2.4339610062893082, "2.43396"],
+  [-0.00012345678, "-0.000123457"],
+  [1e-7, "1.000e-7"],
+  [123456789, "123457000"],
+  [5e12, "5.000e+12"],
+])("a value %s is %s", (value, text) => expect(formatValue(value)).toBe(text));
+
+test.each([
+  [9999, "9,999"],
+  [12_345, "12.3K"],
+  [1_157_904, "1.2M"],
+])("a count %s is %s", (value, text) => expect(formatCompact(value)).toBe(text));
+
+test.each([
+  [0, "0 s"],
+  [0.25, "0.25 s"],
+  [60, "1 min"],
+  [90, "1 min 30 s"],
+  [86_400, "1 d"],
+  [187_200, "2 d 4 h"],
+  [31_536_000, "1 y"],
+])("a span of %s s is %s", (seconds, text) => expect(formatSpan(seconds)).toBe(text));
+
+test.each([
+  [-5, "00:00"],
+  [0.2, "00:01"],
+  [299, "04:59"],
+  [3600, "1:00:00"],
+])("a timer of %s s is %s", (seconds, text) => expect(formatTimer(seconds)).toBe(text));
+
+describe("times", () => {
+  test("ago and ahead", () => {
+    expect(formatAgo(0, 3000)).toBe("just now");
+    expect(formatAgo(0, 185_000)).toBe("3 min ago");
+    expect(formatAgo(7_200_000, 0)).toBe("in 2 h");
+  });
+
+  test("UTC, with milliseconds when there are any", () => {
+    expect(formatTime(Date.UTC(2026, 10, 21, 9, 5, 7), "utc")).toBe("2026-11-21 09:05:07");
+    expect(formatTime(Date.UTC(2026, 10, 21, 9, 5, 7, 40), "utc")).toBe("2026-11-21 09:05:07.040");
+    expect(formatTime(NaN, "utc")).toBe("–");
+  });
+});
+
+test("messages are sentences", () => {
+  expect(sentence("must not be blank")).toBe("Must not be blank.");
+  expect(sentence("is it?")).toBe("Is it?");
+  expect(sentence("")).toBe("");
+});
