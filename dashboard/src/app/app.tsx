@@ -1,6 +1,6 @@
 /** Which page the route names. */
 import type { ComponentChildren } from "preact";
-import { ExplorerPage } from "../explorer/page";
+import { useEffect } from "preact/hooks";
 import { AccountPage } from "../pages/account";
 import { BucketPage } from "../pages/bucket";
 import { BucketsPage } from "../pages/buckets";
@@ -17,14 +17,25 @@ import { WebhooksPage } from "../pages/webhooks";
 import { LinkButton } from "../parts/button";
 import { Empty, Page } from "../parts/page";
 import { Notices } from "./notices";
+import { Deferred } from "./deferred";
 import { useRoute } from "./route";
 import { session } from "./session";
 import { Shell } from "./shell";
 import { useStore } from "./store";
 
+/** After the first page's own requests. */
+const IDLE_MS = 1500;
+
+/** Chart and explorer are a third of the script, and the login page needs none of it. */
+const explorer = () => import("../explorer/page").then((module) => module.ExplorerPage);
+
 export function App() {
   const current = useStore(session);
   const { path } = useRoute();
+  useEffect(() => {
+    // Fetched ahead in a quiet moment, so that the way to the first chart is short.
+    if (current !== null) setTimeout(() => void explorer().catch(() => undefined), IDLE_MS);
+  }, [current]);
   if (current === null) return <SignInPage signingUp={path[0] === "signup"} />;
   return (
     <>
@@ -45,7 +56,7 @@ function pageOf(path: string[]): ComponentChildren {
     case "signup":
       return <OverviewPage />;
     case "explore":
-      return <ExplorerPage />;
+      return <Deferred load={explorer} title="Explorer" />;
     case "buckets":
       if (id === undefined) return <BucketsPage />;
       if (part === "sources" && partId === "new") return <NewSourcePage bucketId={id} />;

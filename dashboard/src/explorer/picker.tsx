@@ -50,7 +50,7 @@ export function Picker({ catalog, fields, theme, onChange }: PickerProps) {
       {shown.length === 0 && <p class="hint">Nothing is called “{sought}”.</p>}
       {shown.map(({ bucket, sources }) => (
         <section key={bucket._id} aria-label={`Bucket ${bucket.name}`}>
-          <h3 class="picker-bucket">{bucket.name}</h3>
+          <h2 class="picker-bucket">{bucket.name}</h2>
           {sources.map(({ source, fields: names }) => (
             <details
               key={source._id}

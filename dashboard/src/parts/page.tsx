@@ -141,7 +141,7 @@ export function Empty({ title, children, action }: { title: string; children: Co
 /** A table that scrolls inside itself on narrow screens, and in height where it is `capped`. */
 export function TableFrame({ label, children, capped }: { label: string; children: ComponentChildren; capped?: boolean }) {
   return (
-    <div class={capped ? "table-frame capped" : "table-frame"} tabIndex={0} role="region" aria-label={label}>
+    <div class={capped ? "table-frame capped" : "table-frame"} tabIndex={0} role="group" aria-label={label}>
       <table>{children}</table>
     </div>
   );

@@ -74,7 +74,7 @@ export function Snippet({ title, code }: { title: string; code: string }) {
         <span>{title}</span>
         <CopyButton text={code} />
       </figcaption>
-      <pre tabIndex={0} role="region" aria-label={title}>
+      <pre tabIndex={0} role="group" aria-label={title}>
         <code>{code}</code>
       </pre>
     </figure>
