@@ -71,7 +71,7 @@ test("switches are lines, texts are in the table", async ({ page, service }) => 
   await expect(page.locator(".legend")).toContainText("true");
   await expect(page.getByRole("region", { name: "Latest points" }).last()).toContainText("auto");
   await visit(page, hashOf(world, "r=6h&by=hour", ["vibration", "running"]));
-  await expect(page.getByText("Groups hold numbers: running will be drawn when you zoom in")).toBeVisible();
+  await expect(page.getByText("Averages are of numbers: running can be seen")).toBeVisible();
   await visit(page, hashOf(world, "r=6h", ["mode"]));
   await expect(page.getByText("Texts are no lines: they stand in the table below.")).toBeVisible();
 });

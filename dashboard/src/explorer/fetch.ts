@@ -108,7 +108,7 @@ function groupingOf(plan: Plan, answer: QueryAnswer): GroupBy | null {
 function latestQuery(bucket: BucketPlan, span: Span): Query {
   const startTime = new Date(span.from).toISOString();
   const endTime = new Date(span.to).toISOString();
-  const filters = { dataSourceIds: bucket.sourceIds, fields: bucket.fields, startTime, endTime };
+  const filters = { dataSourceIds: bucket.sourceIds, fields: bucket.tableFields, startTime, endTime };
   return { bucketId: bucket.bucketId, filters, limit: LATEST_ROWS, sort: "desc", downsampling: false };
 }
 

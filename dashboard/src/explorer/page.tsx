@@ -252,7 +252,7 @@ function NoPoints({ onAll, texts }: { onAll: () => void; texts: boolean }) {
 function Remarks({ view, gone, marks }: { view: ReturnType<typeof useView>["view"]; gone: number; marks: number }) {
   const remarks: string[] = [];
   if (view !== null && view.plan.leftOut.length > 0) {
-    remarks.push(`Groups hold numbers: ${view.plan.leftOut.join(", ")} will be drawn when you zoom in to where points are shown as they came.`);
+    remarks.push(`Averages are of numbers: ${view.plan.leftOut.join(", ")} can be seen where the chart shows points as they came. Zoom in, or group by raw.`);
   }
   if (view?.truncated) remarks.push("The range holds more rows than one answer: the newest 10,000 are shown.");
   if (view !== null && view.plan.coarsenedFrom !== null) {

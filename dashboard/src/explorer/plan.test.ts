@@ -86,14 +86,14 @@ describe("automatic", () => {
     expect(planOf(state(["a.on", "a.mode"]), sources(source("a", 1)), last(30), 1200, NOW).kind).toBe("raw");
     const mixed = planOf(state(["a.v", "a.on"]), sources(source("a", 1)), last(30), 1200, NOW);
     expect(mixed.leftOut).toEqual(["on"]);
-    expect(mixed.buckets[0]!.fields).toEqual(["v"]);
+    expect(mixed.buckets[0]).toMatchObject({ fields: ["v"], tableFields: ["v", "on"] });
   });
 
   test("one query for each bucket", () => {
     const plan = planOf(state(["a.v.b1", "a.on.b1", "c.v.b2"]), sources(source("a", 60), source("c", 60)), last(1), 1200, NOW);
     expect(plan.buckets).toEqual([
-      { bucketId: "b1", sourceIds: ["a"], fields: ["v", "on"] },
-      { bucketId: "b2", sourceIds: ["c"], fields: ["v"] },
+      { bucketId: "b1", sourceIds: ["a"], fields: ["v", "on"], tableFields: ["v", "on"] },
+      { bucketId: "b2", sourceIds: ["c"], fields: ["v"], tableFields: ["v"] },
     ]);
   });
 });

@@ -5,13 +5,16 @@
 import { GROUPINGS, QUERY_ROWS_MAX, type Aggregation, type GroupBy, type Query } from "../api/query";
 import type { Source } from "../api/sources";
 import type { Span } from "./range";
-import type { ExplorerState } from "./state";
+import type { ExplorerState, FieldRef } from "./state";
 
 /** The queries of one bucket: the query endpoint answers for one bucket at a time. */
 export interface BucketPlan {
   bucketId: string;
   sourceIds: string[];
+  /** What the chart needs. */
   fields: string[];
+  /** What the table of latest points shows: texts and switches too. */
+  tableFields: string[];
 }
 
 export interface Plan {
@@ -63,13 +66,13 @@ export function planOf(
     (numbers.length === 0 && !counted) ||
     (!explicit && expectedPoints <= RAW_POINTS_MAX);
   if (raw) {
-    const buckets = bucketPlans(state.fields);
+    const buckets = bucketPlans(state.fields, state.fields);
     return { kind: "raw", groupBy: null, aggregation: "avg", buckets, expectedPoints, coarsenedFrom: null, leftOut: [] };
   }
 
   const shown = counted ? state.fields : numbers;
   const leftOut = counted ? [] : state.fields.filter((ref) => !numbers.includes(ref)).map((ref) => ref.field);
-  const buckets = bucketPlans(shown);
+  const buckets = bucketPlans(shown, state.fields);
   const rows = (unit: GroupBy) => expectedRows(used, span, unit, now);
   const fits = (unit: GroupBy) => rows(unit).total <= QUERY_ROWS_MAX;
   const asked = state.groupBy === "auto" || state.groupBy === "raw" ? null : state.groupBy;
@@ -149,13 +152,18 @@ function expectedRows(sources: Source[], span: Span, unit: GroupBy, now: number)
   return { most: Math.max(0, ...each), total: each.reduce((sum, rows) => sum + rows, 0) };
 }
 
-function bucketPlans(fields: ExplorerState["fields"]): BucketPlan[] {
+/** Buckets without a field to draw have no part in the plan. */
+function bucketPlans(drawn: FieldRef[], all: FieldRef[]): BucketPlan[] {
   const plans = new Map<string, BucketPlan>();
-  for (const { bucketId, sourceId, field } of fields) {
-    const plan = plans.get(bucketId) ?? { bucketId, sourceIds: [], fields: [] };
+  for (const { bucketId, sourceId, field } of drawn) {
+    const plan = plans.get(bucketId) ?? { bucketId, sourceIds: [], fields: [], tableFields: [] };
     if (!plan.sourceIds.includes(sourceId)) plan.sourceIds.push(sourceId);
     if (!plan.fields.includes(field)) plan.fields.push(field);
     plans.set(bucketId, plan);
+  }
+  for (const plan of plans.values()) {
+    const shown = all.filter((ref) => plan.sourceIds.includes(ref.sourceId)).map((ref) => ref.field);
+    plan.tableFields = [...new Set(shown)];
   }
   return [...plans.values()];
 }

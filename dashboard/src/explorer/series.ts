@@ -37,7 +37,9 @@ export function linesOf(view: View, fields: FieldRef[], sources: ReadonlyMap<str
     const definition = source?.schema[ref.field];
     if (source === undefined || definition === undefined) return [];
     const counted = view.plan.kind === "grouped" && view.plan.aggregation === "count";
-    if (definition.type === "string" && !counted) return [];
+    // Groups hold numbers; a text is no line at all.
+    const drawn = definition.type === "number" || (definition.type === "boolean" && view.groupBy === null);
+    if (!drawn && !counted) return [];
     const line: Line = {
       id: fieldId(ref),
       ref,
