@@ -5,13 +5,15 @@ import { makeWorld, pagesOf, signUp } from "./support/api";
 import { expect, open, settled, test, visit } from "./support/test";
 
 async function violations(page: Page): Promise<string[]> {
-  const result = await new AxeBuilder({ page }).withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]).analyze();
+  const result = await new AxeBuilder({ page })
+    .withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"])
+    .analyze();
   return result.violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`);
 }
 
 for (const colorScheme of ["light", "dark"] as const) {
   test(`axe finds nothing, ${colorScheme}`, async ({ page, service }) => {
-    test.setTimeout(180_000);
+    test.setTimeout(400_000);
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
     for (const hash of ["#/login", "#/signup"]) {
       await page.goto(`${service.url}/${hash}`);
@@ -41,7 +43,11 @@ test("log in by keyboard", async ({ page, service }) => {
   await page.goto(`${service.url}/#/login`);
   await expect(page.locator("h1")).toBeVisible();
   const email = page.getByLabel("Email");
-  for (let presses = 0; presses < 8 && !(await email.evaluate((element) => element === document.activeElement)); presses++) {
+  for (
+    let presses = 0;
+    presses < 8 && !(await email.evaluate((element) => element === document.activeElement));
+    presses++
+  ) {
     await page.keyboard.press("Tab");
   }
   await page.keyboard.type(account.email);
@@ -86,7 +92,11 @@ test("a dialog holds the focus and gives it back", async ({ page, service }) => 
   await expect(page.getByRole("dialog")).toBeVisible();
   for (let presses = 0; presses < 9; presses++) {
     await page.keyboard.press("Tab");
-    expect(await page.evaluate(() => document.activeElement === document.body || document.activeElement?.closest("dialog") !== null)).toBe(true);
+    expect(
+      await page.evaluate(
+        () => document.activeElement === document.body || document.activeElement?.closest("dialog") !== null,
+      ),
+    ).toBe(true);
   }
   await page.keyboard.press("Escape");
   await expect(page.getByRole("dialog")).toHaveCount(0);
@@ -101,7 +111,9 @@ test("no page is wider than a phone", async ({ page, service }) => {
   await open(page, account);
   for (const [name, hash] of Object.entries(pagesOf(world, "vibration"))) {
     await visit(page, hash);
-    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    const overflow = await page.evaluate(
+      () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+    );
     expect(overflow, name).toBeLessThanOrEqual(0);
   }
   await page.getByRole("button", { name: "Menu" }).click();

@@ -57,7 +57,11 @@ test("live follows new points", async ({ page, service }) => {
   await open(page, account, hashOf(world, "r=15m"));
   await page.getByRole("button", { name: "Live" }).click();
   await expect(page.getByText("Asks each second; your plan has no limit of calls.")).toBeVisible();
-  await call(account, "POST", "/api/data", { bucketId: world.bucketId, dataSourceId: world.sourceId, values: { vibration: 77.5 } });
+  await call(account, "POST", "/api/data", {
+    bucketId: world.bucketId,
+    dataSourceId: world.sourceId,
+    values: { vibration: 77.5 },
+  });
   await expect(page.locator(".legend-value")).toHaveText("77.5 mm/s");
   await page.getByRole("button", { name: "Live" }).click();
   await expect(page.getByText("following")).toHaveCount(0);
@@ -87,7 +91,9 @@ test("CSV of every point, and the query as curl", async ({ page, service }) => {
   await page.getByRole("button", { name: "CSV" }).click();
   const download = page.waitForEvent("download");
   await page.getByRole("button", { name: "Save every point" }).click();
-  const lines = readFileSync(await (await download).path(), "utf8").trimEnd().split("\r\n");
+  const lines = readFileSync(await (await download).path(), "utf8")
+    .trimEnd()
+    .split("\r\n");
   expect(lines[0]).toBe("timestamp,source,source_id,vibration,metadata");
   expect(lines).toHaveLength(1 + 11_000 + POINTS);
 });

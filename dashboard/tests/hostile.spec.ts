@@ -29,7 +29,9 @@ for (const [kind, text] of [
       for (const [name, hash] of Object.entries(pagesOf(world, text))) {
         await visit(page, hash);
         expect(await page.locator("script:not([src]), img[src='x'], main b").count(), `${name} at ${width}`).toBe(0);
-        const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+        const overflow = await page.evaluate(
+          () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+        );
         expect(overflow, `${name} at ${width} is wider than the screen`).toBeLessThanOrEqual(0);
       }
     }

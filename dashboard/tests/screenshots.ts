@@ -16,7 +16,8 @@ test("screenshots", async ({ browser, service }) => {
     for (const colorScheme of ["light", "dark"] as const) {
       const context = await browser.newContext({ viewport, colorScheme, deviceScaleFactor: size === "phone" ? 2 : 1 });
       const page = await context.newPage();
-      const shoot = (name: string) => page.screenshot({ path: join(directory, `${size}-${colorScheme}-${name}.png`), fullPage: true });
+      const shoot = (name: string) =>
+        page.screenshot({ path: join(directory, `${size}-${colorScheme}-${name}.png`), fullPage: true });
       for (const name of ["login", "signup"]) {
         await page.goto(`${account.url}/#/${name}`);
         await page.locator("h1").waitFor();
@@ -26,7 +27,9 @@ test("screenshots", async ({ browser, service }) => {
       for (const [name, hash] of Object.entries(pagesOf(world, field))) {
         await visit(page, hash);
         // uPlot draws in the frame after its data came.
-        await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+        await page.evaluate(
+          () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))),
+        );
         await shoot(name);
       }
       await visit(page, "#/buckets");
@@ -51,15 +54,32 @@ async function shown(url: string): Promise<{ account: Account; world: World; fie
     return { account, world: await makeWorld(account), field: "vibration" };
   }
   const account = { url: TIDEWATCH_URL, token: "", email: EMAIL, password: PASSWORD };
-  const answer = await fetch(`${TIDEWATCH_URL}/api/auth/login`, { method: "POST", body: JSON.stringify({ email: EMAIL, password: PASSWORD }) });
+  const answer = await fetch(`${TIDEWATCH_URL}/api/auth/login`, {
+    method: "POST",
+    body: JSON.stringify({ email: EMAIL, password: PASSWORD }),
+  });
   account.token = ((await answer.json()) as { token: string }).token;
   const { buckets } = await call<{ buckets: { _id: string }[] }>(account, "GET", "/api/buckets");
   const bucketId = buckets[0]!._id;
-  const { dataSources } = await call<{ dataSources: { _id: string; schema: Record<string, { type: string }> }[] }>(account, "GET", `/api/buckets/${bucketId}/sources`);
-  const { alertRules } = await call<{ alertRules: { _id: string }[] }>(account, "GET", `/api/buckets/${bucketId}/alerts`);
+  const { dataSources } = await call<{ dataSources: { _id: string; schema: Record<string, { type: string }> }[] }>(
+    account,
+    "GET",
+    `/api/buckets/${bucketId}/sources`,
+  );
+  const { alertRules } = await call<{ alertRules: { _id: string }[] }>(
+    account,
+    "GET",
+    `/api/buckets/${bucketId}/alerts`,
+  );
   const { webhooks } = await call<{ webhooks: { _id: string }[] }>(account, "GET", "/api/webhooks");
   const source = dataSources[0]!;
   const field = Object.entries(source.schema).find(([, { type }]) => type === "number")?.[0] ?? "";
-  const world = { bucketId, sourceId: source._id, ruleId: alertRules[0]!._id, webhookId: webhooks[0]!._id, integrationKey: "" };
+  const world = {
+    bucketId,
+    sourceId: source._id,
+    ruleId: alertRules[0]!._id,
+    webhookId: webhooks[0]!._id,
+    integrationKey: "",
+  };
   return { account, world, field };
 }

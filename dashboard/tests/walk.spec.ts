@@ -85,7 +85,13 @@ test("from sign-up to a delivered trigger", async ({ page, service }) => {
 
   const due = await call<{ count: number }>(account, "GET", "/api/evaluations/due", undefined, evaluatorKey);
   expect(due.count).toBe(1);
-  await call(account, "POST", `/api/evaluations/${ruleId}/verdict`, { outcome: "met", evidence: { currentValue: 59 } }, evaluatorKey);
+  await call(
+    account,
+    "POST",
+    `/api/evaluations/${ruleId}/verdict`,
+    { outcome: "met", evidence: { currentValue: 59 } },
+    evaluatorKey,
+  );
   await expect.poll(() => receiver.bodies.length).toBe(1);
   expect(JSON.parse(receiver.bodies[0]!)).toMatchObject({ event: "alert.triggered", data: { alertId: ruleId } });
 
@@ -116,7 +122,11 @@ test("a session that has ended leads to the login page, with a word why, and bac
   await page.addInitScript(() => {
     if (sessionStorage.getItem("seen") !== null) return;
     sessionStorage.setItem("seen", "1");
-    const session = { token: "stale", expiresAt: new Date(Date.now() + 3_600_000).toISOString(), user: { _id: "", email: "a@b.c", name: "A" } };
+    const session = {
+      token: "stale",
+      expiresAt: new Date(Date.now() + 3_600_000).toISOString(),
+      user: { _id: "", email: "a@b.c", name: "A" },
+    };
     localStorage.setItem("tidewatch.session", JSON.stringify(session));
   });
   await page.goto(`${service.url}/#/buckets`);

@@ -22,8 +22,7 @@ export interface SignUp {
   organizationName?: string;
 }
 
-export const signUp = (body: SignUp) =>
-  request<SignedIn>("POST", "/api/auth/signup", { body, anonymous: true });
+export const signUp = (body: SignUp) => request<SignedIn>("POST", "/api/auth/signup", { body, anonymous: true });
 
 export const logIn = (email: string, password: string) =>
   request<SignedIn>("POST", "/api/auth/login", { body: { email, password }, anonymous: true });

@@ -56,9 +56,9 @@ export interface Overview {
 }
 
 export const bucketAnalytics = (bucketId: string, period: Period, signal?: AbortSignal) =>
-  request<{ analytics: BucketAnalytics }>("GET", `/api/analytics/buckets/${bucketId}?period=${period}`, { signal }).then(
-    (a) => a.analytics,
-  );
+  request<{ analytics: BucketAnalytics }>("GET", `/api/analytics/buckets/${bucketId}?period=${period}`, {
+    signal,
+  }).then((a) => a.analytics);
 
 export const overview = (signal?: AbortSignal) =>
   request<{ overview: Overview }>("GET", "/api/analytics/overview", { signal }).then((a) => a.overview);

@@ -109,7 +109,9 @@ export function isAbort(error: unknown): boolean {
 }
 
 /** Reads all pages of a list. Lists of the dashboard are short: a page holds 1,000. */
-export async function allPages<T>(read: (offset: number) => Promise<{ items: T[]; pagination: Pagination }>): Promise<T[]> {
+export async function allPages<T>(
+  read: (offset: number) => Promise<{ items: T[]; pagination: Pagination }>,
+): Promise<T[]> {
   const all: T[] = [];
   for (;;) {
     const page = await read(all.length);

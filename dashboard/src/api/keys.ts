@@ -30,7 +30,9 @@ export const listBucketKeys = (bucketId: string, signal?: AbortSignal) =>
   });
 
 export const createBucketKey = (bucketId: string, name: string, type: BucketKeyType) =>
-  request<{ apiKey: CreatedKey }>("POST", `/api/buckets/${bucketId}/keys`, { body: { name, type } }).then((a) => a.apiKey);
+  request<{ apiKey: CreatedKey }>("POST", `/api/buckets/${bucketId}/keys`, { body: { name, type } }).then(
+    (a) => a.apiKey,
+  );
 
 export const deleteBucketKey = (bucketId: string, keyId: string) =>
   request<unknown>("DELETE", `/api/buckets/${bucketId}/keys/${keyId}`);

@@ -50,13 +50,17 @@ export const listSources = (bucketId: string, signal?: AbortSignal) =>
   });
 
 export const getSource = (bucketId: string, id: string, signal?: AbortSignal) =>
-  request<{ dataSource: Source }>("GET", `/api/buckets/${bucketId}/sources/${id}`, { signal }).then((a) => a.dataSource);
+  request<{ dataSource: Source }>("GET", `/api/buckets/${bucketId}/sources/${id}`, { signal }).then(
+    (a) => a.dataSource,
+  );
 
 export const createSource = (bucketId: string, body: SourceInput) =>
   request<{ dataSource: Source }>("POST", `/api/buckets/${bucketId}/sources`, { body }).then((a) => a.dataSource);
 
 export const changeSource = (bucketId: string, id: string, body: SourceInput) =>
-  request<{ dataSource: Source }>("PATCH", `/api/buckets/${bucketId}/sources/${id}`, { body }).then((a) => a.dataSource);
+  request<{ dataSource: Source }>("PATCH", `/api/buckets/${bucketId}/sources/${id}`, { body }).then(
+    (a) => a.dataSource,
+  );
 
 export const deleteSource = (bucketId: string, id: string) =>
   request<{ deletedResources: { dataPoints: number; alertRules: number } }>(

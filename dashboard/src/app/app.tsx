@@ -60,7 +60,8 @@ function pageOf(path: string[]): ComponentChildren {
     case "buckets":
       if (id === undefined) return <BucketsPage />;
       if (part === "sources" && partId === "new") return <NewSourcePage bucketId={id} />;
-      if (part === "sources" && partId !== undefined && verb === "edit") return <EditSourcePage bucketId={id} sourceId={partId} />;
+      if (part === "sources" && partId !== undefined && verb === "edit")
+        return <EditSourcePage bucketId={id} sourceId={partId} />;
       if (part === "sources" && partId !== undefined) return <SourcePage bucketId={id} sourceId={partId} />;
       return <BucketPage id={id} tab={part ?? "activity"} />;
     case "rules":
@@ -76,7 +77,10 @@ function pageOf(path: string[]): ComponentChildren {
     default:
       return (
         <Page title="No such page">
-          <Empty title="There is nothing at this address" action={<LinkButton href="#/">Go to the overview</LinkButton>}>
+          <Empty
+            title="There is nothing at this address"
+            action={<LinkButton href="#/">Go to the overview</LinkButton>}
+          >
             The link may be old or mistyped.
           </Empty>
         </Page>

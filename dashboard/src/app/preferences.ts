@@ -17,7 +17,8 @@ export const shownTheme = createStore<"light" | "dark">("light");
 /** Keeps the page's theme at what is preferred. Called once, before the first picture. */
 export function applyTheme(): void {
   const apply = () => {
-    const shown = theme.get() === "system" ? (darkSystem.matches ? "dark" : "light") : (theme.get() as "light" | "dark");
+    const shown =
+      theme.get() === "system" ? (darkSystem.matches ? "dark" : "light") : (theme.get() as "light" | "dark");
     document.documentElement.dataset["theme"] = shown;
     shownTheme.set(shown);
   };

@@ -49,7 +49,13 @@ export function Shell({ section, user, children }: { section: string; user: User
           <Logo />
           <span>tidewatch</span>
         </a>
-        <button type="button" class="menu-button" aria-expanded={open} aria-controls="navigation" onClick={() => setOpen(!open)}>
+        <button
+          type="button"
+          class="menu-button"
+          aria-expanded={open}
+          aria-controls="navigation"
+          onClick={() => setOpen(!open)}
+        >
           <Icon name={open ? "close" : "menu"} />
           <span>Menu</span>
         </button>

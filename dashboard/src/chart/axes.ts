@@ -89,7 +89,9 @@ export function valueAxes(lines: Line[], colours: ChartColours, font: string, ax
     }
     // The unit stands at the topmost tick: no turned text, no room lost.
     axis.values = (_chart, splits) =>
-      splits.map((value, at) => (at === splits.length - 1 && line.unit !== "" ? `${formatValue(value)} ${line.unit}` : formatValue(value)));
+      splits.map((value, at) =>
+        at === splits.length - 1 && line.unit !== "" ? `${formatValue(value)} ${line.unit}` : formatValue(value),
+      );
     return axis;
   });
 }

@@ -40,7 +40,11 @@ export function Plot(props: PlotProps) {
 
   const table = useMemo(() => aligned(lines), [lines]);
   // A new chart only when its parts differ; new data goes into the one there is.
-  const shape = JSON.stringify([lines.map((line) => [line.id, line.index, line.unit, line.lows !== null]), zone, theme]);
+  const shape = JSON.stringify([
+    lines.map((line) => [line.id, line.index, line.unit, line.lows !== null]),
+    zone,
+    theme,
+  ]);
 
   useEffect(() => {
     const element = holder.current;
@@ -194,7 +198,8 @@ function moveCursor(chart: uPlot | null, key: string, far: boolean): boolean {
   if (last < 0) return false;
   const step = far ? 10 : 1;
   const at = chart.cursor.idx ?? last;
-  const index = key === "Home" ? 0 : key === "End" ? last : Math.min(last, Math.max(0, at + (key === "ArrowLeft" ? -step : step)));
+  const index =
+    key === "Home" ? 0 : key === "End" ? last : Math.min(last, Math.max(0, at + (key === "ArrowLeft" ? -step : step)));
   chart.setCursor({ left: chart.valToPos(chart.data[0][index]!, "x"), top: 1 });
   return true;
 }

@@ -18,6 +18,13 @@ test.each([
 test("averages have their band beside them", () => {
   const shape = { fields: ["v"], band: true, metadata: false };
   expect(csvHead(shape)).toBe("timestamp,source,source_id,v,v (min),v (max)\r\n");
-  const rows = [{ timestamp: "2026-01-01T00:00:00Z", dataSourceId: "s", values: { v: 2 }, stats: { v: { min: 1, max: 9, count: 4 } } }];
+  const rows = [
+    {
+      timestamp: "2026-01-01T00:00:00Z",
+      dataSourceId: "s",
+      values: { v: 2 },
+      stats: { v: { min: 1, max: 9, count: 4 } },
+    },
+  ];
   expect(csvRows(rows, shape, () => "Pump, 1")).toBe('2026-01-01T00:00:00Z,"Pump, 1",s,2,1,9\r\n');
 });

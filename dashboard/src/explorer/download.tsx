@@ -81,7 +81,8 @@ export function Download({ view, state, sources, onClose }: DownloadProps) {
         <div>
           <h3>Every point of the range</h3>
           <p class="hint">
-            About {formatCount(expected)} points with their metadata, in {plural(Math.max(1, Math.ceil(expected / 10_000)), "call")}.
+            About {formatCount(expected)} points with their metadata, in{" "}
+            {plural(Math.max(1, Math.ceil(expected / 10_000)), "call")}.
           </p>
           {progress === null ? (
             <Button icon="download" onClick={() => void whole()}>

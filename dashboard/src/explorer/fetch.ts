@@ -34,7 +34,12 @@ export interface View {
 export const LATEST_ROWS = 50;
 
 /** Reads the view. A source that is denser than its average promised is grouped after all. */
-export async function fetchView(plan: Plan, span: Span, regroup: () => Plan | null, signal: AbortSignal): Promise<View> {
+export async function fetchView(
+  plan: Plan,
+  span: Span,
+  regroup: () => Plan | null,
+  signal: AbortSignal,
+): Promise<View> {
   const began = performance.now();
   const parts = await Promise.all(plan.buckets.map((bucket) => fetchBucket(plan, bucket, span, signal)));
   const truncated = parts.some((part) => part.truncated);

@@ -47,7 +47,14 @@ export function Legend({ lines, hidden, onToggle, cursorAt, zone, theme }: Legen
         </thead>
         <tbody>
           {lines.map((line) => (
-            <LegendRow key={line.id} line={line} hidden={hidden.has(line.id)} onToggle={onToggle} cursorAt={cursorAt} theme={theme} />
+            <LegendRow
+              key={line.id}
+              line={line}
+              hidden={hidden.has(line.id)}
+              onToggle={onToggle}
+              cursorAt={cursorAt}
+              theme={theme}
+            />
           ))}
         </tbody>
       </table>
@@ -75,9 +82,23 @@ function LegendRow({ line, hidden, onToggle, cursorAt, theme }: RowProps) {
   return (
     <tr class={hidden ? "is-hidden" : undefined}>
       <th scope="row">
-        <button type="button" class="legend-toggle" aria-pressed={!hidden} onClick={() => onToggle(line.id)} title={hidden ? "Show" : "Hide"}>
+        <button
+          type="button"
+          class="legend-toggle"
+          aria-pressed={!hidden}
+          onClick={() => onToggle(line.id)}
+          title={hidden ? "Show" : "Hide"}
+        >
           <svg class="swatch-line" viewBox="0 0 20 8" aria-hidden="true">
-            <line x1="0" y1="4" x2="20" y2="4" stroke={look.stroke} stroke-width="2.5" stroke-dasharray={look.dash?.join(" ")} />
+            <line
+              x1="0"
+              y1="4"
+              x2="20"
+              y2="4"
+              stroke={look.stroke}
+              stroke-width="2.5"
+              stroke-dasharray={look.dash?.join(" ")}
+            />
           </svg>
           <span class="name">{line.label}</span>
         </button>

@@ -35,7 +35,14 @@ export function ExplorerPage() {
       <WhenLoaded loaded={catalog} what="sources">
         {(data) =>
           data.byId.size === 0 ? (
-            <Empty title="Nothing to explore yet" action={<LinkButton href="#/" look="primary">Show me how to start</LinkButton>}>
+            <Empty
+              title="Nothing to explore yet"
+              action={
+                <LinkButton href="#/" look="primary">
+                  Show me how to start
+                </LinkButton>
+              }
+            >
               A chart needs a bucket, a source in it, and points.
             </Empty>
           ) : (
@@ -149,7 +156,11 @@ function Explorer({ catalog }: { catalog: Catalog }) {
               </Button>
             </div>
           )}
-          <div class={loaded.slow ? "chart-frame waiting" : "chart-frame"} aria-busy={loaded.slow} style={{ minHeight: `${height}px` }}>
+          <div
+            class={loaded.slow ? "chart-frame waiting" : "chart-frame"}
+            aria-busy={loaded.slow}
+            style={{ minHeight: `${height}px` }}
+          >
             {fields.length === 0 ? (
               <Empty title="Pick a field">Its line, and the marks of its alert rules, will stand here.</Empty>
             ) : span !== null && lines.length > 0 ? (
@@ -168,37 +179,55 @@ function Explorer({ catalog }: { catalog: Catalog }) {
               />
             ) : null}
             {view !== null && fields.length > 0 && points === 0 && (
-              <NoPoints onAll={() => change({ range: { kind: "last", preset: "all" }, live: false })} texts={lines.length === 0} />
+              <NoPoints
+                onAll={() => change({ range: { kind: "last", preset: "all" }, live: false })}
+                texts={lines.length === 0}
+              />
             )}
           </div>
           {view !== null && (
             <p class="chart-note" role="status">
-              <span data-testid="chart-points">{plural(points, "point")}</span> {resolution(view.groupBy, view.plan.aggregation, hasBand(view.plan))}
-              {view.groupBy !== null && `, of about ${formatCount(Math.round(view.plan.expectedPoints))}`} over {formatSpan((view.span.to - view.span.from) / 1000)}
+              <span data-testid="chart-points">{plural(points, "point")}</span>{" "}
+              {resolution(view.groupBy, view.plan.aggregation, hasBand(view.plan))}
+              {view.groupBy !== null && `, of about ${formatCount(Math.round(view.plan.expectedPoints))}`} over{" "}
+              {formatSpan((view.span.to - view.span.from) / 1000)}
               <span class="muted"> · {Math.max(1, Math.round(view.tookMs))} ms</span>
               {loaded.following && <span class="live-dot"> · following</span>}
             </p>
           )}
           <Remarks view={view} gone={gone} marks={shownMarks.length} />
-          {lines.length > 0 && <Legend lines={lines} hidden={hidden} onToggle={toggle} cursorAt={cursorAt} zone={zone} theme={theme} />}
+          {lines.length > 0 && (
+            <Legend lines={lines} hidden={hidden} onToggle={toggle} cursorAt={cursorAt} zone={zone} theme={theme} />
+          )}
           <p id="plot-keys" class="hint keys">
-            Drag to zoom, double-click to zoom out; on the keyboard <kbd>←</kbd> <kbd>→</kbd> move the cursor, <kbd>+</kbd> <kbd>−</kbd> zoom. The browser's Back goes one view back.
+            Drag to zoom, double-click to zoom out; on the keyboard <kbd>←</kbd> <kbd>→</kbd> move the cursor,{" "}
+            <kbd>+</kbd> <kbd>−</kbd> zoom. The browser's Back goes one view back.
           </p>
           <p class="visually-hidden" aria-live="polite">
-            {cursorAt === null ? "" : lines.filter((line) => !hidden.has(line.id)).map((line) => spoken(line, cursorAt)).join("; ")}
+            {cursorAt === null
+              ? ""
+              : lines
+                  .filter((line) => !hidden.has(line.id))
+                  .map((line) => spoken(line, cursorAt))
+                  .join("; ")}
           </p>
         </div>
         {shownMarks.length > 0 && (
           <section class="section" aria-label="Triggers in this range">
             <h2>Triggers in this range</h2>
             <ul class="mark-list">
-              {shownMarks.slice(-12).reverse().map((mark) => (
-                <li key={`${mark.rule._id} ${mark.at}`}>
-                  <span class="flag" aria-hidden="true" />
-                  <a class="name" href={`#/rules/${mark.rule._id}`}>{mark.rule.name}</a>
-                  <Time at={new Date(mark.at).toISOString()} />
-                </li>
-              ))}
+              {shownMarks
+                .slice(-12)
+                .reverse()
+                .map((mark) => (
+                  <li key={`${mark.rule._id} ${mark.at}`}>
+                    <span class="flag" aria-hidden="true" />
+                    <a class="name" href={`#/rules/${mark.rule._id}`}>
+                      {mark.rule.name}
+                    </a>
+                    <Time at={new Date(mark.at).toISOString()} />
+                  </li>
+                ))}
             </ul>
             {shownMarks.length > 12 && <p class="hint">The newest 12 of {shownMarks.length}; the chart shows all.</p>}
           </section>
@@ -252,11 +281,15 @@ function NoPoints({ onAll, texts }: { onAll: () => void; texts: boolean }) {
 function Remarks({ view, gone, marks }: { view: ReturnType<typeof useView>["view"]; gone: number; marks: number }) {
   const remarks: string[] = [];
   if (view !== null && view.plan.leftOut.length > 0) {
-    remarks.push(`Averages are of numbers: ${view.plan.leftOut.join(", ")} can be seen where the chart shows points as they came. Zoom in, or group by raw.`);
+    remarks.push(
+      `Averages are of numbers: ${view.plan.leftOut.join(", ")} can be seen where the chart shows points as they came. Zoom in, or group by raw.`,
+    );
   }
   if (view?.truncated) remarks.push("The range holds more rows than one answer: the newest 10,000 are shown.");
   if (view !== null && view.plan.coarsenedFrom !== null) {
-    remarks.push(`By ${view.plan.coarsenedFrom} this range has more rows than one answer holds; it is shown by ${view.groupBy ?? "coarser groups"}.`);
+    remarks.push(
+      `By ${view.plan.coarsenedFrom} this range has more rows than one answer holds; it is shown by ${view.groupBy ?? "coarser groups"}.`,
+    );
   }
   if (gone > 0) remarks.push(`${plural(gone, "field")} of this view ${gone === 1 ? "is" : "are"} no longer there.`);
   if (marks > 0) remarks.push(`${plural(marks, "trigger")} of alert rules marked.`);
@@ -270,7 +303,17 @@ function Remarks({ view, gone, marks }: { view: ReturnType<typeof useView>["view
   );
 }
 
-function CurlTexts({ state, catalog, span, width }: { state: ExplorerState; catalog: Catalog; span: Span; width: number }) {
+function CurlTexts({
+  state,
+  catalog,
+  span,
+  width,
+}: {
+  state: ExplorerState;
+  catalog: Catalog;
+  span: Span;
+  width: number;
+}) {
   const plan = planOf(state, catalog.byId, span, width, Date.now());
   const text = plan.buckets
     .map((bucket) => curlPost(`${location.origin}/api/data/query`, queryOf(plan, bucket, span)))
@@ -279,7 +322,9 @@ function CurlTexts({ state, catalog, span, width }: { state: ExplorerState; cata
     <>
       <p class="hint">
         Put a key of the bucket with read access into <code>TIDEWATCH_KEY</code>.
-        {plan.kind === "grouped" && hasBand(plan) && " The band comes from the same query with the aggregations min and max."}
+        {plan.kind === "grouped" &&
+          hasBand(plan) &&
+          " The band comes from the same query with the aggregations min and max."}
       </p>
       <Snippet title={plan.buckets.length > 1 ? "One query for each bucket" : "Query"} code={text} />
     </>

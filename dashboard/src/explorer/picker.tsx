@@ -23,7 +23,9 @@ export function Picker({ catalog, fields, theme, onChange }: PickerProps) {
       sources: sources
         .map((source) => ({
           source,
-          fields: Object.entries(source.schema).filter(([name, { unit }]) => matches(bucket.name, source.name, name, unit)),
+          fields: Object.entries(source.schema).filter(([name, { unit }]) =>
+            matches(bucket.name, source.name, name, unit),
+          ),
         }))
         .filter((entry) => entry.fields.length > 0),
     }))

@@ -34,7 +34,14 @@ function state(fields: string[], more: Partial<ExplorerState> = {}): ExplorerSta
     const [sourceId = "", field = "", bucketId = "b"] = text.split(".");
     return { bucketId, sourceId, field };
   });
-  return { fields: refs, range: { kind: "last", preset: "24h" }, aggregation: "auto", groupBy: "auto", live: false, ...more };
+  return {
+    fields: refs,
+    range: { kind: "last", preset: "24h" },
+    aggregation: "auto",
+    groupBy: "auto",
+    live: false,
+    ...more,
+  };
 }
 
 const sources = (...all: Source[]) => new Map(all.map((one) => [one._id, one]));
@@ -78,7 +85,13 @@ describe("automatic", () => {
   });
 
   test("a range without points is one raw question", () => {
-    const plan = planOf(state(["a.v"]), sources(source("a", 60)), { from: NOW - 900 * DAY, to: NOW - 800 * DAY }, 1200, NOW);
+    const plan = planOf(
+      state(["a.v"]),
+      sources(source("a", 60)),
+      { from: NOW - 900 * DAY, to: NOW - 800 * DAY },
+      1200,
+      NOW,
+    );
     expect(plan).toMatchObject({ kind: "raw", expectedPoints: 0 });
   });
 
@@ -90,7 +103,13 @@ describe("automatic", () => {
   });
 
   test("one query for each bucket", () => {
-    const plan = planOf(state(["a.v.b1", "a.on.b1", "c.v.b2"]), sources(source("a", 60), source("c", 60)), last(1), 1200, NOW);
+    const plan = planOf(
+      state(["a.v.b1", "a.on.b1", "c.v.b2"]),
+      sources(source("a", 60), source("c", 60)),
+      last(1),
+      1200,
+      NOW,
+    );
     expect(plan.buckets).toEqual([
       { bucketId: "b1", sourceIds: ["a"], fields: ["v", "on"], tableFields: ["v", "on"] },
       { bucketId: "b2", sourceIds: ["c"], fields: ["v"], tableFields: ["v"] },
@@ -100,11 +119,17 @@ describe("automatic", () => {
 
 describe("asked for", () => {
   test("a grouping that fits is what it says", () => {
-    expect(planOf(state(["a.v"], { groupBy: "day" }), sources(source("a", 60)), last(30), 1200, NOW)).toMatchObject({ groupBy: "day", coarsenedFrom: null });
+    expect(planOf(state(["a.v"], { groupBy: "day" }), sources(source("a", 60)), last(30), 1200, NOW)).toMatchObject({
+      groupBy: "day",
+      coarsenedFrom: null,
+    });
   });
 
   test("one that does not fit is coarser, and says so", () => {
-    expect(planOf(state(["a.v"], { groupBy: "minute" }), sources(source("a", 60)), last(30), 1200, NOW)).toMatchObject({ groupBy: "hour", coarsenedFrom: "minute" });
+    expect(planOf(state(["a.v"], { groupBy: "minute" }), sources(source("a", 60)), last(30), 1200, NOW)).toMatchObject({
+      groupBy: "hour",
+      coarsenedFrom: "minute",
+    });
   });
 
   test("raw is raw, however much", () => {
@@ -116,6 +141,8 @@ describe("asked for", () => {
   test("other aggregations have no band and cost one call; counts cover all fields", () => {
     const most = planOf(state(["a.v"], { aggregation: "max" }), sources(source("a", 60)), last(1), 1200, NOW);
     expect(callsOf(most)).toBe(2);
-    expect(planOf(state(["a.mode"], { aggregation: "count" }), sources(source("a", 60)), last(1), 1200, NOW)).toMatchObject({ kind: "grouped", leftOut: [] });
+    expect(
+      planOf(state(["a.mode"], { aggregation: "count" }), sources(source("a", 60)), last(1), 1200, NOW),
+    ).toMatchObject({ kind: "grouped", leftOut: [] });
   });
 });

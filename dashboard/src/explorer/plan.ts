@@ -62,12 +62,18 @@ export function planOf(
   const counted = aggregation === "count";
 
   const raw =
-    state.groupBy === "raw" ||
-    (numbers.length === 0 && !counted) ||
-    (!explicit && expectedPoints <= RAW_POINTS_MAX);
+    state.groupBy === "raw" || (numbers.length === 0 && !counted) || (!explicit && expectedPoints <= RAW_POINTS_MAX);
   if (raw) {
     const buckets = bucketPlans(state.fields, state.fields);
-    return { kind: "raw", groupBy: null, aggregation: "avg", buckets, expectedPoints, coarsenedFrom: null, leftOut: [] };
+    return {
+      kind: "raw",
+      groupBy: null,
+      aggregation: "avg",
+      buckets,
+      expectedPoints,
+      coarsenedFrom: null,
+      leftOut: [],
+    };
   }
 
   const shown = counted ? state.fields : numbers;

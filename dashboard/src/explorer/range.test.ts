@@ -4,15 +4,21 @@ import { panned, parseTyped, readRange, spanOf, writeRange, zoomedIn, zoomedOut 
 const NOON = Date.UTC(2026, 0, 31, 12);
 
 describe("ranges in the address", () => {
-  test.each(["r=15m", "r=1y", "r=all", "from=2026-01-31T12%3A00%3A00.000Z&to=2026-01-31T13%3A00%3A00.000Z"])("%s comes back as it was", (text) => {
-    const search = new URLSearchParams();
-    writeRange(readRange(new URLSearchParams(text)), search);
-    expect(search.toString()).toBe(text);
-  });
+  test.each(["r=15m", "r=1y", "r=all", "from=2026-01-31T12%3A00%3A00.000Z&to=2026-01-31T13%3A00%3A00.000Z"])(
+    "%s comes back as it was",
+    (text) => {
+      const search = new URLSearchParams();
+      writeRange(readRange(new URLSearchParams(text)), search);
+      expect(search.toString()).toBe(text);
+    },
+  );
 
-  test.each(["", "r=2h", "r=__proto__", "from=x&to=y", "from=2026-01-02&to=2026-01-01"])("%j is the default", (text) => {
-    expect(readRange(new URLSearchParams(text))).toEqual({ kind: "last", preset: "24h" });
-  });
+  test.each(["", "r=2h", "r=__proto__", "from=x&to=y", "from=2026-01-02&to=2026-01-01"])(
+    "%j is the default",
+    (text) => {
+      expect(readRange(new URLSearchParams(text))).toEqual({ kind: "last", preset: "24h" });
+    },
+  );
 });
 
 describe("spans", () => {
@@ -38,7 +44,11 @@ describe("spans", () => {
   });
 
   test("panning keeps the width", () => {
-    expect(panned({ from: NOON, to: NOON + 8000 }, -1)).toEqual({ kind: "absolute", from: NOON - 4000, to: NOON + 4000 });
+    expect(panned({ from: NOON, to: NOON + 8000 }, -1)).toEqual({
+      kind: "absolute",
+      from: NOON - 4000,
+      to: NOON + 4000,
+    });
   });
 });
 
@@ -51,7 +61,10 @@ describe("typed times", () => {
     [" 2026-01-31 ", Date.UTC(2026, 0, 31)],
   ])("%s", (text, at) => expect(parseTyped(text, "utc")).toBe(at));
 
-  test.each(["", "noon", "31.01.2026", "2026-13-01", "2026-02-31 10:00", "2026-01-31 25:00", "1795257843"])("%j is none", (text) => {
-    expect(parseTyped(text, "utc")).toBeNull();
-  });
+  test.each(["", "noon", "31.01.2026", "2026-13-01", "2026-02-31 10:00", "2026-01-31 25:00", "1795257843"])(
+    "%j is none",
+    (text) => {
+      expect(parseTyped(text, "utc")).toBeNull();
+    },
+  );
 });

@@ -75,7 +75,10 @@ export function panned({ from, to }: Span, direction: -1 | 1): Range {
 
 /** A time as typed: ISO, or `YYYY-MM-DD HH:MM[:SS]`, read in the chosen zone. Null when it is neither. */
 export function parseTyped(text: string, zone: "utc" | "local"): number | null {
-  const match = /^\s*(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,3}))?)?)?\s*(Z|[+-]\d{2}:\d{2})?\s*$/i.exec(text);
+  const match =
+    /^\s*(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,3}))?)?)?\s*(Z|[+-]\d{2}:\d{2})?\s*$/i.exec(
+      text,
+    );
   if (match === null) return null;
   const [, year, month, day, hour = "00", minute = "00", second = "00", fraction = "", offset] = match;
   const iso = `${year}-${month}-${day}T${hour}:${minute}:${second}.${fraction.padEnd(3, "0")}`;

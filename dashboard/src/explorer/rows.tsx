@@ -48,7 +48,9 @@ export function Rows({ rows, fields, sources, zone }: RowsProps) {
                 {formatAny(row.values[name])}
               </td>
             ))}
-            {withMetadata && <td class="mono metadata">{row.metadata === undefined ? "" : JSON.stringify(row.metadata)}</td>}
+            {withMetadata && (
+              <td class="mono metadata">{row.metadata === undefined ? "" : JSON.stringify(row.metadata)}</td>
+            )}
           </tr>
         ))}
       </tbody>

@@ -6,14 +6,45 @@ import type { Plan } from "./plan";
 import { aligned, linesOf, pointsOf } from "./series";
 
 const SOURCES = new Map(
-  ["a", "b"].map((id) => [id, { _id: id, name: id, schema: { v: { type: "number", unit: "m" }, on: { type: "boolean" }, mode: { type: "string" } } } as unknown as Source]),
+  ["a", "b"].map((id) => [
+    id,
+    {
+      _id: id,
+      name: id,
+      schema: { v: { type: "number", unit: "m" }, on: { type: "boolean" }, mode: { type: "string" } },
+    } as unknown as Source,
+  ]),
 );
-const PLAN: Plan = { kind: "raw", groupBy: null, aggregation: "avg", buckets: [], expectedPoints: 0, coarsenedFrom: null, leftOut: [] };
+const PLAN: Plan = {
+  kind: "raw",
+  groupBy: null,
+  aggregation: "avg",
+  buckets: [],
+  expectedPoints: 0,
+  coarsenedFrom: null,
+  leftOut: [],
+};
 
-const row = (at: number, values: Record<string, Value>, dataSourceId = "a", stats?: QueryRow["stats"]): Row => ({ at, timestamp: "", dataSourceId, values, ...(stats === undefined ? {} : { stats }) });
-const view = (rows: Row[], more: Partial<View> = {}): View => ({ span: { from: 0, to: 1 }, plan: PLAN, rows, groupBy: null, latest: [], truncated: false, tookMs: 1, ...more });
+const row = (at: number, values: Record<string, Value>, dataSourceId = "a", stats?: QueryRow["stats"]): Row => ({
+  at,
+  timestamp: "",
+  dataSourceId,
+  values,
+  ...(stats === undefined ? {} : { stats }),
+});
+const view = (rows: Row[], more: Partial<View> = {}): View => ({
+  span: { from: 0, to: 1 },
+  plan: PLAN,
+  rows,
+  groupBy: null,
+  latest: [],
+  truncated: false,
+  tookMs: 1,
+  ...more,
+});
 const ref = (field: string, sourceId = "a") => ({ bucketId: "x", sourceId, field });
-const line = (rows: Row[], field = "v", more: Partial<View> = {}) => linesOf(view(rows, more), [ref(field)], SOURCES)[0]!;
+const line = (rows: Row[], field = "v", more: Partial<View> = {}) =>
+  linesOf(view(rows, more), [ref(field)], SOURCES)[0]!;
 
 describe("lines", () => {
   test("a long pause breaks the line", () => {
@@ -32,7 +63,13 @@ describe("lines", () => {
 
   test("a missing group is a gap, a month of 31 days is none", () => {
     const hour = 3_600_000;
-    expect(line([0, hour, 3 * hour].map((at) => row(at, { v: 1 })), "v", { groupBy: "hour" }).values).toEqual([1, 1, null, 1]);
+    expect(
+      line(
+        [0, hour, 3 * hour].map((at) => row(at, { v: 1 })),
+        "v",
+        { groupBy: "hour" },
+      ).values,
+    ).toEqual([1, 1, null, 1]);
     const months = [0, 1, 2, 3].map((month) => row(Date.UTC(2026, month), { v: 1 }));
     expect(line(months, "v", { groupBy: "month" }).values).not.toContain(null);
   });

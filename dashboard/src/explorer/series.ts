@@ -90,7 +90,11 @@ function gapsOf(rows: Row[], view: View): (index: number) => boolean {
   }
   return (index) => {
     let usual = 0;
-    for (let near = Math.max(1, index - GAP_NEIGHBOURS); near <= Math.min(rows.length - 1, index + GAP_NEIGHBOURS); near++) {
+    for (
+      let near = Math.max(1, index - GAP_NEIGHBOURS);
+      near <= Math.min(rows.length - 1, index + GAP_NEIGHBOURS);
+      near++
+    ) {
       if (near !== index) usual = Math.max(usual, step(near));
     }
     return usual > 0 && step(index) > usual * GAP_INTERVALS;
@@ -100,7 +104,10 @@ function gapsOf(rows: Row[], view: View): (index: number) => boolean {
 export type Column = (number | null | undefined)[];
 
 /** One ascending time axis for all lines; `undefined` where a line has no point of that time. */
-export function aligned(lines: Line[]): { times: number[]; columns: { line: Line; values: Column; lows: Column | null; highs: Column | null }[] } {
+export function aligned(lines: Line[]): {
+  times: number[];
+  columns: { line: Line; values: Column; lows: Column | null; highs: Column | null }[];
+} {
   const times = mergedTimes(lines.map((line) => line.times));
   const place = new Map(times.map((at, index) => [at, index]));
   const spread = (line: Line, values: (number | null)[]): Column => {
@@ -126,4 +133,5 @@ function mergedTimes(all: number[][]): number[] {
 }
 
 /** Points of a line, gaps not counted. */
-export const pointsOf = (line: Line): number => line.values.reduce<number>((sum, value) => sum + (value === null ? 0 : 1), 0);
+export const pointsOf = (line: Line): number =>
+  line.values.reduce<number>((sum, value) => sum + (value === null ? 0 : 1), 0);

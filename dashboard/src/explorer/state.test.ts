@@ -7,7 +7,11 @@ const SOURCE = "6b017645964fc6a0f1c9984a";
 
 test("a state comes back from its address, whatever a field is called", () => {
   const state: ExplorerState = {
-    fields: ["vibration", "a.b", "100 % & more=1#x/?", "<b>", "ünï"].map((field) => ({ bucketId: BUCKET, sourceId: SOURCE, field })),
+    fields: ["vibration", "a.b", "100 % & more=1#x/?", "<b>", "ünï"].map((field) => ({
+      bucketId: BUCKET,
+      sourceId: SOURCE,
+      field,
+    })),
     range: { kind: "last", preset: "7d" },
     aggregation: "max",
     groupBy: "hour",
@@ -19,12 +23,24 @@ test("a state comes back from its address, whatever a field is called", () => {
 });
 
 test("what is no state is the default, and ids that are none are left out", () => {
-  const search = new URLSearchParams([["f", "x.y.z"], ["f", `${BUCKET}.${SOURCE}.`], ["agg", "median"], ["by", "second"], ["live", "1"], ["from", "2026-01-01"], ["to", "2026-01-02"]]);
+  const search = new URLSearchParams([
+    ["f", "x.y.z"],
+    ["f", `${BUCKET}.${SOURCE}.`],
+    ["agg", "median"],
+    ["by", "second"],
+    ["live", "1"],
+    ["from", "2026-01-01"],
+    ["to", "2026-01-02"],
+  ]);
   expect(readState(search)).toMatchObject({ fields: [], aggregation: "auto", groupBy: "auto", live: false });
 });
 
 test("a field stands once, and lines have a bound", () => {
-  const many = Array.from({ length: 40 }, (_, index) => ({ bucketId: BUCKET, sourceId: SOURCE, field: `f${index % 30}` }));
+  const many = Array.from({ length: 40 }, (_, index) => ({
+    bucketId: BUCKET,
+    sourceId: SOURCE,
+    field: `f${index % 30}`,
+  }));
   const search = new URLSearchParams(many.map((ref) => ["f", `${ref.bucketId}.${ref.sourceId}.${ref.field}`]));
   expect(readState(search).fields).toHaveLength(FIELDS_MAX);
   expect(routeOf(exploreHref(many)).search.getAll("f")).toHaveLength(FIELDS_MAX);

@@ -64,10 +64,34 @@ export function Toolbar({ state, span, zone, liveCost, outputs, onChange }: Tool
         </Button>
       </div>
       <div class="toolbar-group">
-        <Button small icon="back" label="Earlier" disabled={span === null} onClick={() => span && onChange({ range: panned(span, -1), live: false })} />
-        <Button small icon="forward" label="Later" disabled={span === null} onClick={() => span && onChange({ range: panned(span, 1), live: false })} />
-        <Button small icon="out" label="Zoom out" disabled={span === null} onClick={() => span && onChange({ range: zoomedOut(span), live: false })} />
-        <Button small icon="into" label="Zoom in" disabled={span === null} onClick={() => span && onChange({ range: zoomedIn(span), live: false })} />
+        <Button
+          small
+          icon="back"
+          label="Earlier"
+          disabled={span === null}
+          onClick={() => span && onChange({ range: panned(span, -1), live: false })}
+        />
+        <Button
+          small
+          icon="forward"
+          label="Later"
+          disabled={span === null}
+          onClick={() => span && onChange({ range: panned(span, 1), live: false })}
+        />
+        <Button
+          small
+          icon="out"
+          label="Zoom out"
+          disabled={span === null}
+          onClick={() => span && onChange({ range: zoomedOut(span), live: false })}
+        />
+        <Button
+          small
+          icon="into"
+          label="Zoom in"
+          disabled={span === null}
+          onClick={() => span && onChange({ range: zoomedIn(span), live: false })}
+        />
       </div>
       <div class="toolbar-row">
         <div class="toolbar-group">
@@ -76,7 +100,10 @@ export function Toolbar({ state, span, zone, liveCost, outputs, onChange }: Tool
             labelHidden
             value={state.aggregation}
             onChange={(value) => onChange({ aggregation: value as Aggregation | "auto" })}
-            options={[{ value: "auto", label: "avg + band" }, ...AGGREGATIONS.map((name) => ({ value: name, label: name }))]}
+            options={[
+              { value: "auto", label: "avg + band" },
+              ...AGGREGATIONS.map((name) => ({ value: name, label: name })),
+            ]}
           />
           <SelectField
             label="Grouping"
@@ -94,7 +121,11 @@ export function Toolbar({ state, span, zone, liveCost, outputs, onChange }: Tool
       </div>
       {state.live && <p class="hint live-cost">{liveCost}</p>}
       {(typing || state.range.kind === "absolute") && (
-        <TypedRange span={span} zone={zone} onApply={(range) => onChange({ range: { kind: "absolute", ...range }, live: false })} />
+        <TypedRange
+          span={span}
+          zone={zone}
+          onApply={(range) => onChange({ range: { kind: "absolute", ...range }, live: false })}
+        />
       )}
     </div>
   );
@@ -122,7 +153,14 @@ function TypedRange({ span, zone, onApply }: { span: Span | null; zone: Zone; on
         else onApply({ from: start, to: end });
       }}
     >
-      <TextField label={`From (${name})`} value={from} onInput={setFrom} mono placeholder="2026-01-31 14:30" fault={fault} />
+      <TextField
+        label={`From (${name})`}
+        value={from}
+        onInput={setFrom}
+        mono
+        placeholder="2026-01-31 14:30"
+        fault={fault}
+      />
       <TextField label={`To (${name})`} value={to} onInput={setTo} mono placeholder="2026-01-31 15:00" />
       <Button type="submit" small>
         Show

@@ -34,7 +34,8 @@ export async function fetchMarks(fields: FieldRef[], signal: AbortSignal): Promi
   return { rules, marks: marks.sort((a, b) => a.at - b.at) };
 }
 
-export const marksWithin = (marks: Mark[], { from, to }: Span): Mark[] => marks.filter(({ at }) => at >= from && at <= to);
+export const marksWithin = (marks: Mark[], { from, to }: Span): Mark[] =>
+  marks.filter(({ at }) => at >= from && at <= to);
 
 function watched(rule: Rule): string[] {
   const inputs = rule.evaluation?.inputs.flatMap((input) => input.dataSourceId ?? []) ?? [];

@@ -26,7 +26,12 @@ export interface LoadedView {
   reload: () => void;
 }
 
-export function useView(state: ExplorerState, catalog: Catalog | null, widthPx: number, callsLimit: number | null): LoadedView {
+export function useView(
+  state: ExplorerState,
+  catalog: Catalog | null,
+  widthPx: number,
+  callsLimit: number | null,
+): LoadedView {
   const [view, setView] = useState<View | null>(null);
   const [error, setError] = useState<Error | null>(null);
   const [slow, setSlow] = useState(false);
@@ -97,7 +102,8 @@ export function useView(state: ExplorerState, catalog: Catalog | null, widthPx: 
       if (asking || document.hidden || before === null) return;
       asking = true;
       const now = Date.now();
-      const extent = state.range.kind === "last" && state.range.preset === "all" ? { from: before.span.from, to: now } : null;
+      const extent =
+        state.range.kind === "last" && state.range.preset === "all" ? { from: before.span.from, to: now } : null;
       fetchTail(before, extent ?? spanOf(state.range, now, null), abort.signal)
         .then(
           (next) => {

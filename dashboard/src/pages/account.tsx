@@ -48,8 +48,25 @@ export function AccountPage() {
               void run();
             }}
           >
-            <TextField label="Current password" type="password" value={currentPassword} onInput={setCurrent} autocomplete="current-password" required fault={faultAt(error, "currentPassword")} />
-            <TextField label="New password" type="password" value={newPassword} onInput={setNew} autocomplete="new-password" required hint="10 to 128 characters" fault={faultAt(error, "newPassword")} />
+            <TextField
+              label="Current password"
+              type="password"
+              value={currentPassword}
+              onInput={setCurrent}
+              autocomplete="current-password"
+              required
+              fault={faultAt(error, "currentPassword")}
+            />
+            <TextField
+              label="New password"
+              type="password"
+              value={newPassword}
+              onInput={setNew}
+              autocomplete="new-password"
+              required
+              hint="10 to 128 characters"
+              fault={faultAt(error, "newPassword")}
+            />
             <ErrorBox error={error} shownAt={(at) => at === "currentPassword" || at === "newPassword"} />
             <div class="actions">
               <Button type="submit" look="primary" busy={running}>

@@ -9,7 +9,12 @@ import { LinkButton } from "../parts/button";
 import { Empty, Section, TableFrame, WhenLoaded } from "../parts/page";
 import { Ago, Figure } from "../parts/show";
 
-const PERIOD_MS: Record<Period, number> = { "24h": 86_400_000, "7d": 604_800_000, "30d": 2_592_000_000, "90d": 7_776_000_000 };
+const PERIOD_MS: Record<Period, number> = {
+  "24h": 86_400_000,
+  "7d": 604_800_000,
+  "30d": 2_592_000_000,
+  "90d": 7_776_000_000,
+};
 
 export function BucketActivity({ bucketId }: { bucketId: string }) {
   const [period, setPeriod] = useState<Period>("7d");
@@ -37,7 +42,14 @@ function Analytics({ analytics, at }: { analytics: BucketAnalytics; at: number }
   const { summary, bucket, period } = analytics;
   if (summary.dataSources === 0) {
     return (
-      <Empty title="No sources yet" action={<LinkButton href={`#/buckets/${bucket._id}/sources/new`} look="primary" icon="plus">Declare a source</LinkButton>}>
+      <Empty
+        title="No sources yet"
+        action={
+          <LinkButton href={`#/buckets/${bucket._id}/sources/new`} look="primary" icon="plus">
+            Declare a source
+          </LinkButton>
+        }
+      >
         A source says which fields a sensor measures; then it can send.
       </Empty>
     );
@@ -52,7 +64,12 @@ function Analytics({ analytics, at }: { analytics: BucketAnalytics; at: number }
           <Figure label="Active rules">{formatCount(summary.activeAlerts)}</Figure>
           <Figure label="Triggers">{formatCount(analytics.alertActivity.totalTriggered)}</Figure>
         </dl>
-        <HourBars label={`Points per hour, last ${period}`} hours={analytics.ingestionRate.dataPointsPerHour} from={at - PERIOD_MS[period]} to={at} />
+        <HourBars
+          label={`Points per hour, last ${period}`}
+          hours={analytics.ingestionRate.dataPointsPerHour}
+          from={at - PERIOD_MS[period]}
+          to={at}
+        />
       </Section>
       <Section title="Sources in the period">
         <TableFrame label="Sources in the period">
@@ -60,10 +77,18 @@ function Analytics({ analytics, at }: { analytics: BucketAnalytics; at: number }
             <tr>
               <th scope="col">Source</th>
               <th scope="col">Field</th>
-              <th scope="col" class="number">Least</th>
-              <th scope="col" class="number">Mean</th>
-              <th scope="col" class="number">Greatest</th>
-              <th scope="col" class="number">Points</th>
+              <th scope="col" class="number">
+                Least
+              </th>
+              <th scope="col" class="number">
+                Mean
+              </th>
+              <th scope="col" class="number">
+                Greatest
+              </th>
+              <th scope="col" class="number">
+                Points
+              </th>
               <th scope="col">Newest</th>
             </tr>
           </thead>
@@ -85,7 +110,14 @@ function Analytics({ analytics, at }: { analytics: BucketAnalytics; at: number }
                       {field === null ? (
                         <span class="muted">nothing in this period</span>
                       ) : (
-                        <a href={exploreHref([{ bucketId: bucket._id, sourceId: source._id, field }], period === "90d" ? { kind: "last", preset: "90d" } : { kind: "last", preset: period })}>{field}</a>
+                        <a
+                          href={exploreHref(
+                            [{ bucketId: bucket._id, sourceId: source._id, field }],
+                            period === "90d" ? { kind: "last", preset: "90d" } : { kind: "last", preset: period },
+                          )}
+                        >
+                          {field}
+                        </a>
                       )}
                     </td>
                     <td class="number">{valueOf(source.minValues, field)}</td>

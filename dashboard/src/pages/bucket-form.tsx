@@ -32,8 +32,20 @@ export function BucketForm({ bucket, onDone, onClose }: BucketFormProps) {
           void run();
         }}
       >
-        <TextField label="Name" value={name} onInput={setName} required maxLength={100} fault={faultAt(error, "name")} />
-        <TextField label="Description" value={description} onInput={setDescription} fault={faultAt(error, "description")} />
+        <TextField
+          label="Name"
+          value={name}
+          onInput={setName}
+          required
+          maxLength={100}
+          fault={faultAt(error, "name")}
+        />
+        <TextField
+          label="Description"
+          value={description}
+          onInput={setDescription}
+          fault={faultAt(error, "description")}
+        />
         <TextField
           label="Retention in days"
           type="number"

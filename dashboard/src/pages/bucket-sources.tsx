@@ -10,11 +10,25 @@ export function BucketSources({ bucketId }: { bucketId: string }) {
   const sources = useLoad(`sources ${bucketId}`, (signal) => listSources(bucketId, signal));
   const create = `#/buckets/${bucketId}/sources/new`;
   return (
-    <Section title="Sources" actions={<LinkButton href={create} icon="plus" small>New source</LinkButton>}>
+    <Section
+      title="Sources"
+      actions={
+        <LinkButton href={create} icon="plus" small>
+          New source
+        </LinkButton>
+      }
+    >
       <WhenLoaded loaded={sources} what="sources">
         {(list) =>
           list.length === 0 ? (
-            <Empty title="No sources yet" action={<LinkButton href={create} look="primary" icon="plus">Declare the first</LinkButton>}>
+            <Empty
+              title="No sources yet"
+              action={
+                <LinkButton href={create} look="primary" icon="plus">
+                  Declare the first
+                </LinkButton>
+              }
+            >
               A sensor or an application, with the fields that it measures.
             </Empty>
           ) : (
@@ -24,8 +38,12 @@ export function BucketSources({ bucketId }: { bucketId: string }) {
                   <th scope="col">Name</th>
                   <th scope="col">Status</th>
                   <th scope="col">Fields</th>
-                  <th scope="col" class="number">Points</th>
-                  <th scope="col" class="number">Interval</th>
+                  <th scope="col" class="number">
+                    Points
+                  </th>
+                  <th scope="col" class="number">
+                    Interval
+                  </th>
                   <th scope="col">Newest</th>
                 </tr>
               </thead>
@@ -43,7 +61,11 @@ export function BucketSources({ bucketId }: { bucketId: string }) {
                     </td>
                     <td class="text muted">{Object.keys(source.schema).join(", ")}</td>
                     <td class="number">{formatCompact(source.stats.totalDataPoints)}</td>
-                    <td class="number nowrap">{source.stats.averageIntervalSeconds === null ? "–" : formatSpan(source.stats.averageIntervalSeconds)}</td>
+                    <td class="number nowrap">
+                      {source.stats.averageIntervalSeconds === null
+                        ? "–"
+                        : formatSpan(source.stats.averageIntervalSeconds)}
+                    </td>
                     <td class="nowrap">
                       <Ago at={source.stats.lastDataPoint} />
                     </td>

@@ -33,7 +33,11 @@ export function BucketPage({ id, tab }: { id: string; tab: string }) {
   if (data === null) {
     return (
       <Page title="Bucket" trail={TRAIL}>
-        {bucket.error !== null ? <LoadError error={bucket.error} what="bucket" onRetry={bucket.reload} /> : <Skeleton shown={bucket.slow} what="bucket" />}
+        {bucket.error !== null ? (
+          <LoadError error={bucket.error} what="bucket" onRetry={bucket.reload} />
+        ) : (
+          <Skeleton shown={bucket.slow} what="bucket" />
+        )}
       </Page>
     );
   }
@@ -61,7 +65,11 @@ export function BucketPage({ id, tab }: { id: string; tab: string }) {
       </dl>
       <nav class="tabs" aria-label="Parts of the bucket">
         {TABS.map((entry) => (
-          <a key={entry.id} href={entry.id === "activity" ? `#/buckets/${id}` : `#/buckets/${id}/${entry.id}`} aria-current={tab === entry.id ? "page" : undefined}>
+          <a
+            key={entry.id}
+            href={entry.id === "activity" ? `#/buckets/${id}` : `#/buckets/${id}/${entry.id}`}
+            aria-current={tab === entry.id ? "page" : undefined}
+          >
             {entry.label}
           </a>
         ))}
@@ -93,7 +101,8 @@ export function BucketPage({ id, tab }: { id: string; tab: string }) {
           }}
         >
           <p>
-            Its {plural(data.stats?.dataSourceCount ?? 0, "source")}, {plural(data.stats?.dataPointCount ?? 0, "point")}, {plural(data.stats?.apiKeyCount ?? 0, "key")} and all alert rules go with it. This cannot be undone.
+            Its {plural(data.stats?.dataSourceCount ?? 0, "source")}, {plural(data.stats?.dataPointCount ?? 0, "point")}
+            , {plural(data.stats?.apiKeyCount ?? 0, "key")} and all alert rules go with it. This cannot be undone.
           </p>
         </Confirm>
       )}

@@ -27,7 +27,14 @@ export function BucketsPage() {
       <WhenLoaded loaded={buckets} what="buckets">
         {(list) =>
           list.length === 0 ? (
-            <Empty title="No buckets yet" action={<Button look="primary" icon="plus" onClick={() => setCreating(true)}>Create the first</Button>}>
+            <Empty
+              title="No buckets yet"
+              action={
+                <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
+                  Create the first
+                </Button>
+              }
+            >
               Everything that is measured lives in one.
             </Empty>
           ) : (

@@ -84,7 +84,12 @@ export function Deliveries({ id, title, list, redeliver, version, onSettled }: D
                       </td>
                       {redeliver && (
                         <td class="row-actions">
-                          <Button small icon="refresh" onClick={() => void again.run(delivery)} disabled={delivery.status === "pending"}>
+                          <Button
+                            small
+                            icon="refresh"
+                            onClick={() => void again.run(delivery)}
+                            disabled={delivery.status === "pending"}
+                          >
                             Redeliver
                           </Button>
                         </td>
@@ -114,7 +119,8 @@ function Attempts({ delivery }: { delivery: Delivery }) {
       <ol class="attempts">
         {delivery.attempts.map((attempt) => (
           <li key={attempt.at}>
-            <Time at={attempt.at} /> <strong>{attempt.statusCode ?? "no answer"}</strong> <span class="muted">in {attempt.durationMs} ms</span>
+            <Time at={attempt.at} /> <strong>{attempt.statusCode ?? "no answer"}</strong>{" "}
+            <span class="muted">in {attempt.durationMs} ms</span>
             {attempt.error !== undefined && <div class="bad-text">{attempt.error}</div>}
           </li>
         ))}

@@ -39,7 +39,12 @@ export function EvaluationFields({ draft, sources, error, onChange }: Evaluation
           <span class="label">Of the reference evaluator</span>
           <div class="segments wrap" role="group" aria-label="Kinds of the reference evaluator">
             {Object.entries(KINDS).map(([kind, { parameters }]) => (
-              <button type="button" key={kind} aria-pressed={draft.kind === kind} onClick={() => onChange({ kind, parameters })}>
+              <button
+                type="button"
+                key={kind}
+                aria-pressed={draft.kind === kind}
+                onClick={() => onChange({ kind, parameters })}
+              >
                 {kind}
               </button>
             ))}
@@ -47,9 +52,33 @@ export function EvaluationFields({ draft, sources, error, onChange }: Evaluation
         </div>
       </div>
       <div class="form-grid">
-        <TextField label="Judged every (seconds)" type="number" step="any" value={draft.intervalSeconds} onInput={(intervalSeconds) => onChange({ intervalSeconds })} hint={span(draft.intervalSeconds)} fault={faultAt(error, "evaluation.intervalSeconds")} />
-        <TextField label="Window (seconds)" type="number" step="any" value={draft.windowSeconds} onInput={(windowSeconds) => onChange({ windowSeconds })} hint={span(draft.windowSeconds)} fault={faultAt(error, "evaluation.windowSeconds")} />
-        <TextField label="Clears after (seconds)" type="number" step="any" value={draft.dwellSeconds} onInput={(dwellSeconds) => onChange({ dwellSeconds })} hint={span(draft.dwellSeconds) ?? "Empty: as long as the window"} fault={faultAt(error, "evaluation.dwellSeconds")} />
+        <TextField
+          label="Judged every (seconds)"
+          type="number"
+          step="any"
+          value={draft.intervalSeconds}
+          onInput={(intervalSeconds) => onChange({ intervalSeconds })}
+          hint={span(draft.intervalSeconds)}
+          fault={faultAt(error, "evaluation.intervalSeconds")}
+        />
+        <TextField
+          label="Window (seconds)"
+          type="number"
+          step="any"
+          value={draft.windowSeconds}
+          onInput={(windowSeconds) => onChange({ windowSeconds })}
+          hint={span(draft.windowSeconds)}
+          fault={faultAt(error, "evaluation.windowSeconds")}
+        />
+        <TextField
+          label="Clears after (seconds)"
+          type="number"
+          step="any"
+          value={draft.dwellSeconds}
+          onInput={(dwellSeconds) => onChange({ dwellSeconds })}
+          hint={span(draft.dwellSeconds) ?? "Empty: as long as the window"}
+          fault={faultAt(error, "evaluation.dwellSeconds")}
+        />
       </div>
       <Inputs draft={draft} sources={sources} error={error} onChange={onChange} />
       <Parameters draft={draft} error={error} onChange={onChange} />
@@ -72,7 +101,13 @@ function Inputs({ draft, sources, error, onChange }: EvaluationFieldsProps) {
         const grouping = faultAt(error, `${path}.aggregation`) ?? faultAt(error, `${path}.groupBy`);
         return (
           <div class="editor-row input-row" role="group" aria-label={`Input ${index + 1}`} key={index}>
-            <TextField label="Key" mono value={input.key} onInput={(key) => change(index, { key })} fault={faultAt(error, `${path}.key`)} />
+            <TextField
+              label="Key"
+              mono
+              value={input.key}
+              onInput={(key) => change(index, { key })}
+              fault={faultAt(error, `${path}.key`)}
+            />
             <SelectField
               label="Field"
               value={input.field}
@@ -84,17 +119,44 @@ function Inputs({ draft, sources, error, onChange }: EvaluationFieldsProps) {
               label="Source"
               value={input.sourceId}
               onChange={(sourceId) => change(index, { sourceId })}
-              options={[{ value: "", label: "the rule's own" }, ...sources.map((other) => ({ value: other._id, label: other.name }))]}
+              options={[
+                { value: "", label: "the rule's own" },
+                ...sources.map((other) => ({ value: other._id, label: other.name })),
+              ]}
               fault={faultAt(error, `${path}.dataSourceId`)}
             />
-            <SelectField label="Rows" value={input.grouping} onChange={(chosen) => change(index, { grouping: chosen })} options={[{ value: "", label: "points" }, ...GROUPINGS_OFFERED]} fault={grouping} />
-            <TextField label="Window (s)" type="number" step="any" value={input.windowSeconds} placeholder="rule's" onInput={(windowSeconds) => change(index, { windowSeconds })} fault={faultAt(error, `${path}.windowSeconds`)} />
-            <Button icon="close" look="quiet" label={`Remove input ${index + 1}`} disabled={draft.inputs.length === 1} onClick={() => onChange({ inputs: draft.inputs.filter((_, at) => at !== index) })} />
+            <SelectField
+              label="Rows"
+              value={input.grouping}
+              onChange={(chosen) => change(index, { grouping: chosen })}
+              options={[{ value: "", label: "points" }, ...GROUPINGS_OFFERED]}
+              fault={grouping}
+            />
+            <TextField
+              label="Window (s)"
+              type="number"
+              step="any"
+              value={input.windowSeconds}
+              placeholder="rule's"
+              onInput={(windowSeconds) => change(index, { windowSeconds })}
+              fault={faultAt(error, `${path}.windowSeconds`)}
+            />
+            <Button
+              icon="close"
+              look="quiet"
+              label={`Remove input ${index + 1}`}
+              disabled={draft.inputs.length === 1}
+              onClick={() => onChange({ inputs: draft.inputs.filter((_, at) => at !== index) })}
+            />
           </div>
         );
       })}
       {draft.inputs.length < 10 && (
-        <Button icon="plus" small onClick={() => onChange({ inputs: [...draft.inputs, emptyInput("", `x${draft.inputs.length + 1}`)] })}>
+        <Button
+          icon="plus"
+          small
+          onClick={() => onChange({ inputs: [...draft.inputs, emptyInput("", `x${draft.inputs.length + 1}`)] })}
+        >
           Add an input
         </Button>
       )}
@@ -104,16 +166,37 @@ function Inputs({ draft, sources, error, onChange }: EvaluationFieldsProps) {
 
 function Parameters({ draft, error, onChange }: Omit<EvaluationFieldsProps, "sources">) {
   const change = (index: number, part: Partial<ParameterDraft>) =>
-    onChange({ parameters: draft.parameters.map((parameter, at) => (at === index ? { ...parameter, ...part } : parameter)) });
+    onChange({
+      parameters: draft.parameters.map((parameter, at) => (at === index ? { ...parameter, ...part } : parameter)),
+    });
   return (
     <fieldset class="rows-editor">
       <legend>Parameters</legend>
       {draft.parameters.map((parameter, index) => (
         <div class="editor-row parameter-row" role="group" aria-label={`Parameter ${index + 1}`} key={index}>
-          <TextField label={`Name of parameter ${index + 1}`} labelHidden mono placeholder="name" value={parameter.name} onInput={(name) => change(index, { name })} />
-          <SelectField label={`Type of parameter ${index + 1}`} labelHidden value={parameter.type} onChange={(type) => change(index, { type: type as ParameterDraft["type"] })} options={["number", "string", "boolean"]} />
+          <TextField
+            label={`Name of parameter ${index + 1}`}
+            labelHidden
+            mono
+            placeholder="name"
+            value={parameter.name}
+            onInput={(name) => change(index, { name })}
+          />
+          <SelectField
+            label={`Type of parameter ${index + 1}`}
+            labelHidden
+            value={parameter.type}
+            onChange={(type) => change(index, { type: type as ParameterDraft["type"] })}
+            options={["number", "string", "boolean"]}
+          />
           {parameter.type === "boolean" ? (
-            <SelectField label={`Value of parameter ${index + 1}`} labelHidden value={parameter.value === "true" ? "true" : "false"} onChange={(value) => change(index, { value })} options={["true", "false"]} />
+            <SelectField
+              label={`Value of parameter ${index + 1}`}
+              labelHidden
+              value={parameter.value === "true" ? "true" : "false"}
+              onChange={(value) => change(index, { value })}
+              options={["true", "false"]}
+            />
           ) : (
             <TextField
               label={`Value of parameter ${index + 1}`}
@@ -124,10 +207,19 @@ function Parameters({ draft, error, onChange }: Omit<EvaluationFieldsProps, "sou
               fault={faultAt(error, `evaluation.parameters.${parameter.name.trim()}`)}
             />
           )}
-          <Button icon="close" look="quiet" label={`Remove parameter ${index + 1}`} onClick={() => onChange({ parameters: draft.parameters.filter((_, at) => at !== index) })} />
+          <Button
+            icon="close"
+            look="quiet"
+            label={`Remove parameter ${index + 1}`}
+            onClick={() => onChange({ parameters: draft.parameters.filter((_, at) => at !== index) })}
+          />
         </div>
       ))}
-      <Button icon="plus" small onClick={() => onChange({ parameters: [...draft.parameters, { name: "", type: "number", value: "" }] })}>
+      <Button
+        icon="plus"
+        small
+        onClick={() => onChange({ parameters: [...draft.parameters, { name: "", type: "number", value: "" }] })}
+      >
         Add a parameter
       </Button>
     </fieldset>

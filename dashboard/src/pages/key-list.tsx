@@ -34,7 +34,14 @@ export function KeyList({ routes }: { routes: KeyRoutes }) {
       <WhenLoaded loaded={keys} what="keys">
         {(list) =>
           list.length === 0 ? (
-            <Empty title="No keys yet" action={<Button look="primary" icon="plus" onClick={() => setCreating(true)}>Make a key</Button>}>
+            <Empty
+              title="No keys yet"
+              action={
+                <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
+                  Make a key
+                </Button>
+              }
+            >
               Sensors and programs show a key to be let in.
             </Empty>
           ) : (
@@ -66,7 +73,13 @@ export function KeyList({ routes }: { routes: KeyRoutes }) {
                       <Ago at={key.lastUsedAt} />
                     </td>
                     <td class="row-actions">
-                      <Button icon="trash" look="quiet" small label={`Delete key ${key.name}`} onClick={() => setDeleting(key)} />
+                      <Button
+                        icon="trash"
+                        look="quiet"
+                        small
+                        label={`Delete key ${key.name}`}
+                        onClick={() => setDeleting(key)}
+                      />
                     </td>
                   </tr>
                 ))}
@@ -89,7 +102,8 @@ export function KeyList({ routes }: { routes: KeyRoutes }) {
           }}
         >
           <p>
-            Whatever uses <strong class="name">{deleting.name}</strong> (<span class="mono">{deleting.keyPrefix}</span>) is refused from that moment on.
+            Whatever uses <strong class="name">{deleting.name}</strong> (<span class="mono">{deleting.keyPrefix}</span>)
+            is refused from that moment on.
           </p>
         </Confirm>
       )}
@@ -125,8 +139,22 @@ function CreateKey({ routes, onClose }: { routes: KeyRoutes; onClose: () => void
           void run();
         }}
       >
-        <TextField label="Name" value={name} onInput={setName} required maxLength={100} hint="Who uses it: a key for each is easy to take back" fault={faultAt(error, "name")} />
-        <SelectField label="Type" value={type} onChange={(value) => setType(value as Key["type"])} options={routes.types} fault={faultAt(error, "type")} />
+        <TextField
+          label="Name"
+          value={name}
+          onInput={setName}
+          required
+          maxLength={100}
+          hint="Who uses it: a key for each is easy to take back"
+          fault={faultAt(error, "name")}
+        />
+        <SelectField
+          label="Type"
+          value={type}
+          onChange={(value) => setType(value as Key["type"])}
+          options={routes.types}
+          fault={faultAt(error, "type")}
+        />
         <ErrorBox error={error} shownAt={(at) => at === "name" || at === "type"} />
         <div class="actions end">
           <Button onClick={onClose}>Cancel</Button>

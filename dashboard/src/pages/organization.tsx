@@ -45,7 +45,10 @@ export function OrganizationPage() {
         )}
       </WhenLoaded>
       <KeyList routes={KEYS} />
-      <Section title="Run an evaluator" note="It judges the rules that are due, with an integration key. Run as many as you like: they share the work.">
+      <Section
+        title="Run an evaluator"
+        note="It judges the rules that are due, with an integration key. Run as many as you like: they share the work."
+      >
         <Snippet title="Shell" code={evaluateCommand(location.origin)} />
       </Section>
     </Page>
@@ -68,7 +71,14 @@ function Name({ organization, onChanged }: { organization: Organization; onChang
           void run();
         }}
       >
-        <TextField label="Name of the organization" value={name} onInput={setName} required maxLength={200} fault={faultAt(error, "name")} />
+        <TextField
+          label="Name of the organization"
+          value={name}
+          onInput={setName}
+          required
+          maxLength={200}
+          fault={faultAt(error, "name")}
+        />
         <ErrorBox error={error} shownAt={(at) => at === "name"} />
         <div class="actions">
           <Button type="submit" busy={running} disabled={name.trim() === organization.name}>

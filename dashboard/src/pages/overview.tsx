@@ -42,7 +42,11 @@ export function OverviewPage() {
     <Page
       title="Overview"
       intro={name === undefined ? <span>&nbsp;</span> : <span class="name">{name}</span>}
-      actions={<LinkButton href="#/explore" icon="explore" look="primary">Explore</LinkButton>}
+      actions={
+        <LinkButton href="#/explore" icon="explore" look="primary">
+          Explore
+        </LinkButton>
+      }
     >
       <WhenLoaded loaded={home} what="overview">
         {(data) => (
@@ -76,7 +80,12 @@ function Activity({ home }: { home: Home }) {
         <Figure label="Triggers of the last 24 h">{formatCount(recentActivity.alertsTriggeredLast24h)}</Figure>
       </dl>
       {home.overview.totals.dataPoints > 0 && (
-        <HourBars label="Points per hour of the last 7 days" hours={summed([...home.analytics.values()])} from={home.at - WEEK_MS} to={home.at} />
+        <HourBars
+          label="Points per hour of the last 7 days"
+          hours={summed([...home.analytics.values()])}
+          from={home.at - WEEK_MS}
+          to={home.at}
+        />
       )}
     </Section>
   );
@@ -104,7 +113,11 @@ function Usage({ overview: { usage, plan, totals } }: { overview: Overview }) {
             ? `${formatCount(usage.apiCallsThisMonth)}, no limit`
             : `${formatCount(usage.apiCallsThisMonth)} of ${formatCount(usage.apiCallsLimit)}`
         }
-        note={usage.apiCallsLimit === null ? undefined : `${usage.apiCallsPercentage ?? 0} %; starts anew on ${formatTime(reset, "utc").slice(0, 10)}, 00:00 UTC`}
+        note={
+          usage.apiCallsLimit === null
+            ? undefined
+            : `${usage.apiCallsPercentage ?? 0} %; starts anew on ${formatTime(reset, "utc").slice(0, 10)}, 00:00 UTC`
+        }
       />
       <Meter
         label="Buckets"
@@ -119,7 +132,9 @@ function Usage({ overview: { usage, plan, totals } }: { overview: Overview }) {
         </div>
         <div>
           <dt>Retention</dt>
-          <dd>{plan.maxRetentionDays === null ? "as long as you like" : `up to ${plural(plan.maxRetentionDays, "day")}`}</dd>
+          <dd>
+            {plan.maxRetentionDays === null ? "as long as you like" : `up to ${plural(plan.maxRetentionDays, "day")}`}
+          </dd>
         </div>
       </dl>
     </Section>
@@ -145,7 +160,14 @@ function Totals({ overview: { totals, usage } }: { overview: Overview }) {
 function Buckets({ home }: { home: Home }) {
   if (home.buckets.length === 0) return null;
   return (
-    <Section title="Buckets" actions={<LinkButton href="#/buckets" small>All buckets</LinkButton>}>
+    <Section
+      title="Buckets"
+      actions={
+        <LinkButton href="#/buckets" small>
+          All buckets
+        </LinkButton>
+      }
+    >
       <ul class="cards">
         {home.buckets.slice(0, CARDS_MAX).map((bucket) => {
           const week = home.analytics.get(bucket._id);
@@ -158,7 +180,13 @@ function Buckets({ home }: { home: Home }) {
               </h3>
               {week !== undefined && (
                 <>
-                  <HourBars spark label="Points per hour of the last 7 days" hours={week.ingestionRate.dataPointsPerHour} from={home.at - WEEK_MS} to={home.at} />
+                  <HourBars
+                    spark
+                    label="Points per hour of the last 7 days"
+                    hours={week.ingestionRate.dataPointsPerHour}
+                    from={home.at - WEEK_MS}
+                    to={home.at}
+                  />
                   <p class="card-line">
                     <span>{plural(week.summary.dataSources, "source")}</span>
                     <span>{formatCompact(week.summary.totalDataPoints)} points</span>

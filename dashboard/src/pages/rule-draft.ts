@@ -34,7 +34,13 @@ export interface RuleDraft {
   parameters: ParameterDraft[];
 }
 
-export const emptyInput = (field = "", key = "x"): InputDraft => ({ key, field, sourceId: "", grouping: "", windowSeconds: "" });
+export const emptyInput = (field = "", key = "x"): InputDraft => ({
+  key,
+  field,
+  sourceId: "",
+  grouping: "",
+  windowSeconds: "",
+});
 
 /** What the reference evaluator understands, with parameters to start from. */
 export const KINDS: Record<string, { hint: string; parameters: ParameterDraft[] }> = {
@@ -90,7 +96,8 @@ export function draftOf(rule: Rule): RuleDraft {
   const draft = newDraft(rule.bucketId, rule.dataSourceId);
   const common = { ...draft, name: rule.name, text: rule.condition, webhookUrl: rule.webhookUrl ?? "" };
   const { evaluation } = rule;
-  if (evaluation === null) return { ...common, evaluated: false, inputs: [emptyInput(rule.parsedCondition?.field ?? "")] };
+  if (evaluation === null)
+    return { ...common, evaluated: false, inputs: [emptyInput(rule.parsedCondition?.field ?? "")] };
   return {
     ...common,
     kind: evaluation.kind ?? "",
@@ -134,7 +141,9 @@ function evaluationOf(draft: RuleDraft): Evaluation {
     windowSeconds: numberOf(draft.windowSeconds),
     inputs: draft.inputs.map(inputOf),
     parameters: Object.fromEntries(
-      draft.parameters.filter(({ name }) => name.trim() !== "").map((parameter) => [parameter.name.trim(), parameterOf(parameter)]),
+      draft.parameters
+        .filter(({ name }) => name.trim() !== "")
+        .map((parameter) => [parameter.name.trim(), parameterOf(parameter)]),
     ),
   };
   if (draft.kind.trim() !== "") evaluation.kind = draft.kind.trim();
@@ -146,7 +155,8 @@ function inputOf({ key, field, sourceId, grouping, windowSeconds }: InputDraft):
   const input: EvaluationInput = { key, field };
   const [aggregation, groupBy] = grouping.split(" ");
   if (sourceId !== "") input.dataSourceId = sourceId;
-  if (groupBy !== undefined) Object.assign(input, { aggregation: aggregation as Aggregation, groupBy: groupBy as GroupBy });
+  if (groupBy !== undefined)
+    Object.assign(input, { aggregation: aggregation as Aggregation, groupBy: groupBy as GroupBy });
   if (windowSeconds.trim() !== "") input.windowSeconds = numberOf(windowSeconds);
   return input;
 }

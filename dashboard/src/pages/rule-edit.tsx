@@ -23,11 +23,22 @@ export function NewRulePage() {
       <WhenLoaded loaded={buckets} what="buckets">
         {(list) =>
           list.length === 0 ? (
-            <Empty title="A rule needs a source" action={<LinkButton href="#/" look="primary">Show me how to start</LinkButton>}>
+            <Empty
+              title="A rule needs a source"
+              action={
+                <LinkButton href="#/" look="primary">
+                  Show me how to start
+                </LinkButton>
+              }
+            >
               There is no bucket yet.
             </Empty>
           ) : (
-            <RuleForm rule={null} buckets={list} start={newDraft(search.get("bucket") ?? list[0]!._id, search.get("source") ?? "")} />
+            <RuleForm
+              rule={null}
+              buckets={list}
+              start={newDraft(search.get("bucket") ?? list[0]!._id, search.get("source") ?? "")}
+            />
           )
         }
       </WhenLoaded>
@@ -38,7 +49,11 @@ export function NewRulePage() {
 export function EditRulePage({ id }: { id: string }) {
   const rule = useLoad(`rule ${id}`, (signal) => getRule(id, signal));
   return (
-    <Page title="Edit rule" trail={[...TRAIL, { href: `#/rules/${id}`, label: rule.data?.name ?? "Rule" }]} intro="Its state and timers stay: a firing rule does not fire again.">
+    <Page
+      title="Edit rule"
+      trail={[...TRAIL, { href: `#/rules/${id}`, label: rule.data?.name ?? "Rule" }]}
+      intro="Its state and timers stay: a firing rule does not fire again."
+    >
       <WhenLoaded loaded={rule} what="rule">
         {(data) => <RuleForm rule={data} buckets={[]} start={draftOf(data)} />}
       </WhenLoaded>
@@ -48,7 +63,8 @@ export function EditRulePage({ id }: { id: string }) {
 
 const AT_FIELDS = ["name", "naturalLanguageQuery", "condition", "webhookUrl", "bucketId", "dataSourceId"];
 /** Members of the block that have a field of their own in the editor. */
-const AT_EVALUATION = /^evaluation\.(kind|intervalSeconds|windowSeconds|dwellSeconds|inputs(\.\d+\.(key|field|dataSourceId|aggregation|groupBy|windowSeconds))?)$/;
+const AT_EVALUATION =
+  /^evaluation\.(kind|intervalSeconds|windowSeconds|dwellSeconds|inputs(\.\d+\.(key|field|dataSourceId|aggregation|groupBy|windowSeconds))?)$/;
 
 function RuleForm({ rule, buckets, start }: { rule: Rule | null; buckets: Bucket[]; start: RuleDraft }) {
   const [draft, setDraft] = useState(start);
@@ -65,7 +81,8 @@ function RuleForm({ rule, buckets, start }: { rule: Rule | null; buckets: Bucket
     go(`#/rules/${saved._id}`);
   });
   const parameters = new Set(draft.parameters.map((parameter) => `evaluation.parameters.${parameter.name.trim()}`));
-  const shownAt = (at: string) => AT_FIELDS.includes(at) || (draft.evaluated && (AT_EVALUATION.test(at) || parameters.has(at)));
+  const shownAt = (at: string) =>
+    AT_FIELDS.includes(at) || (draft.evaluated && (AT_EVALUATION.test(at) || parameters.has(at)));
   const fields = Object.entries(list.find((source) => source._id === sourceId)?.schema ?? {});
   const example = fields.find(([, { type }]) => type === "number");
   // Without a block the server must understand the text; then its word is about the text, wherever the path points.
@@ -83,7 +100,13 @@ function RuleForm({ rule, buckets, start }: { rule: Rule | null; buckets: Bucket
           <SelectField
             label="Bucket"
             value={draft.bucketId}
-            onChange={(bucketId) => change({ bucketId, sourceId: "", inputs: draft.inputs.map((input) => ({ ...input, sourceId: "", field: "" })) })}
+            onChange={(bucketId) =>
+              change({
+                bucketId,
+                sourceId: "",
+                inputs: draft.inputs.map((input) => ({ ...input, sourceId: "", field: "" })),
+              })
+            }
             options={buckets.map((bucket) => ({ value: bucket._id, label: bucket.name }))}
             fault={faultAt(error, "bucketId")}
           />
@@ -93,11 +116,23 @@ function RuleForm({ rule, buckets, start }: { rule: Rule | null; buckets: Bucket
             label="Source"
             value={sourceId}
             onChange={(chosen) => change({ sourceId: chosen })}
-            options={list.length === 0 ? [{ value: "", label: sources.loading ? "…" : "no sources in this bucket" }] : list.map((source) => ({ value: source._id, label: source.name }))}
+            options={
+              list.length === 0
+                ? [{ value: "", label: sources.loading ? "…" : "no sources in this bucket" }]
+                : list.map((source) => ({ value: source._id, label: source.name }))
+            }
             fault={faultAt(error, "dataSourceId")}
           />
         )}
-        <TextField label="Name" class="span" value={draft.name} onInput={(name) => change({ name })} required maxLength={200} fault={faultAt(error, "name")} />
+        <TextField
+          label="Name"
+          class="span"
+          value={draft.name}
+          onInput={(name) => change({ name })}
+          required
+          maxLength={200}
+          fault={faultAt(error, "name")}
+        />
         <TextField
           label="Condition, in words"
           class="span"
@@ -105,7 +140,11 @@ function RuleForm({ rule, buckets, start }: { rule: Rule | null; buckets: Bucket
           onInput={(text) => change({ text })}
           required
           maxLength={1000}
-          placeholder={example === undefined ? "temperature exceeds 30" : `${example[0]} exceeds 30${example[1].unit ? ` ${example[1].unit}` : ""}`}
+          placeholder={
+            example === undefined
+              ? "temperature exceeds 30"
+              : `${example[0]} exceeds 30${example[1].unit ? ` ${example[1].unit}` : ""}`
+          }
           hint={
             fields.length === 0 ? (
               "A field of the source, and what must not be"

@@ -40,13 +40,20 @@ export function RuleHistory({ ruleId, version }: { ruleId: string; version: stri
                       <td class="nowrap">
                         <Time at={entry.at} />
                       </td>
-                      <td>{entry.kind === "trigger" ? <Pill tone="bad">fired</Pill> : <OutcomePill outcome={entry.outcome} />}</td>
+                      <td>
+                        {entry.kind === "trigger" ? (
+                          <Pill tone="bad">fired</Pill>
+                        ) : (
+                          <OutcomePill outcome={entry.outcome} />
+                        )}
+                      </td>
                       <td class="nowrap">
                         {entry.previousState === entry.state ? (
                           <StatePill state={entry.state} />
                         ) : (
                           <>
-                            <StatePill state={entry.previousState} /> <span aria-label="to">→</span> <StatePill state={entry.state} />
+                            <StatePill state={entry.previousState} /> <span aria-label="to">→</span>{" "}
+                            <StatePill state={entry.state} />
                           </>
                         )}
                       </td>

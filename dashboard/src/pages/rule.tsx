@@ -41,7 +41,11 @@ export function RulePage({ id }: { id: string }) {
   if (loaded.data === null) {
     return (
       <Page title="Alert rule" trail={TRAIL}>
-        {loaded.error !== null ? <LoadError error={loaded.error} what="rule" onRetry={loaded.reload} /> : <Skeleton shown={loaded.slow} what="rule" />}
+        {loaded.error !== null ? (
+          <LoadError error={loaded.error} what="rule" onRetry={loaded.reload} />
+        ) : (
+          <Skeleton shown={loaded.slow} what="rule" />
+        )}
       </Page>
     );
   }
@@ -56,7 +60,11 @@ export function RulePage({ id }: { id: string }) {
           <LinkButton href={chartOf(rule)} icon="explore" look="primary">
             Explore
           </LinkButton>
-          <Button icon={rule.status === "active" ? "pause" : "play"} busy={pause.running} onClick={() => void pause.run()}>
+          <Button
+            icon={rule.status === "active" ? "pause" : "play"}
+            busy={pause.running}
+            onClick={() => void pause.run()}
+          >
             {rule.status === "active" ? "Pause" : "Resume"}
           </Button>
           <LinkButton href={`#/rules/${id}/edit`} icon="edit">
@@ -87,7 +95,8 @@ export function RulePage({ id }: { id: string }) {
       {rule.evaluation === null ? (
         <Section title="Evaluation" class="card">
           <p>
-            This rule has no evaluation block: no evaluator is ever asked to judge it. <a href={`#/rules/${id}/edit`}>Add one</a>.
+            This rule has no evaluation block: no evaluator is ever asked to judge it.{" "}
+            <a href={`#/rules/${id}/edit`}>Add one</a>.
           </p>
         </Section>
       ) : (
@@ -114,7 +123,8 @@ export function RulePage({ id }: { id: string }) {
           }}
         >
           <p>
-            <strong class="name">{rule.name}</strong> and its history will be gone. To stop it for a while, pause it instead.
+            <strong class="name">{rule.name}</strong> and its history will be gone. To stop it for a while, pause it
+            instead.
           </p>
         </Confirm>
       )}
@@ -124,17 +134,24 @@ export function RulePage({ id }: { id: string }) {
 
 const SIGNS: Record<string, string> = { gt: ">", gte: "≥", lt: "<", lte: "≤", eq: "=", neq: "≠" };
 
-const boundsOf = (value: unknown): string => (Array.isArray(value) ? value.map(formatAny).join(" … ") : formatAny(value));
+const boundsOf = (value: unknown): string =>
+  Array.isArray(value) ? value.map(formatAny).join(" … ") : formatAny(value);
 
 function chartOf(rule: Rule): string {
   const inputs = rule.evaluation?.inputs ?? [];
-  const own = rule.parsedCondition === null ? [] : [{ field: rule.parsedCondition.field, dataSourceId: rule.dataSourceId }];
+  const own =
+    rule.parsedCondition === null ? [] : [{ field: rule.parsedCondition.field, dataSourceId: rule.dataSourceId }];
   const fields = [...inputs, ...own].map((input) => ({
     bucketId: rule.bucketId,
     sourceId: input.dataSourceId ?? rule.dataSourceId,
     field: input.field,
   }));
-  return exploreHref(fields.filter((ref, index) => fields.findIndex((other) => other.sourceId === ref.sourceId && other.field === ref.field) === index));
+  return exploreHref(
+    fields.filter(
+      (ref, index) =>
+        fields.findIndex((other) => other.sourceId === ref.sourceId && other.field === ref.field) === index,
+    ),
+  );
 }
 
 function Facts({ rule, source }: { rule: Rule; source: Source | null }) {
@@ -156,7 +173,8 @@ function Facts({ rule, source }: { rule: Rule; source: Source | null }) {
               <span class="muted">only the evaluator understands the text</span>
             ) : (
               <code>
-                {rule.parsedCondition.field} {SIGNS[rule.parsedCondition.operator] ?? rule.parsedCondition.operator.replaceAll("_", " ")}{" "}
+                {rule.parsedCondition.field}{" "}
+                {SIGNS[rule.parsedCondition.operator] ?? rule.parsedCondition.operator.replaceAll("_", " ")}{" "}
                 {boundsOf(rule.parsedCondition.value)}
                 {rule.parsedCondition.percent === true && " %"}
               </code>
@@ -165,7 +183,13 @@ function Facts({ rule, source }: { rule: Rule; source: Source | null }) {
         </div>
         <div>
           <dt>Own URL</dt>
-          <dd>{rule.webhookUrl === null ? <span class="muted">none; webhooks tell of it</span> : <ExternalUrl url={rule.webhookUrl} />}</dd>
+          <dd>
+            {rule.webhookUrl === null ? (
+              <span class="muted">none; webhooks tell of it</span>
+            ) : (
+              <ExternalUrl url={rule.webhookUrl} />
+            )}
+          </dd>
         </div>
       </dl>
     </Section>
@@ -176,7 +200,17 @@ function Evaluation({ rule }: { rule: Rule }) {
   const { evaluation } = rule;
   if (evaluation === null) return null;
   return (
-    <Section title="Evaluation" class="card" note={evaluation.kind === undefined ? undefined : <>Kind <code>{evaluation.kind}</code></>}>
+    <Section
+      title="Evaluation"
+      class="card"
+      note={
+        evaluation.kind === undefined ? undefined : (
+          <>
+            Kind <code>{evaluation.kind}</code>
+          </>
+        )
+      }
+    >
       <dl class="figures">
         <Figure label="Judged every">{formatSpan(evaluation.intervalSeconds)}</Figure>
         <Figure label="Looks at the last">{formatSpan(evaluation.windowSeconds)}</Figure>

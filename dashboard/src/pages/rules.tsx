@@ -44,7 +44,14 @@ export function BucketRules({ bucketId }: { bucketId: string }) {
   useInterval(reloadPeriod(), rules.reload);
   const create = `#/rules/new?bucket=${bucketId}`;
   return (
-    <Section title="Alert rules" actions={<LinkButton href={create} icon="plus" small>New rule</LinkButton>}>
+    <Section
+      title="Alert rules"
+      actions={
+        <LinkButton href={create} icon="plus" small>
+          New rule
+        </LinkButton>
+      }
+    >
       <WhenLoaded loaded={rules} what="rules">
         {(list) => <RuleTable rules={list} bucketNames={null} createHref={create} />}
       </WhenLoaded>
@@ -52,10 +59,25 @@ export function BucketRules({ bucketId }: { bucketId: string }) {
   );
 }
 
-function RuleTable({ rules, bucketNames, createHref }: { rules: Rule[]; bucketNames: Map<string, string> | null; createHref: string }) {
+function RuleTable({
+  rules,
+  bucketNames,
+  createHref,
+}: {
+  rules: Rule[];
+  bucketNames: Map<string, string> | null;
+  createHref: string;
+}) {
   if (rules.length === 0) {
     return (
-      <Empty title="No rules yet" action={<LinkButton href={createHref} look="primary" icon="plus">Write the first</LinkButton>}>
+      <Empty
+        title="No rules yet"
+        action={
+          <LinkButton href={createHref} look="primary" icon="plus">
+            Write the first
+          </LinkButton>
+        }
+      >
         A rule watches a source, say “temperature exceeds 30 °C”.
       </Empty>
     );

@@ -15,7 +15,13 @@ export interface FieldDraft {
 export const emptyField = (): FieldDraft => ({ name: "", type: "number", unit: "", description: "", declared: false });
 
 export const draftsOf = (schema: Schema): FieldDraft[] =>
-  Object.entries(schema).map(([name, { type, unit = "", description = "" }]) => ({ name, type, unit, description, declared: true }));
+  Object.entries(schema).map(([name, { type, unit = "", description = "" }]) => ({
+    name,
+    type,
+    unit,
+    description,
+    declared: true,
+  }));
 
 /** The schema that the rows say; rows without a name are not there yet. */
 export function schemaOf(drafts: FieldDraft[]): Schema {
@@ -23,7 +29,11 @@ export function schemaOf(drafts: FieldDraft[]): Schema {
     .filter((draft) => draft.name.trim() !== "")
     .map(({ name, type, unit, description }) => [
       name.trim(),
-      { type, ...(unit.trim() === "" ? {} : { unit: unit.trim() }), ...(description.trim() === "" ? {} : { description: description.trim() }) },
+      {
+        type,
+        ...(unit.trim() === "" ? {} : { unit: unit.trim() }),
+        ...(description.trim() === "" ? {} : { description: description.trim() }),
+      },
     ]);
   // Not by assignment: a field may be called __proto__.
   return Object.fromEntries(entries) as Schema;
@@ -66,8 +76,22 @@ export function SchemaEditor({ drafts, onChange, error }: SchemaEditorProps) {
               options={["number", "string", "boolean"]}
               fault={faultAt(error, `${path}.type`)}
             />
-            <TextField label={`Unit ${which}`} labelHidden placeholder="unit" value={draft.unit} onInput={(unit) => change(index, { unit })} fault={faultAt(error, `${path}.unit`)} />
-            <TextField label={`Description ${which}`} labelHidden placeholder="description" value={draft.description} onInput={(description) => change(index, { description })} fault={faultAt(error, `${path}.description`)} />
+            <TextField
+              label={`Unit ${which}`}
+              labelHidden
+              placeholder="unit"
+              value={draft.unit}
+              onInput={(unit) => change(index, { unit })}
+              fault={faultAt(error, `${path}.unit`)}
+            />
+            <TextField
+              label={`Description ${which}`}
+              labelHidden
+              placeholder="description"
+              value={draft.description}
+              onInput={(description) => change(index, { description })}
+              fault={faultAt(error, `${path}.description`)}
+            />
             <Button
               icon="close"
               look="quiet"

@@ -58,8 +58,25 @@ export function SignInPage({ signingUp }: { signingUp: boolean }) {
               {notice}
             </p>
           )}
-          {signingUp && <TextField label="Your name" value={name} onInput={setName} autocomplete="name" required fault={faultAt(error, "name")} />}
-          <TextField label="Email" type="email" value={email} onInput={setEmail} autocomplete="username" required fault={faultAt(error, "email")} />
+          {signingUp && (
+            <TextField
+              label="Your name"
+              value={name}
+              onInput={setName}
+              autocomplete="name"
+              required
+              fault={faultAt(error, "name")}
+            />
+          )}
+          <TextField
+            label="Email"
+            type="email"
+            value={email}
+            onInput={setEmail}
+            autocomplete="username"
+            required
+            fault={faultAt(error, "email")}
+          />
           <TextField
             label="Password"
             type="password"
@@ -106,7 +123,10 @@ export function SignInPage({ signingUp }: { signingUp: boolean }) {
 function Tide() {
   const points = Array.from({ length: 121 }, (_, x) => {
     const t = x / 120;
-    const y = 60 - 26 * Math.sin(t * 4 * Math.PI - 0.8) * (0.75 + 0.25 * Math.sin(t * 2 * Math.PI)) - 6 * Math.sin(t * 9 * Math.PI);
+    const y =
+      60 -
+      26 * Math.sin(t * 4 * Math.PI - 0.8) * (0.75 + 0.25 * Math.sin(t * 2 * Math.PI)) -
+      6 * Math.sin(t * 9 * Math.PI);
     return `${x * 10} ${y.toFixed(1)}`;
   });
   return (

@@ -11,7 +11,11 @@ import { SchemaEditor, draftsOf, emptyField, schemaOf } from "./schema-editor";
 
 export function NewSourcePage({ bucketId }: { bucketId: string }) {
   return (
-    <Page title="New source" trail={trailOf(bucketId)} intro="A sensor or an application, with the fields that it measures.">
+    <Page
+      title="New source"
+      trail={trailOf(bucketId)}
+      intro="A sensor or an application, with the fields that it measures."
+    >
       <SourceForm bucketId={bucketId} source={null} />
     </Page>
   );
@@ -20,7 +24,11 @@ export function NewSourcePage({ bucketId }: { bucketId: string }) {
 export function EditSourcePage({ bucketId, sourceId }: { bucketId: string; sourceId: string }) {
   const source = useLoad(`source ${sourceId}`, (signal) => getSource(bucketId, sourceId, signal));
   return (
-    <Page title="Edit source" trail={trailOf(bucketId)} intro="Fields may be added; those there are keep their name and type, as points bear them.">
+    <Page
+      title="Edit source"
+      trail={trailOf(bucketId)}
+      intro="Fields may be added; those there are keep their name and type, as points bear them."
+    >
       <WhenLoaded loaded={source} what="source">
         {(data) => <SourceForm bucketId={bucketId} source={data} />}
       </WhenLoaded>
@@ -71,9 +79,28 @@ function SourceForm({ bucketId, source }: { bucketId: string; source: Source | n
       }}
     >
       <div class="form-grid">
-        <TextField label="Name" value={name} onInput={setName} required maxLength={200} fault={faultAt(error, "name")} />
-        <SelectField label="Type" value={type} onChange={setType} options={[...new Set(["sensor", "application", "service", type])]} fault={faultAt(error, "type")} />
-        <TextField label="Description" class="span" value={description} onInput={setDescription} fault={faultAt(error, "description")} />
+        <TextField
+          label="Name"
+          value={name}
+          onInput={setName}
+          required
+          maxLength={200}
+          fault={faultAt(error, "name")}
+        />
+        <SelectField
+          label="Type"
+          value={type}
+          onChange={setType}
+          options={[...new Set(["sensor", "application", "service", type])]}
+          fault={faultAt(error, "type")}
+        />
+        <TextField
+          label="Description"
+          class="span"
+          value={description}
+          onInput={setDescription}
+          fault={faultAt(error, "description")}
+        />
       </div>
       <SchemaEditor drafts={fields} onChange={setFields} error={error} />
       <CheckField
@@ -88,7 +115,9 @@ function SourceForm({ bucketId, source }: { bucketId: string; source: Source | n
         checked={downsampling}
         onChange={setDownsampling}
       />
-      {source !== null && <CheckField label="Active" hint="An inactive source takes no data." checked={active} onChange={setActive} />}
+      {source !== null && (
+        <CheckField label="Active" hint="An inactive source takes no data." checked={active} onChange={setActive} />
+      )}
       <ErrorBox error={error} shownAt={shownAt} />
       <div class="actions end">
         <LinkButton href={back}>Cancel</LinkButton>

@@ -23,11 +23,17 @@ export function SourcePage({ bucketId, sourceId }: { bucketId: string; sourceId:
   if (data === null) {
     return (
       <Page title="Source" trail={trail}>
-        {source.error !== null ? <LoadError error={source.error} what="source" onRetry={source.reload} /> : <Skeleton shown={source.slow} what="source" />}
+        {source.error !== null ? (
+          <LoadError error={source.error} what="source" onRetry={source.reload} />
+        ) : (
+          <Skeleton shown={source.slow} what="source" />
+        )}
       </Page>
     );
   }
-  const charted = Object.entries(data.schema).filter(([, definition]) => definition.type !== "string").slice(0, 4);
+  const charted = Object.entries(data.schema)
+    .filter(([, definition]) => definition.type !== "string")
+    .slice(0, 4);
   return (
     <Page
       title={data.name}
@@ -35,7 +41,11 @@ export function SourcePage({ bucketId, sourceId }: { bucketId: string; sourceId:
       intro={data.description}
       actions={
         <>
-          <LinkButton href={exploreHref(charted.map(([field]) => ({ bucketId, sourceId, field })))} icon="explore" look="primary">
+          <LinkButton
+            href={exploreHref(charted.map(([field]) => ({ bucketId, sourceId, field })))}
+            icon="explore"
+            look="primary"
+          >
             Explore
           </LinkButton>
           <LinkButton href={`#/rules/new?bucket=${bucketId}&source=${sourceId}`} icon="rules">
@@ -58,7 +68,9 @@ export function SourcePage({ bucketId, sourceId }: { bucketId: string; sourceId:
         <Figure label="Oldest">
           <Ago at={data.stats.firstDataPoint} none="none yet" />
         </Figure>
-        <Figure label="Usual interval">{data.stats.averageIntervalSeconds === null ? "–" : formatSpan(data.stats.averageIntervalSeconds)}</Figure>
+        <Figure label="Usual interval">
+          {data.stats.averageIntervalSeconds === null ? "–" : formatSpan(data.stats.averageIntervalSeconds)}
+        </Figure>
         <Figure label="Status">
           <Pill tone={data.status === "active" ? "ok" : "idle"}>{data.status}</Pill>
         </Figure>
@@ -73,11 +85,16 @@ export function SourcePage({ bucketId, sourceId }: { bucketId: string; sourceId:
           onClose={() => setDeleting(false)}
           onConfirm={async () => {
             const gone = await deleteSource(bucketId, sourceId);
-            notify(`Source “${data.name}” deleted, with ${plural(gone.dataPoints, "point")} and ${plural(gone.alertRules, "rule")}.`);
+            notify(
+              `Source “${data.name}” deleted, with ${plural(gone.dataPoints, "point")} and ${plural(gone.alertRules, "rule")}.`,
+            );
             go(`#/buckets/${bucketId}/sources`);
           }}
         >
-          <p>Its {plural(data.stats.totalDataPoints, "point")} and the alert rules that watch it go with it. This cannot be undone.</p>
+          <p>
+            Its {plural(data.stats.totalDataPoints, "point")} and the alert rules that watch it go with it. This cannot
+            be undone.
+          </p>
         </Confirm>
       )}
     </Page>
@@ -85,7 +102,8 @@ export function SourcePage({ bucketId, sourceId }: { bucketId: string; sourceId:
 }
 
 function SchemaTable({ source }: { source: Source }) {
-  const mode = source.schemaMode === "strict" ? "Undeclared fields are refused" : "Undeclared fields are added as they come";
+  const mode =
+    source.schemaMode === "strict" ? "Undeclared fields are refused" : "Undeclared fields are added as they come";
   const thinning = source.downsampling ? "large raw queries are averaged" : "raw queries are never averaged";
   return (
     <Section title="Schema" note={`${mode}; ${thinning}.`}>
@@ -124,7 +142,8 @@ function Snippets({ source }: { source: Source }) {
       title="Send and ask"
       note={
         <>
-          Put a write key into <code>TIDEWATCH_KEY</code>; the bucket's <a href={`#/buckets/${source.bucketId}/keys`}>keys</a> are made there.
+          Put a write key into <code>TIDEWATCH_KEY</code>; the bucket's{" "}
+          <a href={`#/buckets/${source.bucketId}/keys`}>keys</a> are made there.
         </>
       }
       actions={

@@ -49,7 +49,15 @@ export function WebhookForm({ webhook, buckets, onDone, onClose }: WebhookFormPr
           void run();
         }}
       >
-        <TextField label="URL" type="url" value={url} onInput={setUrl} required placeholder="https://…" fault={faultAt(error, "url")} />
+        <TextField
+          label="URL"
+          type="url"
+          value={url}
+          onInput={setUrl}
+          required
+          placeholder="https://…"
+          fault={faultAt(error, "url")}
+        />
         <fieldset class="choice-list">
           <legend>Hears of</legend>
           {EVENTS.map((name) => (
@@ -67,12 +75,33 @@ export function WebhookForm({ webhook, buckets, onDone, onClose }: WebhookFormPr
           label="From"
           value={bucketId}
           onChange={setBucketId}
-          options={[{ value: "", label: "every bucket" }, ...buckets.map((bucket) => ({ value: bucket._id, label: bucket.name }))]}
+          options={[
+            { value: "", label: "every bucket" },
+            ...buckets.map((bucket) => ({ value: bucket._id, label: bucket.name })),
+          ]}
           fault={faultAt(error, "bucketId")}
         />
         <div class="form-grid">
-          <TextField label="Retries" type="number" min={0} max={10} step={1} value={retries} onInput={setRetries} fault={faultAt(error, "retryConfig.maxRetries")} />
-          <TextField label="Backoff multiplier" type="number" min={1} max={10} step="any" value={multiplier} onInput={setMultiplier} fault={faultAt(error, "retryConfig.backoffMultiplier")} />
+          <TextField
+            label="Retries"
+            type="number"
+            min={0}
+            max={10}
+            step={1}
+            value={retries}
+            onInput={setRetries}
+            fault={faultAt(error, "retryConfig.maxRetries")}
+          />
+          <TextField
+            label="Backoff multiplier"
+            type="number"
+            min={1}
+            max={10}
+            step="any"
+            value={multiplier}
+            onInput={setMultiplier}
+            fault={faultAt(error, "retryConfig.backoffMultiplier")}
+          />
         </div>
         <TextField
           label={webhook === null ? "Secret" : "New secret"}
@@ -80,7 +109,11 @@ export function WebhookForm({ webhook, buckets, onDone, onClose }: WebhookFormPr
           onInput={setSecret}
           autocomplete="off"
           mono
-          hint={webhook === null ? "Signs the deliveries. Empty: one is made and shown once" : "Empty: the one there is stays"}
+          hint={
+            webhook === null
+              ? "Signs the deliveries. Empty: one is made and shown once"
+              : "Empty: the one there is stays"
+          }
           fault={faultAt(error, "secret")}
         />
         <ErrorBox error={error} shownAt={(at) => shown.includes(at)} />

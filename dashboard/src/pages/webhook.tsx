@@ -39,7 +39,11 @@ export function WebhookPage({ id }: { id: string }) {
   if (loaded.data === null) {
     return (
       <Page title="Webhook" trail={TRAIL}>
-        {loaded.error !== null ? <LoadError error={loaded.error} what="webhook" onRetry={loaded.reload} /> : <Skeleton shown={loaded.slow} what="webhook" />}
+        {loaded.error !== null ? (
+          <LoadError error={loaded.error} what="webhook" onRetry={loaded.reload} />
+        ) : (
+          <Skeleton shown={loaded.slow} what="webhook" />
+        )}
       </Page>
     );
   }
@@ -55,7 +59,11 @@ export function WebhookPage({ id }: { id: string }) {
           <Button look="primary" busy={act.running} onClick={() => void act.run("test")}>
             Send a test
           </Button>
-          <Button icon={webhook.status === "active" ? "pause" : "play"} busy={act.running} onClick={() => void act.run("pause")}>
+          <Button
+            icon={webhook.status === "active" ? "pause" : "play"}
+            busy={act.running}
+            onClick={() => void act.run("pause")}
+          >
             {webhook.status === "active" ? "Pause" : "Resume"}
           </Button>
           <Button icon="edit" onClick={() => setDialog("edit")}>
@@ -138,7 +146,8 @@ export function WebhookPage({ id }: { id: string }) {
           }}
         >
           <p>
-            <span class="url">{webhook.url}</span> will hear of nothing any more. To stop it for a while, pause it instead.
+            <span class="url">{webhook.url}</span> will hear of nothing any more. To stop it for a while, pause it
+            instead.
           </p>
         </Confirm>
       )}
@@ -148,7 +157,9 @@ export function WebhookPage({ id }: { id: string }) {
 
 /** `1, 2 and 4 s`: the n-th retry waits the multiplier to the power of n − 1 seconds. */
 function waits({ maxRetries, backoffMultiplier }: { maxRetries: number; backoffMultiplier: number }): string {
-  const seconds = Array.from({ length: Math.min(maxRetries, 4) }, (_, n) => Number((backoffMultiplier ** n).toFixed(1)));
+  const seconds = Array.from({ length: Math.min(maxRetries, 4) }, (_, n) =>
+    Number((backoffMultiplier ** n).toFixed(1)),
+  );
   const last = seconds.pop();
   if (maxRetries > 4) return `${[...seconds, last].join(", ")} … s`;
   return seconds.length === 0 ? `${last} s` : `${seconds.join(", ")} and ${last} s`;

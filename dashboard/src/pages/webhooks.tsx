@@ -31,7 +31,14 @@ export function WebhooksPage() {
       <WhenLoaded loaded={loaded} what="webhooks">
         {(data) =>
           data.webhooks.length === 0 ? (
-            <Empty title="No webhooks yet" action={<Button look="primary" icon="plus" onClick={() => setCreating(true)}>Create the first</Button>}>
+            <Empty
+              title="No webhooks yet"
+              action={
+                <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
+                  Create the first
+                </Button>
+              }
+            >
               An address of yours that is told when a rule fires.
             </Empty>
           ) : (
@@ -42,8 +49,12 @@ export function WebhooksPage() {
                   <th scope="col">Status</th>
                   <th scope="col">Hears of</th>
                   <th scope="col">From</th>
-                  <th scope="col" class="number">Delivered</th>
-                  <th scope="col" class="number">Failed</th>
+                  <th scope="col" class="number">
+                    Delivered
+                  </th>
+                  <th scope="col" class="number">
+                    Failed
+                  </th>
                   <th scope="col">Last</th>
                 </tr>
               </thead>
@@ -59,9 +70,17 @@ export function WebhooksPage() {
                       <Pill tone={webhook.status === "active" ? "ok" : "idle"}>{webhook.status}</Pill>
                     </td>
                     <td class="mono">{webhook.events.join(", ")}</td>
-                    <td class="name">{webhook.bucketId === null ? <span class="muted">every bucket</span> : (data.names.get(webhook.bucketId) ?? webhook.bucketId)}</td>
+                    <td class="name">
+                      {webhook.bucketId === null ? (
+                        <span class="muted">every bucket</span>
+                      ) : (
+                        (data.names.get(webhook.bucketId) ?? webhook.bucketId)
+                      )}
+                    </td>
                     <td class="number">{formatCount(webhook.successfulDeliveries)}</td>
-                    <td class={webhook.failedDeliveries > 0 ? "number bad-text" : "number"}>{formatCount(webhook.failedDeliveries)}</td>
+                    <td class={webhook.failedDeliveries > 0 ? "number bad-text" : "number"}>
+                      {formatCount(webhook.failedDeliveries)}
+                    </td>
                     <td class="nowrap">
                       <Ago at={webhook.lastDeliveryAt} />
                     </td>
@@ -89,7 +108,8 @@ export function WebhooksPage() {
         <Dialog title="Webhook created" onClose={() => setCreated(null)}>
           <SecretOnce what="secret" value={created.secret ?? ""} />
           <p class="hint">
-            Receivers check <code>X-Webhook-Signature</code>, an HMAC-SHA256 of the body with this secret, or the Standard Webhooks headers.
+            Receivers check <code>X-Webhook-Signature</code>, an HMAC-SHA256 of the body with this secret, or the
+            Standard Webhooks headers.
           </p>
           <div class="actions end">
             <Button look="primary" onClick={() => setCreated(null)}>

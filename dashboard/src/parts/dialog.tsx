@@ -70,7 +70,11 @@ export function Confirm({ title, children, action, typed, onConfirm, onClose }: 
         {typed !== undefined && (
           <TextField
             label="Type its name to confirm"
-            hint={<>The name is <strong class="name">{typed}</strong></>}
+            hint={
+              <>
+                The name is <strong class="name">{typed}</strong>
+              </>
+            }
             value={text}
             onInput={setText}
             autocomplete="off"

@@ -127,7 +127,15 @@ export function Skeleton({ shown, what }: { shown: boolean; what: string }) {
 }
 
 /** Nothing here yet, and what to do about it. */
-export function Empty({ title, children, action }: { title: string; children: ComponentChildren; action?: ComponentChildren }) {
+export function Empty({
+  title,
+  children,
+  action,
+}: {
+  title: string;
+  children: ComponentChildren;
+  action?: ComponentChildren;
+}) {
   return (
     <div class="state empty">
       <Logo />
@@ -139,7 +147,15 @@ export function Empty({ title, children, action }: { title: string; children: Co
 }
 
 /** A table that scrolls inside itself on narrow screens, and in height where it is `capped`. */
-export function TableFrame({ label, children, capped }: { label: string; children: ComponentChildren; capped?: boolean }) {
+export function TableFrame({
+  label,
+  children,
+  capped,
+}: {
+  label: string;
+  children: ComponentChildren;
+  capped?: boolean;
+}) {
   return (
     <div class={capped ? "table-frame capped" : "table-frame"} tabIndex={0} role="group" aria-label={label}>
       <table>{children}</table>
@@ -148,7 +164,17 @@ export function TableFrame({ label, children, capped }: { label: string; childre
 }
 
 /** Steps through a long list. */
-export function Pager({ offset, limit, total, onMove }: { offset: number; limit: number; total: number; onMove: (offset: number) => void }) {
+export function Pager({
+  offset,
+  limit,
+  total,
+  onMove,
+}: {
+  offset: number;
+  limit: number;
+  total: number;
+  onMove: (offset: number) => void;
+}) {
   if (total <= limit) return null;
   return (
     <nav class="pager" aria-label="Pages">

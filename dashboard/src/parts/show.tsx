@@ -118,7 +118,15 @@ export function Meter({ label, value, max, text, note }: MeterProps) {
       {share === null ? (
         <div class="meter unlimited" aria-hidden="true" />
       ) : (
-        <div class={`meter ${tone}`} role="meter" aria-label={label} aria-valuemin={0} aria-valuemax={max ?? 0} aria-valuenow={value} aria-valuetext={text}>
+        <div
+          class={`meter ${tone}`}
+          role="meter"
+          aria-label={label}
+          aria-valuemin={0}
+          aria-valuemax={max ?? 0}
+          aria-valuenow={value}
+          aria-valuetext={text}
+        >
           <span style={{ width: `${Math.max(share * 100, share > 0 ? 0.7 : 0)}%` }} />
         </div>
       )}
@@ -128,7 +136,15 @@ export function Meter({ label, value, max, text, note }: MeterProps) {
 }
 
 /** A figure with its name. */
-export function Figure({ label, children, note }: { label: string; children: ComponentChildren; note?: ComponentChildren }) {
+export function Figure({
+  label,
+  children,
+  note,
+}: {
+  label: string;
+  children: ComponentChildren;
+  note?: ComponentChildren;
+}) {
   return (
     <div class="figure">
       <dt>{label}</dt>

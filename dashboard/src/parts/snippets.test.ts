@@ -16,7 +16,11 @@ test("the body of a curl command reaches curl unchanged", () => {
 });
 
 test("samples fit the schema", () => {
-  expect(sampleValues({ a: { type: "number" }, b: { type: "string" }, c: { type: "boolean" } })).toEqual({ a: 21.5, b: "ok", c: true });
+  expect(sampleValues({ a: { type: "number" }, b: { type: "string" }, c: { type: "boolean" } })).toEqual({
+    a: 21.5,
+    b: "ok",
+    c: true,
+  });
 });
 
 test("the ids are the source's", () => {

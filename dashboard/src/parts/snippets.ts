@@ -17,7 +17,11 @@ const SAMPLES: Record<FieldType, unknown> = { number: 21.5, string: "ok", boolea
 
 /** Values that the schema takes; a few of them, as the snippet is to be read. */
 export function sampleValues(schema: Schema): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(schema).slice(0, 6).map(([name, { type }]) => [name, SAMPLES[type]]));
+  return Object.fromEntries(
+    Object.entries(schema)
+      .slice(0, 6)
+      .map(([name, { type }]) => [name, SAMPLES[type]]),
+  );
 }
 
 interface Target {

@@ -9,7 +9,13 @@ export interface Account {
   password: string;
 }
 
-export async function call<T>(account: Account, method: string, path: string, body?: unknown, key?: string): Promise<T> {
+export async function call<T>(
+  account: Account,
+  method: string,
+  path: string,
+  body?: unknown,
+  key?: string,
+): Promise<T> {
   const response = await fetch(account.url + path, {
     method,
     headers: {
@@ -71,14 +77,21 @@ export const POINTS = 120;
 /** A bucket, a source with an hour or two of points, keys, a rule that has fired, and a webhook. */
 export async function makeWorld(account: Account, given: Partial<Names> = {}): Promise<World> {
   const names = { ...HARMLESS, ...given };
-  const bucket = await call<{ bucket: { _id: string } }>(account, "POST", "/api/buckets", { name: names.bucket, description: names.text });
+  const bucket = await call<{ bucket: { _id: string } }>(account, "POST", "/api/buckets", {
+    name: names.bucket,
+    description: names.text,
+  });
   const bucketId = bucket.bucket._id;
   const schema = {
     [names.field]: { type: "number", unit: "mm/s", description: names.text },
     running: { type: "boolean" },
     mode: { type: "string" },
   };
-  const source = await call<{ dataSource: { _id: string } }>(account, "POST", `/api/buckets/${bucketId}/sources`, { name: names.source, description: names.text, schema });
+  const source = await call<{ dataSource: { _id: string } }>(account, "POST", `/api/buckets/${bucketId}/sources`, {
+    name: names.source,
+    description: names.text,
+    schema,
+  });
   const sourceId = source.dataSource._id;
   await call(account, "POST", `/api/buckets/${bucketId}/keys`, { name: names.key, type: "write" });
   const now = Date.now();
@@ -89,17 +102,36 @@ export async function makeWorld(account: Account, given: Partial<Names> = {}): P
     metadata: names.metadata,
   }));
   await call(account, "POST", "/api/data/batch", { bucketId, dataPoints });
-  const webhook = await call<{ webhook: { _id: string } }>(account, "POST", "/api/webhooks", { url: names.webhookUrl, events: ["alert.triggered"], retryConfig: { maxRetries: 0, backoffMultiplier: 1 } });
-  const integration = await call<{ apiKey: { key: string } }>(account, "POST", "/api/organization/keys", { name: names.key, type: "integration" });
+  const webhook = await call<{ webhook: { _id: string } }>(account, "POST", "/api/webhooks", {
+    url: names.webhookUrl,
+    events: ["alert.triggered"],
+    retryConfig: { maxRetries: 0, backoffMultiplier: 1 },
+  });
+  const integration = await call<{ apiKey: { key: string } }>(account, "POST", "/api/organization/keys", {
+    name: names.key,
+    type: "integration",
+  });
   const rule = await call<{ alertRule: { _id: string } }>(account, "POST", "/api/alerts", {
     bucketId,
     dataSourceId: sourceId,
     name: names.rule,
     naturalLanguageQuery: `it is worse than ${names.text}`,
-    evaluation: { kind: names.text.slice(0, 64), intervalSeconds: 60, windowSeconds: 300, inputs: [{ key: "x", field: names.field }], parameters: { [names.text]: names.text } },
+    evaluation: {
+      kind: names.text.slice(0, 64),
+      intervalSeconds: 60,
+      windowSeconds: 300,
+      inputs: [{ key: "x", field: names.field }],
+      parameters: { [names.text]: names.text },
+    },
   });
   const ruleId = rule.alertRule._id;
-  await call(account, "POST", `/api/evaluations/${ruleId}/verdict`, { outcome: "met", evidence: names.evidence }, integration.apiKey.key);
+  await call(
+    account,
+    "POST",
+    `/api/evaluations/${ruleId}/verdict`,
+    { outcome: "met", evidence: names.evidence },
+    integration.apiKey.key,
+  );
   return { bucketId, sourceId, ruleId, webhookId: webhook.webhook._id, integrationKey: integration.apiKey.key };
 }
 
@@ -120,7 +152,9 @@ export async function startReceiver(): Promise<{ url: string; bodies: string[]; 
 
 /** Every page of a world by its hash. */
 export function pagesOf({ bucketId, sourceId, ruleId, webhookId }: World, field: string): Record<string, string> {
-  const chosen = [field, "running", "mode"].map((name) => `f=${bucketId}.${sourceId}.${encodeURIComponent(name)}`).join("&");
+  const chosen = [field, "running", "mode"]
+    .map((name) => `f=${bucketId}.${sourceId}.${encodeURIComponent(name)}`)
+    .join("&");
   return {
     overview: "#/",
     explorer: `#/explore?${chosen}&r=6h`,

@@ -30,7 +30,8 @@ export async function startService(plan: "Free" | "Enterprise" = "Enterprise"): 
     },
   });
   const api = await listeningAt(child);
-  const proxy = process.env["TIDEWATCH_DIST"] === undefined ? null : await serveDist(process.env["TIDEWATCH_DIST"], api);
+  const proxy =
+    process.env["TIDEWATCH_DIST"] === undefined ? null : await serveDist(process.env["TIDEWATCH_DIST"], api);
   return {
     url: proxy?.url ?? api,
     stop: async () => {
@@ -74,7 +75,8 @@ async function serveDist(dist: string, api: string): Promise<{ url: string; serv
   const target = new URL(api);
   const server = createServer((incoming, outgoing) => {
     const path = new URL(incoming.url ?? "/", "http://dashboard").pathname;
-    if (path === "/" || path.startsWith("/assets/")) sendFile(join(dist, path === "/" ? "index.html" : normalize(path)), outgoing);
+    if (path === "/" || path.startsWith("/assets/"))
+      sendFile(join(dist, path === "/" ? "index.html" : normalize(path)), outgoing);
     else pass(incoming, outgoing, target);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -97,7 +99,13 @@ function sendFile(path: string, outgoing: ServerResponse): void {
 
 function pass(incoming: IncomingMessage, outgoing: ServerResponse, target: URL): void {
   const onward = request(
-    { host: target.hostname, port: target.port, path: incoming.url, method: incoming.method, headers: incoming.headers },
+    {
+      host: target.hostname,
+      port: target.port,
+      path: incoming.url,
+      method: incoming.method,
+      headers: incoming.headers,
+    },
     (answer) => {
       outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
       answer.pipe(outgoing);

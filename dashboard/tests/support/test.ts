@@ -35,7 +35,9 @@ export const test = base.extend<TestFixtures, WorkerFixtures>({
       await page.exposeFunction("noteViolation", (text: string) => faults.push(`policy: ${text}`));
       await page.addInitScript(() => {
         document.addEventListener("securitypolicyviolation", (event) => {
-          (window as unknown as { noteViolation: (text: string) => void }).noteViolation(`${event.violatedDirective} ${event.blockedURI}`);
+          (window as unknown as { noteViolation: (text: string) => void }).noteViolation(
+            `${event.violatedDirective} ${event.blockedURI}`,
+          );
         });
       });
       await use(faults);
@@ -51,7 +53,11 @@ export { expect };
 export async function open(page: Page, account: Account, hash = "#/"): Promise<void> {
   await page.addInitScript((token) => {
     if (location.protocol === "about:") return;
-    const session = { token, expiresAt: new Date(Date.now() + 3_600_000).toISOString(), user: { _id: "", email: "ada@example.com", name: "Ada" } };
+    const session = {
+      token,
+      expiresAt: new Date(Date.now() + 3_600_000).toISOString(),
+      user: { _id: "", email: "ada@example.com", name: "Ada" },
+    };
     localStorage.setItem("tidewatch.session", JSON.stringify(session));
   }, account.token);
   // A new address that differs in its hash alone would load nothing, and not log in.
