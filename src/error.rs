@@ -35,6 +35,23 @@ pub enum ErrorKind {
     Unavailable,
 }
 
+impl ErrorKind {
+    /// All of them, by status.
+    pub const ALL: [Self; 11] = [
+        Self::Validation,
+        Self::Unauthorized,
+        Self::Forbidden,
+        Self::NotFound,
+        Self::MethodNotAllowed,
+        Self::Conflict,
+        Self::PayloadTooLarge,
+        Self::UnsupportedMediaType,
+        Self::TooManyRequests,
+        Self::Internal,
+        Self::Unavailable,
+    ];
+}
+
 /// One fault of a request, at the place it is in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detail {

@@ -50,6 +50,20 @@ pub enum Operator {
 }
 
 impl Operator {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Gt,
+        Self::Gte,
+        Self::Lt,
+        Self::Lte,
+        Self::Eq,
+        Self::Neq,
+        Self::Between,
+        Self::Outside,
+        Self::IncreasesBy,
+        Self::DecreasesBy,
+    ];
+
     /// The operator's name in the API.
     pub const fn name(self) -> &'static str {
         match self {
@@ -108,19 +122,6 @@ fn json_number(number: f64) -> Value {
 mod tests {
     use super::*;
 
-    const OPERATORS: [Operator; 10] = [
-        Operator::Gt,
-        Operator::Gte,
-        Operator::Lt,
-        Operator::Lte,
-        Operator::Eq,
-        Operator::Neq,
-        Operator::Between,
-        Operator::Outside,
-        Operator::IncreasesBy,
-        Operator::DecreasesBy,
-    ];
-
     fn values() -> [ConditionValue; 8] {
         [
             ConditionValue::Number(30.0),
@@ -135,7 +136,7 @@ mod tests {
     }
 
     fn conditions() -> impl Iterator<Item = ParsedCondition> {
-        OPERATORS.into_iter().flat_map(|operator| {
+        Operator::ALL.into_iter().flat_map(|operator| {
             values().into_iter().map(move |value| ParsedCondition {
                 field: "Füllstand 2".into(),
                 operator,

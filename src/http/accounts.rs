@@ -8,7 +8,6 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::docs::ErrorDoc;
 use super::faults::{Faults, Members};
 use super::organization::OrganizationView;
 use super::{auth, body, respond, values};
@@ -94,10 +93,16 @@ pub struct PasswordBody {
 }
 
 /// Creates an account and its organization.
-#[utoipa::path(post, path = "/api/auth/signup", tag = "accounts", request_body = SignUpBody, responses(
-    (status = 201, body = SignedInAnswer), (status = 403, body = ErrorDoc, description = "sign-up is closed"),
-    (status = 409, body = ErrorDoc, description = "the email has an account"),
-    (status = 429, body = ErrorDoc, description = "too many sign-ups from the address"), (status = "default", body = ErrorDoc)))]
+///
+/// The answer's `token` is signed in already: with it, make keys and buckets. The organization begins on the plan that
+/// the server's operator has chosen (`Free` unless told otherwise).
+#[utoipa::path(post, path = "/api/auth/signup", operation_id = "signUp", tag = "accounts",
+    request_body = SignUpBody,
+    responses(
+        (status = 201, body = SignedInAnswer, description = "The account, its organization, and a token that is signed in."),
+        (status = 403, description = "Sign-up is closed on this server."),
+        (status = 409, description = "The email has an account already."),
+        (status = 429, description = "Too many sign-ups from this address.")))]
 pub async fn sign_up(
     request: HttpRequest,
     payload: Payload,
@@ -129,9 +134,14 @@ pub async fn sign_up(
 }
 
 /// Signs in.
-#[utoipa::path(post, path = "/api/auth/login", tag = "accounts", request_body = LoginBody, responses(
-    (status = 200, body = SignedInAnswer), (status = 401, body = ErrorDoc, description = "wrong email or password"),
-    (status = 429, body = ErrorDoc, description = "too many failures"), (status = "default", body = ErrorDoc)))]
+///
+/// Tokens are valid for 12 hours. Signing in again does not end the others; a change of password does.
+#[utoipa::path(post, path = "/api/auth/login", operation_id = "logIn", tag = "accounts",
+    request_body = LoginBody,
+    responses(
+        (status = 200, body = SignedInAnswer, description = "A new token."),
+        (status = 401, description = "Wrong email or password: which of them is not said."),
+        (status = 429, description = "10 failures in 15 minutes for the email, or 50 from the address; right passwords are refused too until `Retry-After`.")))]
 pub async fn log_in(
     request: HttpRequest,
     payload: Payload,
@@ -154,19 +164,28 @@ pub async fn log_in(
     answer(&request, StatusCode::OK, "signed in", &signed_in).await
 }
 
-/// The bearer's account.
-#[utoipa::path(get, path = "/api/auth/me", tag = "accounts", security(("bearer" = [])),
-    responses((status = 200, body = AccountAnswer), (status = "default", body = ErrorDoc)))]
+/// Shows the account of the token.
+///
+/// The person, and the organization with its plan.
+#[utoipa::path(get, path = "/api/auth/me", operation_id = "showAccount", tag = "accounts",
+    security(("bearer" = [])),
+    responses(
+        (status = 200, body = AccountAnswer, description = "The account.")))]
 pub async fn me(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
     let caller = auth::authenticate(&request, &service, Access::BEARER)?;
     let account = service.account(&caller)?;
     respond::json(&request, StatusCode::OK, &AccountAnswer::of(&account)).await
 }
 
-/// Changes the bearer's password and ends older tokens.
-#[utoipa::path(post, path = "/api/auth/password", tag = "accounts", security(("bearer" = [])),
-    request_body = PasswordBody, responses((status = 200, body = SignedInAnswer),
-    (status = 401, body = ErrorDoc, description = "wrong current password"), (status = "default", body = ErrorDoc)))]
+/// Changes the password and ends all older tokens.
+///
+/// API keys are not touched. The answer's `token` takes the place of the one that was sent.
+#[utoipa::path(post, path = "/api/auth/password", operation_id = "changePassword", tag = "accounts",
+    security(("bearer" = [])),
+    request_body = PasswordBody,
+    responses(
+        (status = 200, body = SignedInAnswer, description = "Changed; the new token is the only one that works."),
+        (status = 401, description = "Wrong current password, or no valid token.")))]
 pub async fn change_password(
     request: HttpRequest,
     payload: Payload,

@@ -7,11 +7,11 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::docs::ErrorDoc;
+use super::docs::HistoryKindDoc;
 use super::faults::Faults;
-use super::params::{self, Pagination};
+use super::params::{self, PageParams, Pagination};
 use super::{auth, respond};
-use crate::catalog::{EntryKey, HistoryEntry, HistoryKind};
+use crate::catalog::{EntryKey, HistoryEntry, HistoryKind, Outcome, RuleState};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::service::{Access, Service};
@@ -26,13 +26,17 @@ pub struct HistoryEntryView<'a> {
     pub id: ObjectId,
     /// When it was recorded.
     pub at: Timestamp,
-    /// `verdict` or `trigger`.
+    /// What happened.
+    #[schema(value_type = HistoryKindDoc)]
     pub kind: &'static str,
-    /// `met`, `not_met` or `inconclusive`.
+    /// Of the verdict.
+    #[schema(value_type = Outcome)]
     pub outcome: &'static str,
     /// State before.
+    #[schema(value_type = RuleState)]
     pub previous_state: &'static str,
     /// State after.
+    #[schema(value_type = RuleState)]
     pub state: &'static str,
     /// As the evaluator sent it; null when it sent none.
     #[schema(value_type = Option<Object>)]
@@ -50,10 +54,16 @@ pub struct HistoryAnswer<'a> {
     pub pagination: Pagination,
 }
 
-/// The verdicts and triggers of a rule, of the last 90 days.
-#[utoipa::path(get, path = "/api/alerts/{id}/history", tag = "alert rules", security(("apiKey" = []), ("bearer" = [])),
-    params(("id" = String, Path), ("limit" = Option<u64>, Query), ("offset" = Option<u64>, Query)),
-    responses((status = 200, body = HistoryAnswer), (status = "default", body = ErrorDoc)))]
+/// Lists a rule's verdicts and triggers of the last 90 days.
+///
+/// Newest first, each with the evidence that the evaluator sent.
+#[utoipa::path(get, path = "/api/alerts/{id}/history", operation_id = "listRuleHistory", tag = "alert rules",
+    security(("apiKey" = ["admin", "write", "read"]), ("bearer" = [])),
+    params(
+        ("id" = ObjectId, Path, description = "The alert rule."),
+        PageParams),
+    responses(
+        (status = 200, body = HistoryAnswer, description = "A page of the history.")))]
 pub async fn list(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
     let readers = Access::ADMIN.or(Access::WRITE).or(Access::READ);
     let caller = auth::authenticate(&request, &service, readers)?;

@@ -4,8 +4,9 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
+use super::docs::{AggregationDoc, EvaluationModeDoc, GroupByDoc, OperatorDoc, ParameterDoc, RuleStateDoc};
 use super::values::shown_number;
-use crate::catalog::{Evaluation, Outcome, Parameter, Rule, RuleState};
+use crate::catalog::{Evaluation, Outcome, Parameter, Rule, RuleState, RuleStatus};
 use crate::ids::ObjectId;
 use crate::service::evaluations::standing_of;
 use crate::timestamp::Timestamp;
@@ -27,22 +28,25 @@ pub struct RuleView<'a> {
     pub condition: &'a str,
     /// The same words.
     pub natural_language_query: &'a str,
-    /// `{field, operator, value}`, and `percent` for changes in percent; null where only the evaluator understands.
-    #[schema(value_type = Option<Object>)]
+    /// What the words were understood to say; null where only the evaluator understands them.
+    #[schema(value_type = Option<ParsedConditionDoc>)]
     pub parsed_condition: Option<Value>,
     /// Where triggers are delivered, besides the webhooks.
     pub webhook_url: Option<&'a str>,
     /// `active`, `paused` or `inactive`.
+    #[schema(value_type = RuleStatus)]
     pub status: &'static str,
     /// Kept and shown, without effect.
     #[schema(value_type = f64)]
     pub cooldown_minutes: Value,
     /// How external evaluators judge it.
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<EvaluationBody>)]
     pub evaluation: Option<Value>,
     /// `armed`, `firing`, `clearing`; `unevaluated` for a rule without an evaluation block.
+    #[schema(value_type = RuleStateDoc)]
     pub state: &'static str,
     /// `met`, `not_met` or `inconclusive`.
+    #[schema(value_type = Option<Outcome>)]
     pub last_outcome: Option<&'static str>,
     /// When the last verdict came.
     pub last_evaluated_at: Option<Timestamp>,
@@ -58,32 +62,49 @@ pub struct RuleView<'a> {
     pub updated_at: Timestamp,
 }
 
+/// What a condition's words were understood to say.
+#[derive(ToSchema)]
+#[schema(as = ParsedCondition)]
+pub struct ParsedConditionDoc {
+    /// A field of the source.
+    pub field: String,
+    /// How it is compared.
+    pub operator: OperatorDoc,
+    /// What it is compared with: a number, a string or a boolean; `[low, high]` for ranges.
+    pub value: Value,
+    /// True for changes in percent.
+    #[schema(nullable = false)]
+    pub percent: Option<bool>,
+}
+
 /// Body of a creation.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub struct RuleBody {
     /// The bucket of the source.
-    pub bucket_id: String,
+    pub bucket_id: ObjectId,
     /// What it watches.
-    pub data_source_id: String,
+    pub data_source_id: ObjectId,
     /// Its name.
     #[schema(min_length = 1, max_length = 200)]
     pub name: String,
     /// The condition in words; this or `naturalLanguageQuery`.
-    #[schema(max_length = 1000)]
+    #[schema(min_length = 1, max_length = 1000, nullable = false)]
     pub condition: Option<String>,
     /// The condition in words; this or `condition`.
-    #[schema(max_length = 1000)]
+    #[schema(min_length = 1, max_length = 1000, nullable = false)]
     pub natural_language_query: Option<String>,
     /// Where triggers are delivered, besides the webhooks; required with `condition`.
-    #[schema(max_length = 2048)]
+    #[schema(min_length = 1, max_length = 2048, nullable = false)]
     pub webhook_url: Option<String>,
     /// 5 when absent.
-    #[schema(minimum = 0)]
+    #[schema(minimum = 0, nullable = false)]
     pub cooldown_minutes: Option<f64>,
-    /// `active` (when absent), `paused` or `inactive`.
-    pub status: Option<String>,
+    /// `active` when absent.
+    #[schema(nullable = false)]
+    pub status: Option<RuleStatus>,
     /// How external evaluators judge it.
+    #[schema(nullable = false)]
     pub evaluation: Option<EvaluationBody>,
 }
 
@@ -92,22 +113,23 @@ pub struct RuleBody {
 #[schema(rename_all = "camelCase")]
 pub struct RulePatchBody {
     /// Its name.
-    #[schema(min_length = 1, max_length = 200)]
+    #[schema(min_length = 1, max_length = 200, nullable = false)]
     pub name: Option<String>,
     /// The condition in words.
-    #[schema(max_length = 1000)]
+    #[schema(min_length = 1, max_length = 1000, nullable = false)]
     pub condition: Option<String>,
     /// The condition in words, by its other name.
-    #[schema(max_length = 1000)]
+    #[schema(min_length = 1, max_length = 1000, nullable = false)]
     pub natural_language_query: Option<String>,
     /// Where triggers are delivered, besides the webhooks; null removes it.
-    #[schema(max_length = 2048)]
+    #[schema(min_length = 1, max_length = 2048)]
     pub webhook_url: Option<String>,
     /// Kept and shown.
-    #[schema(minimum = 0)]
+    #[schema(minimum = 0, nullable = false)]
     pub cooldown_minutes: Option<f64>,
     /// `active`, `paused` or `inactive`.
-    pub status: Option<String>,
+    #[schema(nullable = false)]
+    pub status: Option<RuleStatus>,
     /// The whole block; null removes it.
     pub evaluation: Option<EvaluationBody>,
 }
@@ -116,10 +138,11 @@ pub struct RulePatchBody {
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub struct EvaluationBody {
-    /// `external`.
-    pub mode: Option<String>,
+    /// May be left out.
+    #[schema(nullable = false)]
+    pub mode: Option<EvaluationModeDoc>,
     /// For evaluators to pick by.
-    #[schema(max_length = 64)]
+    #[schema(min_length = 1, max_length = 64, nullable = false)]
     pub kind: Option<String>,
     /// How often the rule becomes due.
     #[schema(minimum = 60, maximum = 86400)]
@@ -130,10 +153,11 @@ pub struct EvaluationBody {
     /// 1 to 10.
     #[schema(min_items = 1, max_items = 10)]
     pub inputs: Vec<InputBody>,
-    /// Names to numbers, strings and booleans.
+    /// For the evaluator: at most 256, flat.
+    #[schema(value_type = BTreeMap<String, ParameterDoc>)]
     pub parameters: Map<String, Value>,
     /// How long after `not_met` the rule is armed again; the window when absent.
-    #[schema(minimum = 0)]
+    #[schema(minimum = 0, nullable = false)]
     pub dwell_seconds: Option<f64>,
 }
 
@@ -142,17 +166,22 @@ pub struct EvaluationBody {
 #[schema(rename_all = "camelCase")]
 pub struct InputBody {
     /// A letter, then letters, digits and underscores; unique within the rule.
+    #[schema(max_length = 128, pattern = "^[A-Za-z][A-Za-z0-9_]*$")]
     pub key: String,
     /// A field of the source.
+    #[schema(min_length = 1, max_length = 128)]
     pub field: String,
     /// The rule's own when absent.
-    pub data_source_id: Option<String>,
-    /// `avg`, `sum`, `min`, `max` or `count`; together with `groupBy`.
-    pub aggregation: Option<String>,
-    /// `minute`, `hour`, `day`, `week` or `month`; together with `aggregation`.
-    pub group_by: Option<String>,
+    #[schema(nullable = false)]
+    pub data_source_id: Option<ObjectId>,
+    /// What is told of each group; together with `groupBy`.
+    #[schema(nullable = false)]
+    pub aggregation: Option<AggregationDoc>,
+    /// The calendar unit of a group, UTC; together with `aggregation`.
+    #[schema(nullable = false)]
+    pub group_by: Option<GroupByDoc>,
     /// In place of the rule's window.
-    #[schema(minimum = 60, maximum = 31_536_000)]
+    #[schema(minimum = 60, maximum = 31_536_000, nullable = false)]
     pub window_seconds: Option<f64>,
 }
 

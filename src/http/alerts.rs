@@ -8,9 +8,8 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::alert_views::{RuleBody, RulePatchBody, RuleView};
-use super::docs::ErrorDoc;
 use super::faults::{Faults, Members};
-use super::params::{self, Pagination};
+use super::params::{self, PageParams, Pagination};
 use super::{auth, body, evaluation_input, respond, values};
 use crate::catalog::{Evaluation, Rule, RuleForm, RuleStatus};
 use crate::error::ServiceError;
@@ -42,11 +41,13 @@ pub struct RulesAnswer<'a> {
 pub struct RuleAnswer<'a> {
     /// What was done, for changes.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub message: Option<&'static str>,
     /// As it is now.
     pub alert_rule: RuleView<'a>,
     /// The short form, for a rule made of a `naturalLanguageQuery`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub alert: Option<ShortRuleView<'a>>,
 }
 
@@ -60,6 +61,7 @@ pub struct ShortRuleView<'a> {
     /// Its name.
     pub name: &'a str,
     /// `active`, `paused` or `inactive`.
+    #[schema(value_type = RuleStatus)]
     pub status: &'static str,
     /// When it was made.
     pub created_at: Timestamp,
@@ -85,11 +87,16 @@ pub struct DeletedRuleAnswer<'a> {
     pub deleted_alert_rule: DeletedRuleView<'a>,
 }
 
-/// The rules of a bucket.
-#[utoipa::path(get, path = "/api/buckets/{bucketId}/alerts", tag = "alert rules",
-    security(("apiKey" = []), ("bearer" = [])),
-    params(("bucketId" = String, Path), ("limit" = Option<u64>, Query), ("offset" = Option<u64>, Query)),
-    responses((status = 200, body = RulesAnswer), (status = "default", body = ErrorDoc)))]
+/// Lists a bucket's alert rules.
+///
+/// Each with its state and timers.
+#[utoipa::path(get, path = "/api/buckets/{bucketId}/alerts", operation_id = "listRules", tag = "alert rules",
+    security(("apiKey" = ["admin", "write", "read"]), ("bearer" = [])),
+    params(
+        ("bucketId" = ObjectId, Path, description = "The bucket."),
+        PageParams),
+    responses(
+        (status = 200, body = RulesAnswer, description = "A page of rules.")))]
 pub async fn list(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
     let caller = auth::authenticate(&request, &service, READERS)?;
     let mut faults = Faults::default();
@@ -111,10 +118,18 @@ pub async fn list(request: HttpRequest, service: Data<Service>) -> Result<HttpRe
     respond::json(&request, StatusCode::OK, &answer).await
 }
 
-/// Makes a rule, of a `condition` or of a `naturalLanguageQuery`.
-#[utoipa::path(post, path = "/api/alerts", tag = "alert rules", security(("apiKey" = []), ("bearer" = [])),
+/// Makes an alert rule.
+///
+/// The text is `condition`, which needs a `webhookUrl`, or `naturalLanguageQuery`: exactly one of them. With an
+/// `evaluation` block, external evaluators judge the rule each `intervalSeconds`; such a rule needs an admin key or the
+/// bearer token. Without one, the text must be understood (comparisons, ranges, changes, on a field of the source), and
+/// nobody judges the rule.
+#[utoipa::path(post, path = "/api/alerts", operation_id = "createRule", tag = "alert rules",
+    security(("apiKey" = ["admin", "write"]), ("bearer" = [])),
     request_body = RuleBody,
-    responses((status = 201, body = RuleAnswer), (status = "default", body = ErrorDoc)))]
+    responses(
+        (status = 201, body = RuleAnswer, description = "The new rule."),
+        (status = 403, description = "The key is of another bucket, or is not an admin key and the rule has an evaluation block.")))]
 pub async fn create(
     request: HttpRequest,
     payload: Payload,
@@ -141,10 +156,15 @@ pub async fn create(
     respond::json(&request, StatusCode::CREATED, &answer).await
 }
 
-/// One rule.
-#[utoipa::path(get, path = "/api/alerts/{id}", tag = "alert rules", security(("apiKey" = []), ("bearer" = [])),
-    params(("id" = String, Path)),
-    responses((status = 200, body = RuleAnswer), (status = "default", body = ErrorDoc)))]
+/// Shows an alert rule.
+///
+/// With its state: `armed` waits, `firing` has fired, `clearing` has been told `not_met` and is armed again after
+/// `dwellSeconds`.
+#[utoipa::path(get, path = "/api/alerts/{id}", operation_id = "showRule", tag = "alert rules",
+    security(("apiKey" = ["admin", "write", "read"]), ("bearer" = [])),
+    params(("id" = ObjectId, Path, description = "The alert rule.")),
+    responses(
+        (status = 200, body = RuleAnswer, description = "The rule.")))]
 pub async fn show(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
     let caller = auth::authenticate(&request, &service, READERS)?;
     let rule = service.rule(&caller, params::only_id(&request)?)?;
@@ -156,10 +176,17 @@ pub async fn show(request: HttpRequest, service: Data<Service>) -> Result<HttpRe
     respond::json(&request, StatusCode::OK, &answer).await
 }
 
-/// Changes a rule; its state and timers are kept, its evaluation block is replaced as a whole.
-#[utoipa::path(patch, path = "/api/alerts/{id}", tag = "alert rules", security(("apiKey" = []), ("bearer" = [])),
-    params(("id" = String, Path)), request_body = RulePatchBody,
-    responses((status = 200, body = RuleAnswer), (status = "default", body = ErrorDoc)))]
+/// Changes an alert rule.
+///
+/// What is left out stays. State and timers are kept, so a firing rule does not fire again. An evaluation block is
+/// replaced as a whole; null removes it.
+#[utoipa::path(patch, path = "/api/alerts/{id}", operation_id = "updateRule", tag = "alert rules",
+    security(("apiKey" = ["admin", "write"]), ("bearer" = [])),
+    params(("id" = ObjectId, Path, description = "The alert rule.")),
+    request_body = RulePatchBody,
+    responses(
+        (status = 200, body = RuleAnswer, description = "As it is now."),
+        (status = 403, description = "The key is of another bucket, or is not an admin key and the rule has or would get an evaluation block.")))]
 pub async fn update(
     request: HttpRequest,
     payload: Payload,
@@ -185,10 +212,15 @@ pub async fn update(
     respond::json(&request, StatusCode::OK, &answer).await
 }
 
-/// Deletes a rule with its history; triggers that are owed are still delivered.
-#[utoipa::path(delete, path = "/api/alerts/{id}", tag = "alert rules", security(("apiKey" = []), ("bearer" = [])),
-    params(("id" = String, Path)),
-    responses((status = 200, body = DeletedRuleAnswer), (status = "default", body = ErrorDoc)))]
+/// Deletes an alert rule with its history.
+///
+/// A trigger that it owes to its `webhookUrl` is sent all the same.
+#[utoipa::path(delete, path = "/api/alerts/{id}", operation_id = "deleteRule", tag = "alert rules",
+    security(("apiKey" = ["admin", "write"]), ("bearer" = [])),
+    params(("id" = ObjectId, Path, description = "The alert rule.")),
+    responses(
+        (status = 200, body = DeletedRuleAnswer, description = "Deleted."),
+        (status = 403, description = "The key is of another bucket, or is not an admin key and the rule has an evaluation block.")))]
 pub async fn remove(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
     let caller = auth::authenticate(&request, &service, WRITERS)?;
     let rule = service.delete_rule(&caller, params::only_id(&request)?).await?;

@@ -5,9 +5,9 @@ use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
-use super::docs::ErrorDoc;
+use super::docs::PeriodDoc;
 use super::faults::Faults;
 use super::organization::PlanView;
 use super::values::shown_number;
@@ -44,7 +44,8 @@ pub struct AnalyticsAnswer<'a> {
 pub struct AnalyticsView<'a> {
     /// The bucket.
     pub bucket: NamedView<'a>,
-    /// `24h`, `7d`, `30d` or `90d`.
+    /// As asked for.
+    #[schema(value_type = PeriodDoc)]
     pub period: &'static str,
     /// At a glance.
     pub summary: SummaryView,
@@ -87,13 +88,13 @@ pub struct SourceAnalyticsView<'a> {
     /// Timestamp of the latest point of all time.
     pub last_data_point: Option<Timestamp>,
     /// Mean of each number field with values within the period.
-    #[schema(value_type = Object)]
+    #[schema(value_type = BTreeMap<String, f64>)]
     pub avg_values: Map<String, Value>,
     /// Least value of each.
-    #[schema(value_type = Object)]
+    #[schema(value_type = BTreeMap<String, f64>)]
     pub min_values: Map<String, Value>,
     /// Greatest value of each.
-    #[schema(value_type = Object)]
+    #[schema(value_type = BTreeMap<String, f64>)]
     pub max_values: Map<String, Value>,
 }
 
@@ -203,12 +204,24 @@ pub struct RecentActivityView {
     pub alerts_triggered_last24h: u64,
 }
 
-/// What a bucket has taken in and what has fired in it.
-#[utoipa::path(get, path = "/api/analytics/buckets/{bucketId}", tag = "analytics",
-    security(("apiKey" = []), ("bearer" = [])),
-    params(("bucketId" = String, Path),
-    ("period" = Option<String>, Query, description = "`24h`, `7d` (when absent), `30d` or `90d`")),
-    responses((status = 200, body = AnalyticsAnswer), (status = "default", body = ErrorDoc)))]
+/// Over which time.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct AnalyticsParams {
+    /// `7d` when absent.
+    pub period: Option<PeriodDoc>,
+}
+
+/// Shows what a bucket has taken in and what has fired in it.
+///
+/// Over a period that ends now; hours are of UTC. Its cost does not grow with the number of points.
+#[utoipa::path(get, path = "/api/analytics/buckets/{bucketId}", operation_id = "showBucketAnalytics", tag = "analytics",
+    security(("apiKey" = ["admin", "write", "read"]), ("bearer" = [])),
+    params(
+        ("bucketId" = ObjectId, Path, description = "The bucket."),
+        AnalyticsParams),
+    responses(
+        (status = 200, body = AnalyticsAnswer, description = "The bucket's analytics.")))]
 pub async fn bucket(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
     let caller = auth::authenticate(&request, &service, READERS)?;
     let mut faults = Faults::default();
@@ -227,9 +240,13 @@ pub async fn bucket(request: HttpRequest, service: Data<Service>) -> Result<Http
     Ok(respond::respond_encoded(StatusCode::OK, encoded.await?))
 }
 
-/// The caller's organization at a glance.
-#[utoipa::path(get, path = "/api/analytics/overview", tag = "analytics", security(("apiKey" = []), ("bearer" = [])),
-    responses((status = 200, body = OverviewAnswer), (status = "default", body = ErrorDoc)))]
+/// Shows the organization at a glance.
+///
+/// What it has, what it uses of its plan, and what happened last.
+#[utoipa::path(get, path = "/api/analytics/overview", operation_id = "showOverview", tag = "analytics",
+    security(("apiKey" = ["admin"]), ("bearer" = [])),
+    responses(
+        (status = 200, body = OverviewAnswer, description = "The organization at a glance.")))]
 pub async fn overview(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
     let caller = auth::authenticate(&request, &service, Access::ADMIN)?;
     let coding = respond::coding_of(&request);

@@ -3,20 +3,26 @@
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 
-use super::docs::ErrorDoc;
 use super::faults::Faults;
-use super::keys::{self, CreatedKeyAnswer, DeletedKeyAnswer, KeysAnswer, NewKeyBody};
+use super::keys::{self, CreatedKeyAnswer, DeletedKeyAnswer, KeysAnswer, NewBucketKeyBody};
+use super::params::PageParams;
 use super::{auth, body, params};
 use crate::catalog::KeyType;
 use crate::error::ServiceError;
+use crate::ids::ObjectId;
 use crate::service::keys::KeyScope;
 use crate::service::{Access, Service};
 
-/// The keys of a bucket.
-#[utoipa::path(get, path = "/api/buckets/{bucketId}/keys", tag = "keys",
-    security(("apiKey" = []), ("bearer" = [])),
-    params(("bucketId" = String, Path), ("limit" = Option<u64>, Query), ("offset" = Option<u64>, Query)),
-    responses((status = 200, body = KeysAnswer), (status = "default", body = ErrorDoc)))]
+/// Lists a bucket's write and read keys.
+///
+/// A key is shown whole only when it is made.
+#[utoipa::path(get, path = "/api/buckets/{bucketId}/keys", operation_id = "listBucketKeys", tag = "keys",
+    security(("apiKey" = ["admin"]), ("bearer" = [])),
+    params(
+        ("bucketId" = ObjectId, Path, description = "The bucket."),
+        PageParams),
+    responses(
+        (status = 200, body = KeysAnswer, description = "A page of keys.")))]
 pub async fn list(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
     let caller = auth::authenticate(&request, &service, Access::ADMIN)?;
     let mut faults = Faults::default();
@@ -30,9 +36,15 @@ pub async fn list(request: HttpRequest, service: Data<Service>) -> Result<HttpRe
 }
 
 /// Makes a write or a read key of a bucket.
-#[utoipa::path(post, path = "/api/buckets/{bucketId}/keys", tag = "keys",
-    security(("apiKey" = []), ("bearer" = [])), params(("bucketId" = String, Path)), request_body = NewKeyBody,
-    responses((status = 201, body = CreatedKeyAnswer), (status = "default", body = ErrorDoc)))]
+///
+/// A *write* key sends and queries points and makes data sources and plain alert rules. A *read* key queries and lists.
+/// Neither reaches another bucket. Give every device and every dashboard its own, so that each can be deleted alone.
+#[utoipa::path(post, path = "/api/buckets/{bucketId}/keys", operation_id = "createBucketKey", tag = "keys",
+    security(("apiKey" = ["admin"]), ("bearer" = [])),
+    params(("bucketId" = ObjectId, Path, description = "The bucket.")),
+    request_body = NewBucketKeyBody,
+    responses(
+        (status = 201, body = CreatedKeyAnswer, description = "The key, whole, this once.")))]
 pub async fn create(
     request: HttpRequest,
     payload: Payload,
@@ -52,10 +64,16 @@ pub async fn create(
     keys::created_answer(&request, &created).await
 }
 
-/// Deletes a key of a bucket; it stops working at once.
-#[utoipa::path(delete, path = "/api/buckets/{bucketId}/keys/{keyId}", tag = "keys",
-    security(("apiKey" = []), ("bearer" = [])), params(("bucketId" = String, Path), ("keyId" = String, Path)),
-    responses((status = 200, body = DeletedKeyAnswer), (status = "default", body = ErrorDoc)))]
+/// Deletes a key of a bucket.
+///
+/// It stops working with the next request.
+#[utoipa::path(delete, path = "/api/buckets/{bucketId}/keys/{keyId}", operation_id = "deleteBucketKey", tag = "keys",
+    security(("apiKey" = ["admin"]), ("bearer" = [])),
+    params(
+        ("bucketId" = ObjectId, Path, description = "The bucket."),
+        ("keyId" = ObjectId, Path, description = "The key.")),
+    responses(
+        (status = 200, body = DeletedKeyAnswer, description = "Deleted.")))]
 pub async fn remove(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
     let caller = auth::authenticate(&request, &service, Access::ADMIN)?;
     let mut faults = Faults::default();

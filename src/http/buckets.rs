@@ -7,9 +7,9 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::docs::ErrorDoc;
+use super::docs::BucketStatusDoc;
 use super::faults::{Faults, Members};
-use super::params::{self, Pagination};
+use super::params::{self, PageParams, Pagination};
 use super::{auth, body, respond, values};
 use crate::catalog::Bucket;
 use crate::error::ServiceError;
@@ -33,15 +33,18 @@ pub struct BucketView<'a> {
     pub name: &'a str,
     /// Free text.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub description: Option<&'a str>,
     /// Its owner.
     pub organization_id: ObjectId,
     /// How long its points are kept.
     pub retention_days: u32,
     /// Always `active`.
+    #[schema(value_type = BucketStatusDoc)]
     pub status: &'static str,
     /// What it holds, on get-one.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub stats: Option<BucketStatsView>,
     /// When it was made.
     pub created_at: Timestamp,
@@ -75,6 +78,7 @@ pub struct BucketsAnswer<'a> {
 pub struct BucketAnswer<'a> {
     /// What was done, for changes.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub message: Option<&'static str>,
     /// As it is now.
     pub bucket: BucketView<'a>,
@@ -127,7 +131,7 @@ pub struct BucketBody {
     #[schema(max_length = 4096)]
     pub description: Option<String>,
     /// Within the plan; its maximum when absent.
-    #[schema(minimum = 1)]
+    #[schema(minimum = 1, maximum = 1_000_000, nullable = false)]
     pub retention_days: Option<u32>,
 }
 
@@ -136,20 +140,24 @@ pub struct BucketBody {
 #[schema(rename_all = "camelCase")]
 pub struct BucketPatchBody {
     /// Unique within the organization.
-    #[schema(min_length = 1, max_length = 100)]
+    #[schema(min_length = 1, max_length = 100, nullable = false)]
     pub name: Option<String>,
     /// Free text; null removes it.
     #[schema(max_length = 4096)]
     pub description: Option<String>,
     /// Within the plan. Shortened, older points are gone at once and for good.
-    #[schema(minimum = 1)]
+    #[schema(minimum = 1, maximum = 1_000_000, nullable = false)]
     pub retention_days: Option<u32>,
 }
 
-/// The organization's buckets.
-#[utoipa::path(get, path = "/api/buckets", tag = "buckets", security(("apiKey" = []), ("bearer" = [])),
-    params(("limit" = Option<u64>, Query), ("offset" = Option<u64>, Query)),
-    responses((status = 200, body = BucketsAnswer), (status = "default", body = ErrorDoc)))]
+/// Lists the organization's buckets.
+///
+/// Oldest first.
+#[utoipa::path(get, path = "/api/buckets", operation_id = "listBuckets", tag = "buckets",
+    security(("apiKey" = ["admin"]), ("bearer" = [])),
+    params(PageParams),
+    responses(
+        (status = 200, body = BucketsAnswer, description = "A page of buckets.")))]
 pub async fn list(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
     let caller = auth::authenticate(&request, &service, Access::ADMIN)?;
     let mut faults = Faults::default();
@@ -165,10 +173,16 @@ pub async fn list(request: HttpRequest, service: Data<Service>) -> Result<HttpRe
 }
 
 /// Makes a bucket.
-#[utoipa::path(post, path = "/api/buckets", tag = "buckets", security(("apiKey" = []), ("bearer" = [])),
-    request_body = BucketBody, responses((status = 201, body = BucketAnswer),
-    (status = 403, body = ErrorDoc, description = "the plan's buckets are in use"),
-    (status = 409, body = ErrorDoc, description = "the name is in use"), (status = "default", body = ErrorDoc)))]
+///
+/// A bucket holds data sources with their points, its own keys, and alert rules. How many an organization may have, and
+/// how long points are kept at most, is the plan's to say.
+#[utoipa::path(post, path = "/api/buckets", operation_id = "createBucket", tag = "buckets",
+    security(("apiKey" = ["admin"]), ("bearer" = [])),
+    request_body = BucketBody,
+    responses(
+        (status = 201, body = BucketAnswer, description = "The new bucket."),
+        (status = 403, description = "The plan's buckets are in use, or the credential is of a kind that the route does not take."),
+        (status = 409, description = "A bucket of the organization has this name.")))]
 pub async fn create(
     request: HttpRequest,
     payload: Payload,
@@ -207,10 +221,14 @@ pub async fn create(
     respond::json(&request, StatusCode::CREATED, &answer).await
 }
 
-/// One bucket with what it holds.
-#[utoipa::path(get, path = "/api/buckets/{id}", tag = "buckets", security(("apiKey" = []), ("bearer" = [])),
-    params(("id" = String, Path)),
-    responses((status = 200, body = BucketAnswer), (status = "default", body = ErrorDoc)))]
+/// Shows a bucket with what it holds.
+///
+/// `stats` counts its data sources, points and keys as they are now.
+#[utoipa::path(get, path = "/api/buckets/{id}", operation_id = "showBucket", tag = "buckets",
+    security(("apiKey" = ["admin"]), ("bearer" = [])),
+    params(("id" = ObjectId, Path, description = "The bucket.")),
+    responses(
+        (status = 200, body = BucketAnswer, description = "The bucket.")))]
 pub async fn show(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
     let caller = auth::authenticate(&request, &service, Access::ADMIN)?;
     let mut faults = Faults::default();
@@ -242,10 +260,17 @@ pub async fn show(request: HttpRequest, service: Data<Service>) -> Result<HttpRe
     .await
 }
 
-/// Changes a bucket's settings.
-#[utoipa::path(patch, path = "/api/buckets/{id}", tag = "buckets", security(("apiKey" = []), ("bearer" = [])),
-    params(("id" = String, Path)), request_body = BucketPatchBody,
-    responses((status = 200, body = BucketAnswer), (status = "default", body = ErrorDoc)))]
+/// Changes a bucket's name, description or retention.
+///
+/// What is left out stays. What really changed is told to webhooks that hear `bucket.updated`. A shorter `retentionDays`
+/// takes older points away at once and for good.
+#[utoipa::path(patch, path = "/api/buckets/{id}", operation_id = "updateBucket", tag = "buckets",
+    security(("apiKey" = ["admin"]), ("bearer" = [])),
+    params(("id" = ObjectId, Path, description = "The bucket.")),
+    request_body = BucketPatchBody,
+    responses(
+        (status = 200, body = BucketAnswer, description = "As it is now."),
+        (status = 409, description = "A bucket of the organization has this name.")))]
 pub async fn update(
     request: HttpRequest,
     payload: Payload,
@@ -276,10 +301,15 @@ pub async fn update(
     respond::json(&request, StatusCode::OK, &answer).await
 }
 
-/// Deletes a bucket with its sources, points, keys and alert rules.
-#[utoipa::path(delete, path = "/api/buckets/{id}", tag = "buckets", security(("apiKey" = []), ("bearer" = [])),
-    params(("id" = String, Path)),
-    responses((status = 200, body = DeletedBucketAnswer), (status = "default", body = ErrorDoc)))]
+/// Deletes a bucket with all that is in it.
+///
+/// Its data sources, points, keys and alert rules are gone with the next request. There is no way back but a backup of
+/// the server.
+#[utoipa::path(delete, path = "/api/buckets/{id}", operation_id = "deleteBucket", tag = "buckets",
+    security(("apiKey" = ["admin"]), ("bearer" = [])),
+    params(("id" = ObjectId, Path, description = "The bucket.")),
+    responses(
+        (status = 200, body = DeletedBucketAnswer, description = "Deleted, and what went with it.")))]
 pub async fn remove(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
     let caller = auth::authenticate(&request, &service, Access::ADMIN)?;
     let mut faults = Faults::default();

@@ -5,13 +5,14 @@ use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use super::alert_views;
-use super::docs::ErrorDoc;
+use super::docs::ParameterDoc;
 use super::faults::{Faults, Members};
+use super::query::QueryBodyDoc;
 use super::{auth, body, params, respond, values};
-use crate::catalog::Outcome;
+use crate::catalog::{Outcome, RuleState};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::limits::{CLAIM_SECONDS, EVIDENCE_BYTES_MAX, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX};
@@ -41,7 +42,7 @@ pub struct DueView<'a> {
     /// What to judge it by.
     pub kind: Option<&'a str>,
     /// For the evaluator.
-    #[schema(value_type = Object)]
+    #[schema(value_type = BTreeMap<String, ParameterDoc>)]
     pub parameters: Value,
     /// What to read.
     pub inputs: Vec<DueInputView<'a>>,
@@ -65,16 +66,17 @@ pub struct DueInputView<'a> {
     /// The field in the rows' `values`.
     pub field: &'a str,
     /// A body for `POST /api/data/query`.
-    #[schema(value_type = Object)]
+    #[schema(value_type = QueryBodyDoc)]
     pub query: &'a Value,
 }
 
 /// A verdict.
 #[derive(ToSchema)]
 pub struct VerdictBody {
-    /// `met`, `not_met` or `inconclusive`.
-    pub outcome: String,
+    /// What the evaluator found.
+    pub outcome: Outcome,
     /// Why; at most 65,536 bytes.
+    #[schema(value_type = Option<Object>)]
     pub evidence: Option<Map<String, Value>>,
 }
 
@@ -83,16 +85,87 @@ pub struct VerdictBody {
 pub struct VerdictAnswer {
     /// What was done.
     pub message: &'static str,
-    /// Where the rule stands now: `ruleId`, `outcome`, `state`, `previousState`, `triggered`, `lastEvaluatedAt`,
-    /// `conditionClearedAt`, `nextDueAt`.
-    #[schema(value_type = Object)]
+    /// Where the rule stands now.
+    #[schema(value_type = AcceptedVerdictDoc)]
     pub evaluation: Value,
 }
 
-/// The rules that are due, with the queries to ask; `claim` keeps them from other evaluators for so many seconds.
-#[utoipa::path(get, path = "/api/evaluations/due", tag = "evaluations", security(("apiKey" = []), ("bearer" = [])),
-    params(("limit" = Option<u64>, Query), ("claim" = Option<u64>, Query)),
-    responses((status = 200, body = DueAnswer), (status = "default", body = ErrorDoc)))]
+/// Where a rule stands after a verdict.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[schema(as = AcceptedVerdict)]
+pub struct AcceptedVerdictDoc {
+    /// The rule.
+    pub rule_id: ObjectId,
+    /// Of the verdict.
+    pub outcome: Outcome,
+    /// Where it stands now.
+    pub state: RuleState,
+    /// Where it stood.
+    pub previous_state: RuleState,
+    /// Whether the verdict fired it.
+    pub triggered: bool,
+    /// When this verdict came.
+    pub last_evaluated_at: Option<Timestamp>,
+    /// Since when the condition is not met.
+    pub condition_cleared_at: Option<Timestamp>,
+    /// When the next verdict is due.
+    pub next_due_at: Option<Timestamp>,
+}
+
+/// Where a rule stands that takes no verdict now.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[schema(as = Standing)]
+pub struct StandingDoc {
+    /// The rule.
+    pub rule_id: ObjectId,
+    /// Of the last verdict; null when there was none.
+    pub outcome: Option<Outcome>,
+    /// Where it stands.
+    pub state: RuleState,
+    /// When the last verdict came.
+    pub last_evaluated_at: Option<Timestamp>,
+    /// Since when the condition is not met.
+    pub condition_cleared_at: Option<Timestamp>,
+    /// When the next verdict is due; null when the rule is not active.
+    pub next_due_at: Option<Timestamp>,
+}
+
+/// A verdict that came too late, too early, or for a rule that is not active.
+#[derive(ToSchema)]
+#[schema(as = VerdictConflict)]
+pub struct VerdictConflictDoc {
+    /// `Conflict`.
+    pub error: String,
+    /// Why.
+    pub message: String,
+    /// Where the rule stands: a retry can tell that its first try had succeeded.
+    pub evaluation: StandingDoc,
+}
+
+/// Which rules, and for how long they are the caller's.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct DueParams {
+    /// Most rules; 100 when absent.
+    #[param(minimum = 1, maximum = 1_000)]
+    pub limit: Option<u64>,
+    /// Seconds for which the listed rules are left out of other polls; absent: they are not claimed.
+    #[param(minimum = 5, maximum = 3_600)]
+    pub claim: Option<u64>,
+}
+
+/// Lists the rules that are due.
+///
+/// For each input, post its `query` unchanged to `/api/data/query`, judge, and post one verdict for the rule. Polling
+/// changes nothing: a rule is listed until its verdict is in. With `claim`, the listed rules are left out of other polls
+/// for so many seconds, so that several evaluators share the work.
+#[utoipa::path(get, path = "/api/evaluations/due", operation_id = "listDueEvaluations", tag = "evaluations",
+    security(("apiKey" = ["admin", "integration"]), ("bearer" = [])),
+    params(DueParams),
+    responses(
+        (status = 200, body = DueAnswer, description = "The rules that are due.")))]
 pub async fn due(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
     let caller = auth::authenticate(&request, &service, ACCESS)?;
     let mut faults = Faults::default();
@@ -121,12 +194,18 @@ pub async fn due(request: HttpRequest, service: Data<Service>) -> Result<HttpRes
     respond::json(&request, StatusCode::OK, &answer).await
 }
 
-/// Records the verdict of a rule that is due: one for each interval.
-#[utoipa::path(post, path = "/api/evaluations/{ruleId}/verdict", tag = "evaluations",
-    security(("apiKey" = []), ("bearer" = [])), params(("ruleId" = String, Path)), request_body = VerdictBody,
-    responses((status = 200, body = VerdictAnswer),
-    (status = 409, body = ErrorDoc, description = "the rule is not due, or not active; `evaluation` says where it stands"),
-    (status = "default", body = ErrorDoc)))]
+/// Records the verdict of a rule that is due.
+///
+/// One is accepted for each interval. `met` fires an armed rule; `not_met` lets a firing one clear; `inconclusive`, for
+/// whatever does not tell, changes nothing. Of two that arrive together exactly one wins.
+#[utoipa::path(post, path = "/api/evaluations/{ruleId}/verdict", operation_id = "recordVerdict", tag = "evaluations",
+    security(("apiKey" = ["admin", "integration"]), ("bearer" = [])),
+    params(("ruleId" = ObjectId, Path, description = "The alert rule.")),
+    request_body = VerdictBody,
+    responses(
+        (status = 200, body = VerdictAnswer, description = "Recorded; when `triggered` is true, the trigger and its deliveries are on disk."),
+        (status = 409, body = VerdictConflictDoc, description = "The rule is not due, or not active; `evaluation` says where it stands, so a retry can tell that it had succeeded."),
+        (status = 413, description = "The body is larger than 1 MiB, or its evidence than 65,536 bytes.")))]
 pub async fn verdict(
     request: HttpRequest,
     payload: Payload,

@@ -6,7 +6,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::docs::ErrorDoc;
+use super::docs::HealthDoc;
 use super::respond;
 use crate::error::ServiceError;
 use crate::service::Service;
@@ -17,19 +17,28 @@ const RETRY_AFTER_SECONDS: u32 = 5;
 /// How the server is.
 #[derive(Serialize, ToSchema)]
 pub struct HealthAnswer {
-    /// `ok` or `ready`.
+    /// How it is.
+    #[schema(value_type = HealthDoc)]
     pub status: &'static str,
 }
 
-/// The process answers.
-#[utoipa::path(get, path = "/health", tag = "operation", responses((status = 200, body = HealthAnswer)))]
+/// Says that the process answers.
+///
+/// For whatever restarts a process that hangs.
+#[utoipa::path(get, path = "/health", operation_id = "showHealth", tag = "operation",
+    responses(
+        (status = 200, body = HealthAnswer, description = "The process lives.")))]
 pub async fn alive(request: HttpRequest) -> Result<HttpResponse, ServiceError> {
     respond::json(&request, StatusCode::OK, &HealthAnswer { status: "ok" }).await
 }
 
-/// Recovery is done and the disk takes writes.
-#[utoipa::path(get, path = "/ready", tag = "operation",
-    responses((status = 200, body = HealthAnswer), (status = 503, body = ErrorDoc, description = "why not")))]
+/// Says whether writes are taken.
+///
+/// For load balancers: recovery is done and the disk takes writes.
+#[utoipa::path(get, path = "/ready", operation_id = "showReadiness", tag = "operation",
+    responses(
+        (status = 200, body = HealthAnswer, description = "Recovery is done and the disk takes writes."),
+        (status = 503, description = "Not ready; the message says why.")))]
 pub async fn ready(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
     service
         .journal

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::docs::{BucketKeyTypeDoc, OrganizationKeyTypeDoc};
 use super::faults::{Faults, Members};
 use super::params::Pagination;
 use super::{respond, values};
@@ -34,9 +35,11 @@ pub struct KeyView<'a> {
     pub name: &'a str,
     /// What it may do.
     #[serde(rename = "type")]
+    #[schema(value_type = KeyType)]
     pub kind: &'static str,
     /// Its bucket, for bucket keys.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub bucket_id: Option<ObjectId>,
     /// The first twelve characters and an ellipsis.
     pub key_prefix: String,
@@ -69,12 +72,15 @@ pub struct CreatedKeyView<'a> {
     pub name: &'a str,
     /// What it may do.
     #[serde(rename = "type")]
+    #[schema(value_type = KeyType)]
     pub kind: &'static str,
     /// Its bucket, for bucket keys.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub bucket_id: Option<ObjectId>,
     /// The bucket's name, for bucket keys.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub bucket_name: Option<&'a str>,
     /// The whole key, this once.
     pub key: &'a str,
@@ -108,6 +114,7 @@ pub struct DeletedKeyView<'a> {
     pub name: &'a str,
     /// Its type.
     #[serde(rename = "type")]
+    #[schema(value_type = KeyType)]
     pub kind: &'static str,
 }
 
@@ -123,16 +130,30 @@ pub struct DeletedKeyAnswer<'a> {
 
 /// Body of a creation; one of `name` and `label` is required.
 #[derive(ToSchema)]
-pub struct NewKeyBody {
+pub struct NewBucketKeyBody {
     /// Shown name.
-    #[schema(min_length = 1, max_length = 100)]
+    #[schema(min_length = 1, max_length = 100, nullable = false)]
     pub name: Option<String>,
-    /// The same.
-    #[schema(min_length = 1, max_length = 100)]
+    /// The same by another name; `name` counts when both are there.
+    #[schema(min_length = 1, max_length = 100, nullable = false)]
     pub label: Option<String>,
-    /// `write` or `read` for a bucket, `admin` or `integration` for the organization.
+    /// What it may do.
     #[schema(rename = "type")]
-    pub kind: String,
+    pub kind: BucketKeyTypeDoc,
+}
+
+/// Body of a creation; one of `name` and `label` is required.
+#[derive(ToSchema)]
+pub struct NewOrganizationKeyBody {
+    /// Shown name.
+    #[schema(min_length = 1, max_length = 100, nullable = false)]
+    pub name: Option<String>,
+    /// The same by another name; `name` counts when both are there.
+    #[schema(min_length = 1, max_length = 100, nullable = false)]
+    pub label: Option<String>,
+    /// What it may do.
+    #[schema(rename = "type")]
+    pub kind: OrganizationKeyTypeDoc,
 }
 
 /// Reads a creation whose route makes keys of these types.

@@ -12,9 +12,12 @@ use crate::error::ServiceError;
 use crate::metrics::Exposition;
 use crate::service::{Figures, Service};
 
-/// What the server counts since its start, in the text format 0.0.4 of Prometheus.
-#[utoipa::path(get, path = "/metrics", tag = "operation",
-    responses((status = 200, body = String, content_type = "text/plain", description = "counters, gauges and histograms")))]
+/// Shows what the server counts, for Prometheus.
+///
+/// In the text format 0.0.4, since the start of the process.
+#[utoipa::path(get, path = "/metrics", operation_id = "exposeMetrics", tag = "operation",
+    responses(
+        (status = 200, body = String, content_type = "text/plain", description = "Counters, gauges and histograms.")))]
 pub async fn expose(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
     let mut text = Exposition::default();
     process::write(&mut text);

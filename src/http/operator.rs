@@ -6,13 +6,13 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::docs::ErrorDoc;
 use super::faults::{Faults, Members};
 use super::organization::{OrganizationAnswer, OrganizationView};
-use super::params::{self, Pagination};
+use super::params::{self, PageParams, Pagination};
 use super::{auth, body, respond, values};
 use crate::catalog::Plan;
 use crate::error::ServiceError;
+use crate::ids::ObjectId;
 use crate::service::Service;
 
 /// A page of organizations.
@@ -27,14 +27,18 @@ pub struct OrganizationsAnswer<'a> {
 /// Body of a change of plan.
 #[derive(ToSchema)]
 pub struct PlanBody {
-    /// Free, Pro or Enterprise.
-    pub plan: String,
+    /// The new plan.
+    pub plan: Plan,
 }
 
-/// All organizations.
-#[utoipa::path(get, path = "/api/operator/organizations", tag = "operator", security(("bearer" = [])),
-    params(("limit" = Option<u64>, Query), ("offset" = Option<u64>, Query)),
-    responses((status = 200, body = OrganizationsAnswer), (status = "default", body = ErrorDoc)))]
+/// Lists all organizations of the server.
+///
+/// Oldest first, with their plans.
+#[utoipa::path(get, path = "/api/operator/organizations", operation_id = "listOrganizations", tag = "operator",
+    security(("operator" = [])),
+    params(PageParams),
+    responses(
+        (status = 200, body = OrganizationsAnswer, description = "A page of organizations.")))]
 pub async fn list(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
     auth::authenticate_operator(&request, &service)?;
     let mut faults = Faults::default();
@@ -50,9 +54,15 @@ pub async fn list(request: HttpRequest, service: Data<Service>) -> Result<HttpRe
 }
 
 /// Puts an organization on another plan.
-#[utoipa::path(patch, path = "/api/operator/organizations/{id}", tag = "operator", security(("bearer" = [])),
-    params(("id" = String, Path)), request_body = PlanBody,
-    responses((status = 200, body = OrganizationAnswer), (status = "default", body = ErrorDoc)))]
+///
+/// What it has beyond a smaller plan stays; only new things are refused. A used-up quota opens at once when the new plan
+/// has a larger one.
+#[utoipa::path(patch, path = "/api/operator/organizations/{id}", operation_id = "changePlan", tag = "operator",
+    security(("operator" = [])),
+    params(("id" = ObjectId, Path, description = "The organization.")),
+    request_body = PlanBody,
+    responses(
+        (status = 200, body = OrganizationAnswer, description = "As it is now.")))]
 pub async fn change_plan(
     request: HttpRequest,
     payload: Payload,

@@ -6,7 +6,6 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::docs::ErrorDoc;
 use super::faults::{Faults, Members};
 use super::{auth, body, respond, values};
 use crate::catalog::{Organization, Plan};
@@ -38,6 +37,7 @@ pub struct OrganizationView<'a> {
 #[serde(rename_all = "camelCase")]
 pub struct PlanView {
     /// Free, Pro or Enterprise.
+    #[schema(value_type = Plan)]
     pub name: &'static str,
     /// Buckets.
     pub max_buckets: Option<u32>,
@@ -52,6 +52,7 @@ pub struct PlanView {
 pub struct OrganizationAnswer<'a> {
     /// What was done, for changes.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub message: Option<&'static str>,
     /// As it is now.
     pub organization: OrganizationView<'a>,
@@ -61,13 +62,17 @@ pub struct OrganizationAnswer<'a> {
 #[derive(ToSchema)]
 pub struct OrganizationPatchBody {
     /// Shown name.
-    #[schema(min_length = 1, max_length = 200)]
+    #[schema(min_length = 1, max_length = 200, nullable = false)]
     pub name: Option<String>,
 }
 
-/// The caller's organization.
-#[utoipa::path(get, path = "/api/organization", tag = "organization", security(("apiKey" = []), ("bearer" = [])),
-    responses((status = 200, body = OrganizationAnswer), (status = "default", body = ErrorDoc)))]
+/// Shows the organization with its plan.
+///
+/// What a plan does not limit is null.
+#[utoipa::path(get, path = "/api/organization", operation_id = "showOrganization", tag = "organization",
+    security(("apiKey" = ["admin"]), ("bearer" = [])),
+    responses(
+        (status = 200, body = OrganizationAnswer, description = "The organization.")))]
 pub async fn show(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
     let caller = auth::authenticate(&request, &service, Access::ADMIN)?;
     let organization = service.organization(&caller)?;
@@ -78,10 +83,14 @@ pub async fn show(request: HttpRequest, service: Data<Service>) -> Result<HttpRe
     respond::json(&request, StatusCode::OK, &answer).await
 }
 
-/// Renames it.
-#[utoipa::path(patch, path = "/api/organization", tag = "organization", request_body = OrganizationPatchBody,
-    security(("apiKey" = []), ("bearer" = [])),
-    responses((status = 200, body = OrganizationAnswer), (status = "default", body = ErrorDoc)))]
+/// Renames the organization.
+///
+/// The plan is the operator's to change.
+#[utoipa::path(patch, path = "/api/organization", operation_id = "updateOrganization", tag = "organization",
+    security(("apiKey" = ["admin"]), ("bearer" = [])),
+    request_body = OrganizationPatchBody,
+    responses(
+        (status = 200, body = OrganizationAnswer, description = "As it is now.")))]
 pub async fn update(
     request: HttpRequest,
     payload: Payload,

@@ -3,19 +3,24 @@
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 
-use super::docs::ErrorDoc;
 use super::faults::Faults;
-use super::keys::{self, CreatedKeyAnswer, DeletedKeyAnswer, KeysAnswer, NewKeyBody};
+use super::keys::{self, CreatedKeyAnswer, DeletedKeyAnswer, KeysAnswer, NewOrganizationKeyBody};
+use super::params::PageParams;
 use super::{auth, body, params};
 use crate::catalog::KeyType;
 use crate::error::ServiceError;
+use crate::ids::ObjectId;
 use crate::service::keys::KeyScope;
 use crate::service::{Access, Service};
 
-/// The organization's own keys.
-#[utoipa::path(get, path = "/api/organization/keys", tag = "keys", security(("apiKey" = []), ("bearer" = [])),
-    params(("limit" = Option<u64>, Query), ("offset" = Option<u64>, Query)),
-    responses((status = 200, body = KeysAnswer), (status = "default", body = ErrorDoc)))]
+/// Lists the organization's admin and integration keys.
+///
+/// A key is shown whole only when it is made; here are its first characters and when it was last used.
+#[utoipa::path(get, path = "/api/organization/keys", operation_id = "listOrganizationKeys", tag = "keys",
+    security(("apiKey" = ["admin"]), ("bearer" = [])),
+    params(PageParams),
+    responses(
+        (status = 200, body = KeysAnswer, description = "A page of keys.")))]
 pub async fn list(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
     let caller = auth::authenticate(&request, &service, Access::ADMIN)?;
     let mut faults = Faults::default();
@@ -26,9 +31,17 @@ pub async fn list(request: HttpRequest, service: Data<Service>) -> Result<HttpRe
     keys::list_answer(&request, asked, page).await
 }
 
-/// Makes an admin key (bearer only) or an integration key.
-#[utoipa::path(post, path = "/api/organization/keys", tag = "keys", security(("apiKey" = []), ("bearer" = [])),
-    request_body = NewKeyBody, responses((status = 201, body = CreatedKeyAnswer), (status = "default", body = ErrorDoc)))]
+/// Makes an admin or an integration key.
+///
+/// An *admin* key does everything in the organization. An *integration* key is for evaluators: it asks for due rules,
+/// queries all buckets and posts verdicts, nothing else, and its calls are not counted. A new admin key needs the bearer
+/// token of a sign-in; an admin key can make integration keys only.
+#[utoipa::path(post, path = "/api/organization/keys", operation_id = "createOrganizationKey", tag = "keys",
+    security(("apiKey" = ["admin"]), ("bearer" = [])),
+    request_body = NewOrganizationKeyBody,
+    responses(
+        (status = 201, body = CreatedKeyAnswer, description = "The key, whole, this once."),
+        (status = 403, description = "A new admin key was asked for with an admin key; it needs the bearer token.")))]
 pub async fn create(
     request: HttpRequest,
     payload: Payload,
@@ -45,10 +58,14 @@ pub async fn create(
     keys::created_answer(&request, &created).await
 }
 
-/// Deletes a key of the organization; it stops working at once.
-#[utoipa::path(delete, path = "/api/organization/keys/{keyId}", tag = "keys",
-    security(("apiKey" = []), ("bearer" = [])), params(("keyId" = String, Path)),
-    responses((status = 200, body = DeletedKeyAnswer), (status = "default", body = ErrorDoc)))]
+/// Deletes an admin or an integration key.
+///
+/// It stops working with the next request.
+#[utoipa::path(delete, path = "/api/organization/keys/{keyId}", operation_id = "deleteOrganizationKey", tag = "keys",
+    security(("apiKey" = ["admin"]), ("bearer" = [])),
+    params(("keyId" = ObjectId, Path, description = "The key.")),
+    responses(
+        (status = 200, body = DeletedKeyAnswer, description = "Deleted.")))]
 pub async fn remove(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
     let caller = auth::authenticate(&request, &service, Access::ADMIN)?;
     let mut faults = Faults::default();

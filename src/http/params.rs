@@ -50,7 +50,19 @@ pub fn query_pairs(request: &HttpRequest, faults: &mut Faults) -> Option<Vec<(St
     }
 }
 
-/// A parameter of a list's answer.
+/// Which part of a list.
+#[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct PageParams {
+    /// Most entries; 100 when absent.
+    #[param(minimum = 1, maximum = 1_000)]
+    pub limit: Option<u64>,
+    /// Entries to pass over; 0 when absent.
+    #[param(minimum = 0)]
+    pub offset: Option<u64>,
+}
+
+/// Which part of a list an answer is.
 #[derive(Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Pagination {

@@ -7,9 +7,9 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use utoipa::ToSchema;
 
-use super::docs::{ErrorDoc, SchemaDoc};
+use super::docs::SchemaDoc;
 use super::faults::{Faults, Members};
-use super::params::{self, Pagination};
+use super::params::{self, PageParams, Pagination};
 use super::{auth, body, respond, schema_input, values};
 use crate::catalog::{Field, Schema, SchemaMode, SourceSettings, SourceStatus};
 use crate::clock::SECOND_NS;
@@ -39,16 +39,19 @@ pub struct SourceView<'a> {
     pub kind: &'a str,
     /// Free text.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub description: Option<&'a str>,
     /// Field name to definition.
     #[serde(serialize_with = "fields_by_name")]
     #[schema(value_type = SchemaDoc)]
     pub schema: &'a Schema,
     /// `strict` or `extend`.
+    #[schema(value_type = SchemaMode)]
     pub schema_mode: &'static str,
     /// Whether large raw queries are aggregated by themselves.
     pub downsampling: bool,
     /// `active` or `inactive`.
+    #[schema(value_type = SourceStatus)]
     pub status: &'static str,
     /// Its points.
     pub stats: SourceStatsView,
@@ -88,6 +91,7 @@ pub struct SourcesAnswer<'a> {
 pub struct SourceAnswer<'a> {
     /// What was done, for changes.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub message: Option<&'static str>,
     /// As it is now.
     pub data_source: SourceView<'a>,
@@ -133,7 +137,7 @@ pub struct SourceBody {
     #[schema(min_length = 1, max_length = 200)]
     pub name: String,
     /// `sensor` when absent.
-    #[schema(rename = "type", min_length = 1, max_length = 200)]
+    #[schema(rename = "type", min_length = 1, max_length = 200, nullable = false)]
     pub kind: Option<String>,
     /// Free text.
     #[schema(max_length = 4096)]
@@ -141,11 +145,14 @@ pub struct SourceBody {
     /// Field name to definition: 1 to 256 fields.
     pub schema: SchemaDoc,
     /// `strict` (when absent) or `extend`.
-    pub schema_mode: Option<String>,
+    #[schema(nullable = false)]
+    pub schema_mode: Option<SchemaMode>,
     /// True when absent.
+    #[schema(nullable = false)]
     pub downsampling: Option<bool>,
     /// `active` (when absent) or `inactive`.
-    pub status: Option<String>,
+    #[schema(nullable = false)]
+    pub status: Option<SourceStatus>,
 }
 
 /// Body of a change; what is left out stays.
@@ -153,29 +160,38 @@ pub struct SourceBody {
 #[schema(rename_all = "camelCase")]
 pub struct SourcePatchBody {
     /// Unique within the bucket.
-    #[schema(min_length = 1, max_length = 200)]
+    #[schema(min_length = 1, max_length = 200, nullable = false)]
     pub name: Option<String>,
     /// An open set.
-    #[schema(rename = "type", min_length = 1, max_length = 200)]
+    #[schema(rename = "type", min_length = 1, max_length = 200, nullable = false)]
     pub kind: Option<String>,
     /// Free text; null removes it.
     #[schema(max_length = 4096)]
     pub description: Option<String>,
     /// The whole schema: it may gain fields and change units and descriptions.
+    #[schema(nullable = false)]
     pub schema: Option<SchemaDoc>,
     /// `strict` or `extend`.
-    pub schema_mode: Option<String>,
+    #[schema(nullable = false)]
+    pub schema_mode: Option<SchemaMode>,
     /// Whether large raw queries are aggregated by themselves.
+    #[schema(nullable = false)]
     pub downsampling: Option<bool>,
     /// `active` or `inactive`.
-    pub status: Option<String>,
+    #[schema(nullable = false)]
+    pub status: Option<SourceStatus>,
 }
 
-/// The sources of a bucket.
-#[utoipa::path(get, path = "/api/buckets/{bucketId}/sources", tag = "data sources",
-    security(("apiKey" = []), ("bearer" = [])),
-    params(("bucketId" = String, Path), ("limit" = Option<u64>, Query), ("offset" = Option<u64>, Query)),
-    responses((status = 200, body = SourcesAnswer), (status = "default", body = ErrorDoc)))]
+/// Lists a bucket's data sources.
+///
+/// Each with its schema and the counts of its points.
+#[utoipa::path(get, path = "/api/buckets/{bucketId}/sources", operation_id = "listSources", tag = "data sources",
+    security(("apiKey" = ["admin", "write", "read"]), ("bearer" = [])),
+    params(
+        ("bucketId" = ObjectId, Path, description = "The bucket."),
+        PageParams),
+    responses(
+        (status = 200, body = SourcesAnswer, description = "A page of data sources.")))]
 pub async fn list(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
     let caller = auth::authenticate(&request, &service, READERS)?;
     let mut faults = Faults::default();
@@ -192,11 +208,17 @@ pub async fn list(request: HttpRequest, service: Data<Service>) -> Result<HttpRe
     respond::json(&request, StatusCode::OK, &answer).await
 }
 
-/// Makes a source.
-#[utoipa::path(post, path = "/api/buckets/{bucketId}/sources", tag = "data sources",
-    security(("apiKey" = []), ("bearer" = [])), params(("bucketId" = String, Path)), request_body = SourceBody,
-    responses((status = 201, body = SourceAnswer),
-    (status = 409, body = ErrorDoc, description = "the name is in use"), (status = "default", body = ErrorDoc)))]
+/// Makes a data source.
+///
+/// A data source is one sensor or application. Its schema names the fields of its points. With `schemaMode` `extend`,
+/// fields that come up in points are added by themselves; with `strict` they are refused.
+#[utoipa::path(post, path = "/api/buckets/{bucketId}/sources", operation_id = "createSource", tag = "data sources",
+    security(("apiKey" = ["admin", "write"]), ("bearer" = [])),
+    params(("bucketId" = ObjectId, Path, description = "The bucket.")),
+    request_body = SourceBody,
+    responses(
+        (status = 201, body = SourceAnswer, description = "The new data source."),
+        (status = 409, description = "A data source of the bucket has this name.")))]
 pub async fn create(
     request: HttpRequest,
     payload: Payload,
@@ -231,11 +253,16 @@ pub async fn create(
     respond::json(&request, StatusCode::CREATED, &answer).await
 }
 
-/// One source.
-#[utoipa::path(get, path = "/api/buckets/{bucketId}/sources/{sourceId}", tag = "data sources",
-    security(("apiKey" = []), ("bearer" = [])),
-    params(("bucketId" = String, Path), ("sourceId" = String, Path)),
-    responses((status = 200, body = SourceAnswer), (status = "default", body = ErrorDoc)))]
+/// Shows a data source.
+///
+/// With its schema and the counts of its points.
+#[utoipa::path(get, path = "/api/buckets/{bucketId}/sources/{sourceId}", operation_id = "showSource", tag = "data sources",
+    security(("apiKey" = ["admin", "write", "read"]), ("bearer" = [])),
+    params(
+        ("bucketId" = ObjectId, Path, description = "The bucket."),
+        ("sourceId" = ObjectId, Path, description = "The data source.")),
+    responses(
+        (status = 200, body = SourceAnswer, description = "The data source.")))]
 pub async fn show(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
     let caller = auth::authenticate(&request, &service, READERS)?;
     let (bucket_id, source_id) = ids(&request)?;
@@ -247,13 +274,19 @@ pub async fn show(request: HttpRequest, service: Data<Service>) -> Result<HttpRe
     respond::json(&request, StatusCode::OK, &answer).await
 }
 
-/// Changes a source.
-#[utoipa::path(patch, path = "/api/buckets/{bucketId}/sources/{sourceId}", tag = "data sources",
-    security(("apiKey" = []), ("bearer" = [])),
-    params(("bucketId" = String, Path), ("sourceId" = String, Path)), request_body = SourcePatchBody,
-    responses((status = 200, body = SourceAnswer),
-    (status = 409, body = ErrorDoc, description = "the name is in use, or the schema loses a field or changes a type"),
-    (status = "default", body = ErrorDoc)))]
+/// Changes a data source.
+///
+/// What is left out stays. `schema` replaces the whole schema: it may gain fields and change units and descriptions.
+/// An `inactive` source takes no points.
+#[utoipa::path(patch, path = "/api/buckets/{bucketId}/sources/{sourceId}", operation_id = "updateSource", tag = "data sources",
+    security(("apiKey" = ["admin", "write"]), ("bearer" = [])),
+    params(
+        ("bucketId" = ObjectId, Path, description = "The bucket."),
+        ("sourceId" = ObjectId, Path, description = "The data source.")),
+    request_body = SourcePatchBody,
+    responses(
+        (status = 200, body = SourceAnswer, description = "As it is now."),
+        (status = 409, description = "A data source of the bucket has this name, or the schema would lose a field or change a field's type.")))]
 pub async fn update(
     request: HttpRequest,
     payload: Payload,
@@ -285,11 +318,16 @@ pub async fn update(
     respond::json(&request, StatusCode::OK, &answer).await
 }
 
-/// Deletes a source with its points and alert rules.
-#[utoipa::path(delete, path = "/api/buckets/{bucketId}/sources/{sourceId}", tag = "data sources",
-    security(("apiKey" = []), ("bearer" = [])),
-    params(("bucketId" = String, Path), ("sourceId" = String, Path)),
-    responses((status = 200, body = DeletedSourceAnswer), (status = "default", body = ErrorDoc)))]
+/// Deletes a data source with its points and alert rules.
+///
+/// They are gone with the next request.
+#[utoipa::path(delete, path = "/api/buckets/{bucketId}/sources/{sourceId}", operation_id = "deleteSource", tag = "data sources",
+    security(("apiKey" = ["admin"]), ("bearer" = [])),
+    params(
+        ("bucketId" = ObjectId, Path, description = "The bucket."),
+        ("sourceId" = ObjectId, Path, description = "The data source.")),
+    responses(
+        (status = 200, body = DeletedSourceAnswer, description = "Deleted, and what went with it.")))]
 pub async fn remove(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
     let caller = auth::authenticate(&request, &service, Access::ADMIN)?;
     let (bucket_id, source_id) = ids(&request)?;

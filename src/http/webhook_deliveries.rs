@@ -6,9 +6,9 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::docs::ErrorDoc;
+use super::docs::{DeliveredEventDoc, DeliveryStatusDoc};
 use super::faults::Faults;
-use super::params::{self, Pagination};
+use super::params::{self, PageParams, Pagination};
 use super::{auth, respond};
 use crate::catalog::{Attempt, Delivery};
 use crate::error::ServiceError;
@@ -27,8 +27,10 @@ pub struct DeliveryView<'a> {
     /// The id that the receiver knows it by: the same on every attempt.
     pub webhook_id: ObjectId,
     /// What it tells of.
+    #[schema(value_type = DeliveredEventDoc)]
     pub event: &'static str,
-    /// `pending`, `delivered` or `failed`.
+    /// Where it stands.
+    #[schema(value_type = DeliveryStatusDoc)]
     pub status: &'static str,
     /// Oldest first.
     pub attempts: Vec<AttemptView<'a>>,
@@ -46,9 +48,11 @@ pub struct AttemptView<'a> {
     pub at: Timestamp,
     /// What the receiver answered.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub status_code: Option<u16>,
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub error: Option<&'a str>,
     /// How long it took.
     pub duration_ms: u32,
@@ -72,20 +76,30 @@ pub struct DeliveryAnswer<'a> {
     pub delivery: DeliveryView<'a>,
 }
 
-/// The deliveries of a webhook, of the last 7 days.
-#[utoipa::path(get, path = "/api/webhooks/{id}/deliveries", tag = "webhooks",
-    security(("apiKey" = []), ("bearer" = [])),
-    params(("id" = String, Path), ("limit" = Option<u64>, Query), ("offset" = Option<u64>, Query)),
-    responses((status = 200, body = DeliveriesAnswer), (status = "default", body = ErrorDoc)))]
+/// Lists the deliveries of a webhook of the last 7 days.
+///
+/// Newest first, with every attempt.
+#[utoipa::path(get, path = "/api/webhooks/{id}/deliveries", operation_id = "listDeliveries", tag = "webhooks",
+    security(("apiKey" = ["admin"]), ("bearer" = [])),
+    params(
+        ("id" = ObjectId, Path, description = "The webhook."),
+        PageParams),
+    responses(
+        (status = 200, body = DeliveriesAnswer, description = "A page of deliveries.")))]
 pub async fn list(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
     list_with(&request, &service, Access::ADMIN, Service::webhook_deliveries).await
 }
 
-/// The deliveries of a rule's `webhookUrl`, of the last 7 days.
-#[utoipa::path(get, path = "/api/alerts/{id}/deliveries", tag = "alert rules",
-    security(("apiKey" = []), ("bearer" = [])),
-    params(("id" = String, Path), ("limit" = Option<u64>, Query), ("offset" = Option<u64>, Query)),
-    responses((status = 200, body = DeliveriesAnswer), (status = "default", body = ErrorDoc)))]
+/// Lists the deliveries to a rule's `webhookUrl` of the last 7 days.
+///
+/// Newest first, with every attempt.
+#[utoipa::path(get, path = "/api/alerts/{id}/deliveries", operation_id = "listRuleDeliveries", tag = "alert rules",
+    security(("apiKey" = ["admin", "write", "read"]), ("bearer" = [])),
+    params(
+        ("id" = ObjectId, Path, description = "The alert rule."),
+        PageParams),
+    responses(
+        (status = 200, body = DeliveriesAnswer, description = "A page of deliveries.")))]
 pub async fn list_of_rule(
     request: HttpRequest,
     service: Data<Service>,
@@ -95,9 +109,13 @@ pub async fn list_of_rule(
 }
 
 /// Sends a test event to a webhook.
-#[utoipa::path(post, path = "/api/webhooks/{id}/test", tag = "webhooks", security(("apiKey" = []), ("bearer" = [])),
-    params(("id" = String, Path)),
-    responses((status = 202, body = DeliveryAnswer), (status = "default", body = ErrorDoc)))]
+///
+/// The event is `webhook.test`. It works on paused webhooks too; see its attempts among the deliveries.
+#[utoipa::path(post, path = "/api/webhooks/{id}/test", operation_id = "testWebhook", tag = "webhooks",
+    security(("apiKey" = ["admin"]), ("bearer" = [])),
+    params(("id" = ObjectId, Path, description = "The webhook.")),
+    responses(
+        (status = 202, body = DeliveryAnswer, description = "Queued.")))]
 pub async fn test(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
     let caller = auth::authenticate(&request, &service, Access::ADMIN)?;
     let delivery = service.test_webhook(&caller, params::only_id(&request)?).await?;
@@ -108,10 +126,16 @@ pub async fn test(request: HttpRequest, service: Data<Service>) -> Result<HttpRe
     respond::json(&request, StatusCode::ACCEPTED, &answer).await
 }
 
-/// Sends a delivery once more, under the id that its receiver knows it by.
-#[utoipa::path(post, path = "/api/webhooks/{id}/deliveries/{deliveryId}/redeliver", tag = "webhooks",
-    security(("apiKey" = []), ("bearer" = [])), params(("id" = String, Path), ("deliveryId" = String, Path)),
-    responses((status = 202, body = DeliveryAnswer), (status = "default", body = ErrorDoc)))]
+/// Sends a delivery once more.
+///
+/// Under the same `webhookId`, so that a receiver that has it already can tell. The whole retry schedule begins again.
+#[utoipa::path(post, path = "/api/webhooks/{id}/deliveries/{deliveryId}/redeliver", operation_id = "redeliver", tag = "webhooks",
+    security(("apiKey" = ["admin"]), ("bearer" = [])),
+    params(
+        ("id" = ObjectId, Path, description = "The webhook."),
+        ("deliveryId" = ObjectId, Path, description = "The delivery.")),
+    responses(
+        (status = 202, body = DeliveryAnswer, description = "Queued again.")))]
 pub async fn redeliver(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
     let caller = auth::authenticate(&request, &service, Access::ADMIN)?;
     let mut faults = Faults::default();

@@ -7,9 +7,9 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::docs::ErrorDoc;
+use super::docs::{DeliveryStatusDoc, EventDoc};
 use super::faults::{Faults, Members, kind_of};
-use super::params::{self, Pagination};
+use super::params::{self, PageParams, Pagination};
 use super::{auth, body, respond, values};
 use crate::catalog::{Event, RetryConfig, Webhook, WebhookStatus};
 use crate::error::ServiceError;
@@ -33,13 +33,16 @@ pub struct WebhookView<'a> {
     /// Where it is told.
     pub url: &'a str,
     /// What it hears of.
+    #[schema(value_type = Vec<EventDoc>)]
     pub events: Vec<&'static str>,
     /// Signs what it is told; shown once, when the webhook is made.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub secret: Option<&'a str>,
     /// When a failed delivery is tried again.
     pub retry_config: RetryView,
     /// `active` or `paused`.
+    #[schema(value_type = WebhookStatus)]
     pub status: &'static str,
     /// Deliveries queued.
     pub total_deliveries: u64,
@@ -50,6 +53,7 @@ pub struct WebhookView<'a> {
     /// When the last one ended.
     pub last_delivery_at: Option<Timestamp>,
     /// `delivered` or `failed`.
+    #[schema(value_type = Option<DeliveryStatusDoc>)]
     pub last_delivery_status: Option<&'static str>,
     /// When it was made.
     pub created_at: Timestamp,
@@ -82,6 +86,7 @@ pub struct WebhooksAnswer<'a> {
 pub struct WebhookAnswer<'a> {
     /// What was done, for changes.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub message: Option<&'static str>,
     /// As it is now.
     pub webhook: WebhookView<'a>,
@@ -112,20 +117,22 @@ pub struct DeletedWebhookAnswer<'a> {
 #[schema(rename_all = "camelCase")]
 pub struct WebhookBody {
     /// http or https, with a public host.
-    #[schema(max_length = 2048)]
+    #[schema(min_length = 1, max_length = 2048)]
     pub url: String,
-    /// `alert.triggered`, `data.received`, `bucket.updated`.
+    /// What it hears of.
     #[schema(min_items = 1)]
-    pub events: Vec<String>,
+    pub events: Vec<EventDoc>,
     /// The one bucket it hears; all when absent.
-    pub bucket_id: Option<String>,
+    pub bucket_id: Option<ObjectId>,
     /// Made when absent.
-    #[schema(min_length = 1, max_length = 512)]
+    #[schema(min_length = 1, max_length = 512, nullable = false)]
     pub secret: Option<String>,
     /// When a failed delivery is tried again.
+    #[schema(nullable = false)]
     pub retry_config: Option<RetryBody>,
-    /// `active` (when absent) or `paused`.
-    pub status: Option<String>,
+    /// `active` when absent.
+    #[schema(nullable = false)]
+    pub status: Option<WebhookStatus>,
 }
 
 /// Body of a change; what is left out stays.
@@ -133,20 +140,22 @@ pub struct WebhookBody {
 #[schema(rename_all = "camelCase")]
 pub struct WebhookPatchBody {
     /// http or https, with a public host.
-    #[schema(max_length = 2048)]
+    #[schema(min_length = 1, max_length = 2048, nullable = false)]
     pub url: Option<String>,
-    /// `alert.triggered`, `data.received`, `bucket.updated`.
-    #[schema(min_items = 1)]
-    pub events: Option<Vec<String>>,
+    /// What it hears of.
+    #[schema(min_items = 1, nullable = false)]
+    pub events: Option<Vec<EventDoc>>,
     /// The one bucket it hears; null for all.
-    pub bucket_id: Option<String>,
+    pub bucket_id: Option<ObjectId>,
     /// Another secret.
-    #[schema(min_length = 1, max_length = 512)]
+    #[schema(min_length = 1, max_length = 512, nullable = false)]
     pub secret: Option<String>,
     /// When a failed delivery is tried again.
+    #[schema(nullable = false)]
     pub retry_config: Option<RetryBody>,
     /// `active` or `paused`.
-    pub status: Option<String>,
+    #[schema(nullable = false)]
+    pub status: Option<WebhookStatus>,
 }
 
 /// When a failed delivery is tried again.
@@ -154,17 +163,21 @@ pub struct WebhookPatchBody {
 #[schema(rename_all = "camelCase")]
 pub struct RetryBody {
     /// Attempts after the first: 3 when absent.
-    #[schema(minimum = 0, maximum = 10)]
+    #[schema(minimum = 0, maximum = 10, nullable = false)]
     pub max_retries: Option<u8>,
     /// 2 when absent: 1, 2, 4 seconds.
-    #[schema(minimum = 1, maximum = 10)]
+    #[schema(minimum = 1, maximum = 10, nullable = false)]
     pub backoff_multiplier: Option<f64>,
 }
 
-/// The webhooks of the organization.
-#[utoipa::path(get, path = "/api/webhooks", tag = "webhooks", security(("apiKey" = []), ("bearer" = [])),
-    params(("limit" = Option<u64>, Query), ("offset" = Option<u64>, Query)),
-    responses((status = 200, body = WebhooksAnswer), (status = "default", body = ErrorDoc)))]
+/// Lists the organization's webhooks.
+///
+/// Without their secrets, with the counts of their deliveries.
+#[utoipa::path(get, path = "/api/webhooks", operation_id = "listWebhooks", tag = "webhooks",
+    security(("apiKey" = ["admin"]), ("bearer" = [])),
+    params(PageParams),
+    responses(
+        (status = 200, body = WebhooksAnswer, description = "A page of webhooks.")))]
 pub async fn list(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
     let caller = auth::authenticate(&request, &service, Access::ADMIN)?;
     let mut faults = Faults::default();
@@ -183,10 +196,16 @@ pub async fn list(request: HttpRequest, service: Data<Service>) -> Result<HttpRe
     respond::json(&request, StatusCode::OK, &answer).await
 }
 
-/// Makes a webhook. Its secret is shown this once.
-#[utoipa::path(post, path = "/api/webhooks", tag = "webhooks", security(("apiKey" = []), ("bearer" = [])),
+/// Makes a webhook.
+///
+/// It hears the events of all buckets, or of one. Each delivery is signed with the secret, which is made when none is
+/// sent and shown this once. A failed delivery is tried again as `retryConfig` says, and goes on after a restart. Private
+/// and loopback addresses are refused unless the server allows them.
+#[utoipa::path(post, path = "/api/webhooks", operation_id = "createWebhook", tag = "webhooks",
+    security(("apiKey" = ["admin"]), ("bearer" = [])),
     request_body = WebhookBody,
-    responses((status = 201, body = WebhookAnswer), (status = "default", body = ErrorDoc)))]
+    responses(
+        (status = 201, body = WebhookAnswer, description = "The new webhook with its secret, this once.")))]
 pub async fn create(
     request: HttpRequest,
     payload: Payload,
@@ -221,10 +240,14 @@ pub async fn create(
     respond::json(&request, StatusCode::CREATED, &answer).await
 }
 
-/// One webhook.
-#[utoipa::path(get, path = "/api/webhooks/{id}", tag = "webhooks", security(("apiKey" = []), ("bearer" = [])),
-    params(("id" = String, Path)),
-    responses((status = 200, body = WebhookAnswer), (status = "default", body = ErrorDoc)))]
+/// Shows a webhook.
+///
+/// Without its secret, with the counts of its deliveries.
+#[utoipa::path(get, path = "/api/webhooks/{id}", operation_id = "showWebhook", tag = "webhooks",
+    security(("apiKey" = ["admin"]), ("bearer" = [])),
+    params(("id" = ObjectId, Path, description = "The webhook.")),
+    responses(
+        (status = 200, body = WebhookAnswer, description = "The webhook.")))]
 pub async fn show(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
     let caller = auth::authenticate(&request, &service, Access::ADMIN)?;
     let webhook = service.webhook(&caller, params::only_id(&request)?)?;
@@ -236,9 +259,14 @@ pub async fn show(request: HttpRequest, service: Data<Service>) -> Result<HttpRe
 }
 
 /// Changes a webhook.
-#[utoipa::path(patch, path = "/api/webhooks/{id}", tag = "webhooks", security(("apiKey" = []), ("bearer" = [])),
-    params(("id" = String, Path)), request_body = WebhookPatchBody,
-    responses((status = 200, body = WebhookAnswer), (status = "default", body = ErrorDoc)))]
+///
+/// What is left out stays. Nothing is queued for a `paused` webhook.
+#[utoipa::path(patch, path = "/api/webhooks/{id}", operation_id = "updateWebhook", tag = "webhooks",
+    security(("apiKey" = ["admin"]), ("bearer" = [])),
+    params(("id" = ObjectId, Path, description = "The webhook.")),
+    request_body = WebhookPatchBody,
+    responses(
+        (status = 200, body = WebhookAnswer, description = "As it is now.")))]
 pub async fn update(
     request: HttpRequest,
     payload: Payload,
@@ -265,10 +293,14 @@ pub async fn update(
     respond::json(&request, StatusCode::OK, &answer).await
 }
 
-/// Deletes a webhook with its deliveries, those that are still owed included.
-#[utoipa::path(delete, path = "/api/webhooks/{id}", tag = "webhooks", security(("apiKey" = []), ("bearer" = [])),
-    params(("id" = String, Path)),
-    responses((status = 200, body = DeletedWebhookAnswer), (status = "default", body = ErrorDoc)))]
+/// Deletes a webhook with its deliveries.
+///
+/// Those that are still owed are not sent.
+#[utoipa::path(delete, path = "/api/webhooks/{id}", operation_id = "deleteWebhook", tag = "webhooks",
+    security(("apiKey" = ["admin"]), ("bearer" = [])),
+    params(("id" = ObjectId, Path, description = "The webhook.")),
+    responses(
+        (status = 200, body = DeletedWebhookAnswer, description = "Deleted.")))]
 pub async fn remove(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
     let caller = auth::authenticate(&request, &service, Access::ADMIN)?;
     let webhook = service

@@ -1,0 +1,214 @@
+//! Schemas as tables: a row for each member, nested members below theirs.
+
+use serde_json::Value;
+
+use super::text::escaped;
+use super::{markdown, text_of};
+
+/// How deep a table goes; no body of the interface is deeper.
+const DEPTH_MAX: usize = 8;
+
+/// A line of a table.
+pub struct Row<'a> {
+    /// Of the member.
+    pub name: &'a str,
+    /// Members around it.
+    pub depth: usize,
+    /// Its type in words.
+    pub kind: String,
+    /// Whether it must be there, and the like.
+    pub notes: String,
+    /// What its values are bound to.
+    pub limits: String,
+    /// What it means, in Markdown.
+    pub about: &'a str,
+}
+
+impl Row<'_> {
+    /// The line.
+    pub fn html(&self) -> String {
+        let limits = if self.limits.is_empty() {
+            String::new()
+        } else {
+            format!(" <small>{}</small>", escaped(&self.limits))
+        };
+        format!(
+            "<tr><th scope=\"row\" class=\"depth{}\"><code>{}</code></th><td>{} <small>{}</small></td><td>{}{limits}</td></tr>\n",
+            self.depth,
+            escaped(self.name),
+            escaped(&self.kind),
+            escaped(&self.notes),
+            markdown::inline(self.about)
+        )
+    }
+}
+
+/// A table of rows under a heading; nothing when there are none.
+pub fn table(title: &str, rows: &str) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    format!(
+        "<h4>{title}</h4>\n<div class=\"wide\" tabindex=\"0\"><table><thead><tr><th scope=\"col\">Name</th>\
+         <th scope=\"col\">Type</th><th scope=\"col\">Meaning</th></tr></thead><tbody>{rows}</tbody></table></div>\n"
+    )
+}
+
+/// What a reference points to; anything else is itself.
+pub fn resolved<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
+    let pointer = value
+        .get("$ref")
+        .and_then(Value::as_str)
+        .and_then(|reference| reference.strip_prefix('#'));
+    pointer
+        .and_then(|pointer| document.pointer(pointer))
+        .unwrap_or(value)
+}
+
+/// The type in words: `array of string`, `number or null`.
+pub fn kind(document: &Value, schema: &Value) -> String {
+    let schema = resolved(document, schema);
+    if let Some(choices) = schema
+        .get("oneOf")
+        .or_else(|| schema.get("anyOf"))
+        .and_then(Value::as_array)
+        && schema.get("type").is_none()
+    {
+        let mut kinds: Vec<String> = choices.iter().map(|choice| kind(document, choice)).collect();
+        // What it usually is stands first.
+        kinds.sort_by_key(|kind| kind == "null");
+        kinds.dedup();
+        return kinds.join(" or ");
+    }
+    let one = |name: &str| match name {
+        "array" => format!("array of {}", kind(document, &schema["items"])),
+        "string" if schema["format"] == "date-time" => "timestamp".to_owned(),
+        "string" if schema["pattern"] == "^[0-9a-f]{24}$" => "id".to_owned(),
+        "object" if schema.get("properties").is_none() && schema["additionalProperties"].is_object() => {
+            format!("object of {}", kind(document, &schema["additionalProperties"]))
+        }
+        other => other.to_owned(),
+    };
+    match &schema["type"] {
+        Value::String(name) => one(name),
+        Value::Array(names) => names
+            .iter()
+            .map(|name| one(text_of(name)))
+            .collect::<Vec<_>>()
+            .join(" or "),
+        _ if schema.get("allOf").is_some() => "object".to_owned(),
+        _ => "any".to_owned(),
+    }
+}
+
+/// What values are bound to: `1 to 100 characters`, `from 1 to 1000`, `one of …`.
+pub fn limits(schema: &Value) -> String {
+    let mut limits = Vec::new();
+    if let Some(words) = schema["enum"].as_array() {
+        let words: Vec<String> = words.iter().map(|word| text_of(word).to_owned()).collect();
+        limits.push(if words.len() == 1 {
+            format!("always {}", words.join(""))
+        } else {
+            format!("one of {}", words.join(", "))
+        });
+    }
+    for (least, most, unit) in [
+        ("minimum", "maximum", ""),
+        ("minLength", "maxLength", " characters"),
+        ("minItems", "maxItems", " entries"),
+        ("minProperties", "maxProperties", " members"),
+    ] {
+        match (&schema[least], &schema[most]) {
+            (Value::Null, Value::Null) => {}
+            (least, Value::Null) => limits.push(format!("at least {least}{unit}")),
+            (Value::Null, most) => limits.push(format!("at most {most}{unit}")),
+            (least, most) => limits.push(format!("{least} to {most}{unit}")),
+        }
+    }
+    limits.join("; ")
+}
+
+/// The rows of a schema's members; none when it has none.
+pub fn rows(document: &Value, schema: &Value) -> String {
+    let mut html = String::new();
+    add_rows(document, schema, 0, &mut html);
+    html
+}
+
+fn add_rows(document: &Value, schema: &Value, depth: usize, html: &mut String) {
+    let schema = inner(document, schema);
+    if depth > DEPTH_MAX {
+        return;
+    }
+    for part in schema["allOf"].as_array().into_iter().flatten() {
+        add_rows(document, part, depth, html);
+    }
+    if let Some(choices) = schema.get("oneOf").and_then(Value::as_array)
+        && schema.get("properties").is_none()
+    {
+        for choice in choices {
+            add_rows(document, choice, depth, html);
+        }
+    }
+    let required = schema["required"].as_array();
+    for (name, member) in schema["properties"].as_object().into_iter().flatten() {
+        let is_required =
+            required.is_some_and(|names| names.iter().any(|required| required == name.as_str()));
+        let target = own(document, member);
+        // What is said of this member goes before what is said of its type.
+        let about = member["description"]
+            .as_str()
+            .or_else(|| target["description"].as_str());
+        let row = Row {
+            name,
+            depth,
+            kind: kind(document, member),
+            notes: if is_required { "required" } else { "optional" }.to_owned(),
+            limits: limits(target),
+            about: about.unwrap_or_default(),
+        };
+        html.push_str(&row.html());
+        add_rows(document, member, depth + 1, html);
+    }
+    if let Some(values) = schema
+        .get("additionalProperties")
+        .filter(|values| values.is_object())
+        && schema.get("properties").is_none()
+        && inner(document, values).get("properties").is_some()
+    {
+        let row = Row {
+            name: "‹name›",
+            depth,
+            kind: kind(document, values),
+            notes: String::new(),
+            limits: String::new(),
+            about: text_of(&own(document, values)["description"]),
+        };
+        html.push_str(&row.html());
+        add_rows(document, values, depth + 1, html);
+    }
+}
+
+/// What a member is when it is not null.
+fn own<'a>(document: &'a Value, member: &'a Value) -> &'a Value {
+    let choices = member.get("oneOf").and_then(Value::as_array);
+    let some = choices.and_then(|choices| choices.iter().find(|choice| choice["type"] != "null"));
+    match choices {
+        Some(choices) if choices.len() == 2 => resolved(document, some.unwrap_or(member)),
+        _ => resolved(document, member),
+    }
+}
+
+/// What has the members: the thing itself, or the entries of an array.
+fn inner<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
+    let target = own(document, schema);
+    let is_array = target["type"] == "array"
+        || target["type"]
+            .as_array()
+            .is_some_and(|types| types.iter().any(|kind| kind == "array"));
+    if is_array {
+        inner(document, &target["items"])
+    } else {
+        target
+    }
+}
