@@ -1,17 +1,24 @@
 # make run    builds the server and starts it on ./data, at http://127.0.0.1:8080
 # make test   installs what the tests need and runs everything
+# make schemathesis  sends thousands of generated requests to the server; `make test` does so too
 # make lint   formatting and clippy, warnings are errors
 # make bench  measures; prints one table
 
 CARGO ?= cargo
+TARGET = $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: run test lint bench
+.PHONY: run test schemathesis lint bench
 
 run:
 	$(CARGO) run --release --locked -- serve --data-dir ./data
 
 test:
 	$(CARGO) test --workspace --locked
+	$(MAKE) schemathesis
+
+schemathesis:
+	$(CARGO) build --locked
+	python3 tests/schemathesis/run.py --binary $(TARGET)/debug/tidewatch --environment $(TARGET)/schemathesis
 
 lint:
 	$(CARGO) fmt --all --check

@@ -59,7 +59,7 @@ pub struct SignedInAnswer<'a> {
 #[schema(rename_all = "camelCase")]
 pub struct SignUpBody {
     /// Compared without case.
-    #[schema(max_length = 254)]
+    #[schema(format = "email", max_length = 254)]
     pub email: String,
     /// Any characters.
     #[schema(min_length = 10, max_length = 128)]

@@ -89,13 +89,13 @@ pub struct RuleBody {
     #[schema(min_length = 1, max_length = 200)]
     pub name: String,
     /// The condition in words; this or `naturalLanguageQuery`.
-    #[schema(min_length = 1, max_length = 1000, nullable = false)]
+    #[schema(min_length = 1, max_length = 1000)]
     pub condition: Option<String>,
     /// The condition in words; this or `condition`.
-    #[schema(min_length = 1, max_length = 1000, nullable = false)]
+    #[schema(min_length = 1, max_length = 1000)]
     pub natural_language_query: Option<String>,
     /// Where triggers are delivered, besides the webhooks; required with `condition`.
-    #[schema(min_length = 1, max_length = 2048, nullable = false)]
+    #[schema(min_length = 1, max_length = 2048)]
     pub webhook_url: Option<String>,
     /// 5 when absent.
     #[schema(minimum = 0, nullable = false)]
@@ -104,7 +104,6 @@ pub struct RuleBody {
     #[schema(nullable = false)]
     pub status: Option<RuleStatus>,
     /// How external evaluators judge it.
-    #[schema(nullable = false)]
     pub evaluation: Option<EvaluationBody>,
 }
 
@@ -116,10 +115,10 @@ pub struct RulePatchBody {
     #[schema(min_length = 1, max_length = 200, nullable = false)]
     pub name: Option<String>,
     /// The condition in words.
-    #[schema(min_length = 1, max_length = 1000, nullable = false)]
+    #[schema(min_length = 1, max_length = 1000)]
     pub condition: Option<String>,
     /// The condition in words, by its other name.
-    #[schema(min_length = 1, max_length = 1000, nullable = false)]
+    #[schema(min_length = 1, max_length = 1000)]
     pub natural_language_query: Option<String>,
     /// Where triggers are delivered, besides the webhooks; null removes it.
     #[schema(min_length = 1, max_length = 2048)]

@@ -173,7 +173,7 @@ pub struct BatchErrorDoc {
 #[utoipa::path(post, path = "/api/data", operation_id = "ingestPoint", tag = "data",
     security(("apiKey" = ["admin", "write"]), ("bearer" = [])),
     params(
-        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, pattern = "^[ -~]+$",
+        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, pattern = "^[!-~]([ -~]*[!-~])?$",
         description = "Printable ASCII of your choice, new for each new body. Sent again with the same bytes within 24 \
         hours, it gives the first answer again and stores nothing.")),
     request_body = PointBodyDoc,
@@ -202,7 +202,7 @@ pub async fn ingest(
 #[utoipa::path(post, path = "/api/data/batch", operation_id = "ingestBatch", tag = "data",
     security(("apiKey" = ["admin", "write"]), ("bearer" = [])),
     params(
-        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, pattern = "^[ -~]+$",
+        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, pattern = "^[!-~]([ -~]*[!-~])?$",
         description = "Printable ASCII of your choice, new for each new body. Sent again with the same bytes within 24 \
         hours, it gives the first answer again and stores nothing.")),
     request_body = BatchBodyDoc,

@@ -58,7 +58,7 @@ pub struct PageParams {
     #[param(minimum = 1, maximum = 1_000)]
     pub limit: Option<u64>,
     /// Entries to pass over; 0 when absent.
-    #[param(minimum = 0)]
+    #[param(minimum = 0, maximum = 18_446_744_073_709_551_615_u64, format = "uint64")]
     pub offset: Option<u64>,
 }
 

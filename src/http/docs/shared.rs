@@ -20,6 +20,11 @@ pub fn complete(document: &mut Value) {
     for (schema, rules) in rules_between_members() {
         merge(&mut components["schemas"][schema], rules);
     }
+    for (schema, names) in NAMES {
+        for name in *names {
+            components["schemas"][*schema]["properties"][*name]["pattern"] = json!(NOT_BLANK);
+        }
+    }
     for_each_operation(document, |_, path, operation| complete_operation(path, operation));
 }
 
@@ -211,16 +216,44 @@ fn security_schemes() -> Value {
     })
 }
 
+/// Members that hold a name, by schema: trimmed, a name must not be empty.
+const NAMES: &[(&str, &[&str])] = &[
+    ("SignUpBody", &["name", "organizationName"]),
+    ("OrganizationPatchBody", &["name"]),
+    ("NewBucketKeyBody", &["name", "label"]),
+    ("NewOrganizationKeyBody", &["name", "label"]),
+    ("BucketBody", &["name"]),
+    ("BucketPatchBody", &["name"]),
+    ("SourceBody", &["name", "type"]),
+    ("SourcePatchBody", &["name", "type"]),
+    ("RuleBody", &["name"]),
+    ("RulePatchBody", &["name"]),
+    ("InputBody", &["field"]),
+];
+
+/// A character that is not white space, as Unicode has it.
+const NOT_BLANK: &str = r"[^\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]";
+
 /// Rules between members, by schema.
-fn rules_between_members() -> [(&'static str, Value); 8] {
+fn rules_between_members() -> [(&'static str, Value); 9] {
     let name_or_label = json!({"anyOf": [{"required": ["name"]}, {"required": ["label"]}]});
-    let together = json!({"dependentRequired": {"aggregation": ["groupBy"], "groupBy": ["aggregation"]}});
+    let text = |required: &[&str], name: &str, other: &str| {
+        let mut rule =
+            json!({"required": required, "properties": {name: {"type": "string"}, other: {"type": "null"}}});
+        if required.contains(&"webhookUrl") {
+            rule["properties"]["webhookUrl"] = json!({"type": "string"});
+        }
+        rule
+    };
     [
         ("NewBucketKeyBody", name_or_label.clone()),
         ("NewOrganizationKeyBody", name_or_label),
         (
             "InputBody",
-            merged(&together, json!({"additionalProperties": false})),
+            json!({
+                "additionalProperties": false,
+                "dependentRequired": {"aggregation": ["groupBy"], "groupBy": ["aggregation"]},
+            }),
         ),
         (
             "EvaluationBody",
@@ -232,18 +265,30 @@ fn rules_between_members() -> [(&'static str, Value); 8] {
         (
             "RuleBody",
             json!({"oneOf": [
-                {"required": ["condition", "webhookUrl"], "not": {"required": ["naturalLanguageQuery"]}},
-                {"required": ["naturalLanguageQuery"], "not": {"required": ["condition"]}},
+                text(&["condition", "webhookUrl"], "condition", "naturalLanguageQuery"),
+                text(&["naturalLanguageQuery"], "naturalLanguageQuery", "condition"),
             ]}),
         ),
         (
             "RulePatchBody",
-            json!({"not": {"required": ["condition", "naturalLanguageQuery"]}}),
+            json!({"anyOf": [
+                {"properties": {"condition": {"type": "null"}}}, {"properties": {"naturalLanguageQuery": {"type": "null"}}},
+            ]}),
         ),
         (
             "FieldsByName",
-            json!({"minProperties": 1, "maxProperties": 256,
-            "propertyNames": {"minLength": 1, "maxLength": 128, "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]+$"}}),
+            json!({"minProperties": 1, "maxProperties": 256, "propertyNames": {
+                "minLength": 1, "maxLength": 128, "pattern": r"^[^\u0000-\u001f\u007f-\u009f]+$",
+                "allOf": [{"pattern": NOT_BLANK}],
+            }}),
+        ),
+        (
+            "QueryBody",
+            json!({"anyOf": [
+                {"required": ["aggregation", "groupBy"],
+                 "properties": {"aggregation": {"type": "string"}, "groupBy": {"type": "string"}}},
+                {"properties": {"aggregation": {"type": "null"}, "groupBy": {"type": "null"}}},
+            ]}),
         ),
         (
             "QueryFilters",
@@ -252,12 +297,6 @@ fn rules_between_members() -> [(&'static str, Value); 8] {
             }}),
         ),
     ]
-}
-
-fn merged(base: &Value, more: Value) -> Value {
-    let mut base = base.clone();
-    merge(&mut base, more);
-    base
 }
 
 /// Adds members to an object, deeply.

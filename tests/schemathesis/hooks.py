@@ -1,0 +1,174 @@
+"""Aims the cases: ids and words that no generator could guess become those of the prepared organization.
+
+Only what requests may say is narrowed, and only here: the answers are held to the document as it is served.
+"""
+import copy
+import datetime
+import json
+import os
+import pathlib
+
+import schemathesis
+from hypothesis import strategies
+
+WORLD = json.loads(pathlib.Path(os.environ["TIDEWATCH_WORLD"]).read_text())
+UNKNOWN = "0123456789abcdef01234567"
+
+# The id of a path by its name, where the operation says nothing else.
+PATH = {
+    "bucketId": "bucket", "sourceId": "source", "ruleId": "dueRule", "deliveryId": "delivery",
+}
+# By operation: what its path's last id names.
+OWN = {
+    "showBucket": "bucket", "updateBucket": "disposableBucket", "deleteBucket": "disposableBucket",
+    "updateSource": "disposableSource", "deleteSource": "disposableSource", "deleteBucketKey": "disposableBucketKey",
+    "deleteOrganizationKey": "disposableOrganizationKey",
+    "showRule": "rule", "updateRule": "rule", "deleteRule": "disposableRule", "listRuleHistory": "rule",
+    "listRuleDeliveries": "rule", "showWebhook": "webhook", "updateWebhook": "webhook",
+    "deleteWebhook": "disposableWebhook", "listDeliveries": "webhook", "testWebhook": "webhook",
+    "changePlan": "organization",
+}
+# Members of bodies, wherever they stand.
+MEMBERS = {"bucketId": "bucket", "dataSourceId": "source"}
+FIELDS = ["level", "door", "open"]
+CONDITIONS = ["level is above 3", "level between 1 and 2", "door is open", "level increases by 5%"]
+
+
+@schemathesis.hook
+def before_load_schema(context, raw_schema):
+    schemas = raw_schema["components"]["schemas"]
+    close_answers(schemas)
+    for path, methods in raw_schema["paths"].items():
+        for operation in methods.values():
+            aim_parameters(operation)
+            body = operation.get("requestBody")
+            if body:
+                content = body["content"]["application/json"]
+                content["schema"] = aimed(content["schema"], schemas)
+                for example in [content] + list(content.get("examples", {}).values()):
+                    for member in ("example", "value"):
+                        if member in example:
+                            example[member] = aimed_example(example[member])
+    password = raw_schema["paths"]["/api/auth/password"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    for member in ("currentPassword", "newPassword"):
+        password["properties"][member]["enum"] = [WORLD["password"]]
+
+
+def close_answers(schemas):
+    """Clients must bear members they do not know; here a member that the document does not know is a breach."""
+    for name, schema in schemas.items():
+        # The account is also a part of the larger answer of a sign-in.
+        if name.endswith(("Answer", "View")) and "properties" in schema and name != "AccountAnswer":
+            schema["additionalProperties"] = False
+
+
+def ids(kind):
+    return WORLD[kind] + [UNKNOWN]
+
+
+def aim_parameters(operation):
+    in_path = [parameter for parameter in operation.get("parameters", []) if parameter["in"] == "path"]
+    for parameter in in_path:
+        kind = PATH.get(parameter["name"])
+        if parameter is in_path[-1]:
+            kind = OWN.get(operation["operationId"], kind)
+        if parameter is in_path[0] and operation["operationId"] == "redeliver":
+            kind = "webhook"
+        parameter["schema"] = {"type": "string", "enum": ids(kind)}
+
+
+def aimed(schema, schemas):
+    """A request's schema, whole, with the prepared ids and words in it."""
+    if "$ref" in schema:
+        target = schemas[schema["$ref"].rsplit("/", 1)[1]]
+        return aimed({**target, **{name: value for name, value in schema.items() if name != "$ref"}}, schemas)
+    schema = copy.deepcopy(schema)
+    for combined in ("oneOf", "anyOf", "allOf"):
+        if combined in schema:
+            schema[combined] = [aimed(part, schemas) for part in schema[combined]]
+    for single in ("items", "additionalProperties"):
+        if isinstance(schema.get(single), dict):
+            schema[single] = aimed(schema[single], schemas)
+    for name, member in schema.get("properties", {}).items():
+        schema["properties"][name] = aim_member(name, aimed(member, schemas))
+    return schema
+
+
+def aim_member(name, member):
+    if name in MEMBERS:
+        return choice(member, ids(MEMBERS[name]))
+    if name == "dataSourceIds":
+        return {**member, "items": {"type": "string", "enum": ids("source")}}
+    if name == "field":
+        return choice(member, FIELDS)
+    if name == "fields":
+        return {**member, "items": {"type": "string", "enum": FIELDS[:1]}}
+    if name in ("condition", "naturalLanguageQuery"):
+        return choice(member, CONDITIONS)
+    if name in ("url", "webhookUrl"):
+        return choice(member, ["https://receiver.invalid/hooks"])
+    if name == "cursor":
+        return {"type": "null"}
+    if name == "startTime":
+        return choice(member, ["2001-02-03T04:05:06Z", "2026-01-01T00:00:00+02:00"])
+    if name == "endTime":
+        return choice(member, ["2027-02-03T04:05:06.789Z", "2100-01-01T00:00:00Z"])
+    if name == "values":
+        level = {"type": "number", "minimum": -1e300, "maximum": 1e300}
+        return {
+            "type": "object", "required": ["level"], "additionalProperties": False,
+            "properties": {"level": level, "door": {"type": ["string", "null"]}, "open": {"type": ["boolean", "null"]}},
+        }
+    return member
+
+
+def choice(member, words):
+    """One of these words, or null where null may stand."""
+    nullable = "null" in member.get("type", []) or {"type": "null"} in member.get("oneOf", [])
+    return {"type": ["string", "null"], "enum": words + [None]} if nullable else {"type": "string", "enum": words}
+
+
+def aimed_example(value):
+    """An example of the document, with the prepared ids."""
+    if isinstance(value, dict):
+        return {
+            name: WORLD[MEMBERS[name]][0] if name in MEMBERS
+            else WORLD["source"] if name == "dataSourceIds"
+            else {"level": 1.5} if name == "values"
+            else "level" if name == "field"
+            else ["level"] if name == "fields"
+            else CONDITIONS[0] if name in ("condition", "naturalLanguageQuery")
+            else "https://receiver.invalid/hooks" if name in ("url", "webhookUrl")
+            else aimed_example(member)
+            for name, member in value.items()
+        }
+    if isinstance(value, list):
+        return [aimed_example(entry) for entry in value]
+    return value
+
+
+def moment():
+    """Within the years that the service takes."""
+    return strategies.datetimes(
+        min_value=datetime.datetime(1700, 1, 1), max_value=datetime.datetime(2260, 1, 1)
+    ).map(lambda at: at.isoformat() + "Z")
+
+
+schemathesis.openapi.format("date-time", moment())
+
+
+@schemathesis.auth(refresh_interval=None).apply_to(operation_id="changePassword")
+class OtherAccount:
+    """The account whose password may be changed: each change ends the token before."""
+
+    def get(self, case, context):
+        return WORLD["otherToken"]
+
+    def set(self, case, data, context):
+        case.headers["Authorization"] = f"Bearer {data}"
+
+
+@schemathesis.hook
+def after_call(context, case, response):
+    if case.operation.definition.raw.get("operationId") == "changePassword" and response.status_code == 200:
+        WORLD["otherToken"] = response.json()["token"]

@@ -1,0 +1,89 @@
+"""What the cases are aimed at: an organization with everything in it, and things of it that may be deleted."""
+import json
+import urllib.request
+
+PASSWORD = "correct horse battery"
+# As many as there are deletions in a run, about; later ones answer 404, which is right too.
+DISPOSABLE = 12
+SCHEMA = {"level": {"type": "number", "unit": "m"}, "door": {"type": "string"}, "open": {"type": "boolean"}}
+
+
+class Client:
+    def __init__(self, base):
+        self.base = base
+        self.headers = {}
+
+    def call(self, method, path, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.base + path, data, self.headers, method=method)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.load(answer)
+
+
+def evaluation():
+    return {
+        "kind": "threshold", "intervalSeconds": 60, "windowSeconds": 600, "inputs": [{"key": "l", "field": "level"}],
+        "parameters": {"operator": "gt", "value": 3},
+    }
+
+
+def world(base):
+    """Ids and credentials by what they name."""
+    client = Client(base)
+    signed_up = client.call("POST", "/api/auth/signup", {"email": "ada@example.com", "password": PASSWORD, "name": "Ada"})
+    client.headers = {"Authorization": f"Bearer {signed_up['token']}"}
+    other = Client(base).call("POST", "/api/auth/signup", {"email": "bob@example.com", "password": PASSWORD, "name": "Bob"})
+
+    def bucket(name):
+        body = {"name": name, "retentionDays": 1_000_000}
+        return client.call("POST", "/api/buckets", body)["bucket"]["_id"]
+
+    def key(path, kind):
+        return client.call("POST", path, {"name": kind, "type": kind})["apiKey"]
+
+    def source(bucket_id, name):
+        body = {"name": name, "schema": SCHEMA, "schemaMode": "strict"}
+        return client.call("POST", f"/api/buckets/{bucket_id}/sources", body)["dataSource"]["_id"]
+
+    def rule(bucket_id, source_id, evaluated):
+        body = {
+            "bucketId": bucket_id, "dataSourceId": source_id, "name": "high",
+            "naturalLanguageQuery": "level is above 3", "webhookUrl": "https://receiver.invalid/alerts",
+        }
+        if evaluated:
+            body["evaluation"] = evaluation()
+        return client.call("POST", "/api/alerts", body)["alertRule"]["_id"]
+
+    def webhook():
+        body = {"url": "https://receiver.invalid/hooks", "events": ["bucket.updated"], "status": "paused"}
+        return client.call("POST", "/api/webhooks", body)["webhook"]["_id"]
+
+    kept = bucket("kept")
+    kept_source = source(kept, "kept")
+    points = [
+        {"dataSourceId": kept_source, "values": {"level": n % 7, "door": "shut", "open": n % 2 == 0}, "metadata": {"n": n}}
+        for n in range(50)
+    ]
+    client.call("POST", "/api/data/batch", {"bucketId": kept, "dataPoints": points})
+    kept_webhook = webhook()
+    delivery = client.call("POST", f"/api/webhooks/{kept_webhook}/test")["delivery"]["_id"]
+    many = range(DISPOSABLE)
+    return {
+        "adminKey": key("/api/organization/keys", "admin")["key"],
+        "token": signed_up["token"],
+        "otherToken": other["token"],
+        "password": PASSWORD,
+        "organization": [other["organization"]["_id"]],
+        "bucket": [kept],
+        "source": [kept_source],
+        "rule": [rule(kept, kept_source, evaluated=False)],
+        "dueRule": [rule(kept, kept_source, evaluated=True) for _ in many],
+        "webhook": [kept_webhook],
+        "delivery": [delivery],
+        "disposableBucket": [bucket(f"disposable {n}") for n in many],
+        "disposableBucketKey": [key(f"/api/buckets/{kept}/keys", "read")["_id"] for _ in many],
+        "disposableOrganizationKey": [key("/api/organization/keys", "integration")["_id"] for _ in many],
+        "disposableSource": [source(kept, f"disposable {n}") for n in many],
+        "disposableRule": [rule(kept, kept_source, evaluated=False) for _ in many],
+        "disposableWebhook": [webhook() for _ in many],
+    }
