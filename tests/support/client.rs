@@ -148,14 +148,6 @@ impl Answer {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
-    /// All values of a header that may be there more than once.
-    pub fn headers(&self, name: &str) -> impl Iterator<Item = &str> {
-        self.headers
-            .get_all(name)
-            .iter()
-            .filter_map(|value| value.to_str().ok())
-    }
-
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }

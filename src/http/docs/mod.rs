@@ -53,9 +53,8 @@ pub async fn describe(request: HttpRequest) -> Result<HttpResponse, ServiceError
     } else {
         respond::respond(&request, StatusCode::OK, forms.json.clone()).await?
     };
-    response
-        .headers_mut()
-        .append(VARY, HeaderValue::from_static("accept"));
+    let varies = HeaderValue::from_static("accept, accept-encoding");
+    response.headers_mut().insert(VARY, varies);
     Ok(response)
 }
 

@@ -226,8 +226,8 @@ const NAMES: &[(&str, &[&str])] = &[
     ("BucketPatchBody", &["name"]),
     ("SourceBody", &["name", "type"]),
     ("SourcePatchBody", &["name", "type"]),
-    ("RuleBody", &["name"]),
-    ("RulePatchBody", &["name"]),
+    ("RuleBody", &["name", "condition", "naturalLanguageQuery"]),
+    ("RulePatchBody", &["name", "condition", "naturalLanguageQuery"]),
     ("InputBody", &["field"]),
 ];
 
