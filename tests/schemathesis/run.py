@@ -129,6 +129,8 @@ def main():
     arguments.seed = arguments.seed or random.SystemRandom().randrange(2**31)
     scripts = install(arguments.environment.resolve())
     binary = arguments.binary.resolve(strict=True)
+    # Whoever ends this run ends the server too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="tidewatch-schemathesis-") as directory:
         directory = pathlib.Path(directory)
