@@ -37,7 +37,9 @@ pub fn html(markdown: &str) -> String {
             html.push_str(&table(&rows));
         } else {
             let mut paragraph = line.to_owned();
-            let goes_on = |line: &&str| !line.trim().is_empty() && !line.starts_with(['|', '#', '`']);
+            let goes_on = |line: &&str| {
+                !line.trim().is_empty() && !line.starts_with(['|', '#']) && !line.starts_with("```")
+            };
             while let Some(more) = lines.next_if(goes_on) {
                 paragraph.push(' ');
                 paragraph.push_str(more);
@@ -126,6 +128,7 @@ mod tests {
                 "**a** and *b*\ngo on",
                 "<p><strong>a</strong> and <em>b</em> go on</p>\n",
             ),
+            ("a\n`b` c", "<p>a <code>b</code> c</p>\n"),
             ("2 * 3", "<p>2 * 3</p>\n"),
             ("## Who may", "<h2 id=\"who-may\">Who may</h2>\n"),
             (
