@@ -47,6 +47,11 @@ pub struct Tally {
 
 struct Crowd<'a> {
     address: SocketAddr,
+    requests: &'a [Vec<u8>],
+    pace: Pace,
+    began: Instant,
+    /// How many have fallen due.
+    due_count: u32,
     poll: OwnedFd,
     callers: Vec<Option<Caller<'a>>>,
     /// Numbers of connections that wait for nothing; the last used is used again first.
@@ -83,8 +88,13 @@ pub fn offer(
     span: Duration,
     connections_max: usize,
 ) -> Outcome<Tally> {
+    let began = Instant::now();
     let mut crowd = Crowd {
         address,
+        requests,
+        pace,
+        began,
+        due_count: 0,
         poll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
         callers: (0..connections_max).map(|_| None).collect(),
         idle: Vec::new(),
@@ -92,30 +102,14 @@ pub fn offer(
         waiting: 0,
         tally: Tally::default(),
     };
-    let began = Instant::now();
     let end = began + span;
-    let mut due_count = 0_u32;
     let mut events = Vec::with_capacity(connections_max);
     loop {
         let now = Instant::now();
-        if now >= end && (crowd.waiting == 0 || now > end + PATIENCE) {
+        if now < end {
+            crowd.send_due(now)?;
+        } else if crowd.waiting == 0 || now > end + PATIENCE {
             break;
-        }
-        while now < end {
-            let due = match pace {
-                Pace::Loop => now,
-                Pace::PerSecond(rate) => began + Duration::from_secs_f64(f64::from(due_count) / rate),
-            };
-            let is_full = crowd.idle.is_empty() && crowd.ended.is_empty();
-            if due > now || (is_full && matches!(pace, Pace::Loop)) {
-                break;
-            }
-            due_count += 1;
-            if is_full {
-                crowd.tally.unsent += 1;
-            } else {
-                crowd.send(&requests[due_count as usize % requests.len()], due)?;
-            }
         }
         epoll::wait(&crowd.poll, spare_capacity(&mut events), Some(&NAP))?;
         for event in events.drain(..) {
@@ -127,6 +121,29 @@ pub fn offer(
 }
 
 impl<'a> Crowd<'a> {
+    /// Sends what is due by now.
+    fn send_due(&mut self, now: Instant) -> Outcome<()> {
+        loop {
+            let due = match self.pace {
+                Pace::Loop => now,
+                Pace::PerSecond(rate) => {
+                    self.began + Duration::from_secs_f64(f64::from(self.due_count) / rate)
+                }
+            };
+            let is_full = self.idle.is_empty() && self.ended.is_empty();
+            if due > now || (is_full && matches!(self.pace, Pace::Loop)) {
+                return Ok(());
+            }
+            self.due_count += 1;
+            if is_full {
+                self.tally.unsent += 1;
+            } else {
+                let requests = self.requests;
+                self.send(&requests[self.due_count as usize % requests.len()], due)?;
+            }
+        }
+    }
+
     fn send(&mut self, request: &'a [u8], due: Instant) -> Outcome<()> {
         let number = match self.idle.pop() {
             Some(number) => number,

@@ -15,6 +15,7 @@ mod body_budget;
 pub mod bucket_keys;
 pub mod buckets;
 mod connections;
+pub mod dashboard;
 pub mod data;
 pub mod docs;
 mod edge;
@@ -95,6 +96,8 @@ fn table(operator: bool) -> Vec<(&'static str, Vec<On>)> {
         ("/ready", vec![get().to(health::ready)]),
         ("/metrics", vec![get().to(metrics::expose)]),
         ("/api/docs", vec![get().to(docs::describe)]),
+        ("/", vec![get().to(dashboard::page)]),
+        ("/assets/{file}", vec![get().to(dashboard::asset)]),
         ("/api/auth/signup", vec![post().to(accounts::sign_up)]),
         ("/api/auth/login", vec![post().to(accounts::log_in)]),
         ("/api/auth/me", vec![get().to(accounts::me)]),

@@ -75,6 +75,9 @@ pub const PUBLIC_ROUTES: &[Route] = &[
     route("GET", "/ready", None, &[], 200),
     route("GET", "/metrics", None, &[], 200),
     route("GET", "/api/docs", None, &[], 200),
+    route("GET", "/", None, &[], 200),
+    // No asset has this name.
+    route("GET", "/assets/{asset}", None, &[], 404),
     route(
         "POST",
         "/api/auth/signup",
@@ -346,4 +349,13 @@ impl Route {
         named("{bucket}") && (named("{source}") || named("{key}"))
             || named("{webhook}") && named("{delivery}")
     }
+}
+
+/// `/api/buckets/{bucketId}` → `/api/buckets/{}`: names of parameters are the description's own.
+pub fn shape(path: &str) -> String {
+    let segment = |segment: &str| {
+        let name = if segment.starts_with('{') { "{}" } else { segment };
+        name.to_owned()
+    };
+    path.split('/').map(segment).collect::<Vec<_>>().join("/")
 }

@@ -5,8 +5,8 @@ use utoipa::OpenApi;
 
 use super::{examples, shared};
 use crate::http::{
-    accounts, alert_history, alerts, analytics, bucket_keys, buckets, data, docs, evaluations, health,
-    metrics, operator, organization, organization_keys, query, sources, webhook_deliveries, webhooks,
+    accounts, alert_history, alerts, analytics, bucket_keys, buckets, dashboard, data, docs, evaluations,
+    health, metrics, operator, organization, organization_keys, query, sources, webhook_deliveries, webhooks,
 };
 
 /// Descriptions of all handlers. A test of the parent compares it with the route table.
@@ -27,7 +27,7 @@ use crate::http::{
         (name = "webhooks", description = "Receivers of events, and every delivery to them."),
         (name = "analytics", description = "Counts and usage, of a bucket and of the organization."),
         (name = "operator", description = "For whoever runs the server. These routes are there when the server has an `operator.token`."),
-        (name = "operation", description = "Whether the server lives and is ready, what it counts, and this description."),
+        (name = "operation", description = "Whether the server lives and is ready, what it counts, this description, and the dashboard."),
     ),
     paths(
         accounts::sign_up,
@@ -80,6 +80,8 @@ use crate::http::{
         health::ready,
         metrics::expose,
         docs::describe,
+        dashboard::page,
+        dashboard::asset,
     )
 )]
 struct Handlers;

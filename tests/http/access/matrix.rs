@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::callers::{self, Caller, Scene, Standing, Whose};
-use crate::routes::{Ids, OPERATOR_ROUTES, PUBLIC_ROUTES, ROUTES, Role, Route};
+use crate::routes::{Ids, OPERATOR_ROUTES, PUBLIC_ROUTES, ROUTES, Role, Route, shape};
 use crate::scene::{self, call};
 use crate::support::client::{Answer, Client};
 
@@ -270,15 +270,6 @@ fn public_routes_answer_everybody_alike() {
             );
         }
     }
-}
-
-/// `/api/buckets/{bucketId}` → `/api/buckets/{}`: names of parameters are the description's own.
-fn shape(path: &str) -> String {
-    let segment = |segment: &str| {
-        let name = if segment.starts_with('{') { "{}" } else { segment };
-        name.to_owned()
-    };
-    path.split('/').map(segment).collect::<Vec<_>>().join("/")
 }
 
 /// What is served is what is described (a test beside the server's route table), and what is described is listed here.

@@ -2,6 +2,7 @@
 
 mod config;
 mod cors;
+mod dashboard;
 mod docs;
 mod evaluator;
 mod health;

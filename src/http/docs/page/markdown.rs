@@ -90,7 +90,7 @@ pub fn inline(text: &str) -> String {
 fn paired(html: &str, mark: &str, element: &str) -> String {
     let parts: Vec<&str> = html.split(mark).collect();
     // An odd mark is just a character.
-    if parts.len() % 2 == 0 {
+    if parts.len().is_multiple_of(2) {
         return html.to_owned();
     }
     let within = |(place, part): (usize, &&str)| {

@@ -1,0 +1,92 @@
+//! The dashboard: a page and its assets, embedded in the binary. It is a client of the API like any other: it gets no
+//! data from here.
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, IF_NONE_MATCH,
+    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use actix_web::{HttpRequest, HttpResponse};
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use rust_embed::{Embed, EmbeddedFile};
+
+use super::respond;
+use crate::error::ServiceError;
+
+/// What the build of `dashboard/` made.
+#[derive(Embed)]
+#[folder = "$OUT_DIR/dashboard"]
+struct Files;
+
+/// Own files only, nothing inline: a name or a text of a user can never become a program.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+    connect-src 'self'; font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; \
+    frame-ancestors 'none'";
+/// The names of assets change with their content.
+const FOREVER: &str = "public, max-age=31536000, immutable";
+
+/// The dashboard.
+///
+/// A page for browsers.
+#[utoipa::path(get, path = "/", operation_id = "showDashboard", tag = "operation", security(()),
+    responses((status = 200, body = String, content_type = "text/html", description = "The page.")))]
+pub async fn page(request: HttpRequest) -> Result<HttpResponse, ServiceError> {
+    let page = Files::get("index.html").ok_or_else(|| ServiceError::internal("BUG: no page is embedded"))?;
+    let mut response = respond_file(&request, page, "text/html; charset=utf-8", "no-cache").await?;
+    let headers: [(HeaderName, &str); 2] = [
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (REFERRER_POLICY, "no-referrer"),
+    ];
+    for (name, value) in headers {
+        response
+            .headers_mut()
+            .insert(name, HeaderValue::from_static(value));
+    }
+    Ok(response)
+}
+
+/// A part of the dashboard.
+///
+/// Scripts, styles and pictures of the page, by names that change with their content.
+#[utoipa::path(get, path = "/assets/{file}", operation_id = "getDashboardAsset", tag = "operation", security(()),
+    params(("file" = String, Path, description = "As the page names it.")),
+    responses((status = 200, body = String, content_type = "application/octet-stream", description = "The file."),
+        (status = 404, description = "No file of the dashboard has this name.")))]
+pub async fn asset(request: HttpRequest) -> Result<HttpResponse, ServiceError> {
+    let name = request.match_info().get("file").unwrap_or_default();
+    let file = Files::get(&format!("assets/{name}")).ok_or_else(|| ServiceError::not_found("file"))?;
+    let kind = match name.rsplit_once('.').map(|(_, extension)| extension) {
+        Some("js") => "text/javascript; charset=utf-8",
+        Some("css") => "text/css; charset=utf-8",
+        Some("svg") => "image/svg+xml",
+        _ => "application/octet-stream",
+    };
+    respond_file(&request, file, kind, FOREVER).await
+}
+
+async fn respond_file(
+    request: &HttpRequest,
+    file: EmbeddedFile,
+    kind: &'static str,
+    keep: &'static str,
+) -> Result<HttpResponse, ServiceError> {
+    let digest = BASE64_URL_SAFE_NO_PAD.encode(file.metadata.sha256_hash());
+    // Weak: the same for every encoding.
+    let tag = format!("W/\"{digest}\"");
+    let known = request.headers().get(IF_NONE_MATCH);
+    let mut response = if known.is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
+        HttpResponse::NotModified().finish()
+    } else {
+        let mut response = respond::respond(request, StatusCode::OK, file.data.into_owned()).await?;
+        response
+            .headers_mut()
+            .insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        response
+    };
+    let headers = response.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static(keep));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(ETAG, HeaderValue::try_from(tag).map_err(ServiceError::internal)?);
+    Ok(response)
+}
