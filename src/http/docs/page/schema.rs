@@ -147,6 +147,10 @@ fn add_rows(document: &Value, schema: &Value, depth: usize, html: &mut String) {
         && schema.get("properties").is_none()
     {
         for choice in choices {
+            let about = markdown::inline(said(document, choice));
+            html.push_str(&format!(
+                "<tr><th scope=\"rowgroup\" colspan=\"3\" class=\"depth{depth}\">Either: {about}</th></tr>\n"
+            ));
             add_rows(document, choice, depth, html);
         }
     }
@@ -155,17 +159,13 @@ fn add_rows(document: &Value, schema: &Value, depth: usize, html: &mut String) {
         let is_required =
             required.is_some_and(|names| names.iter().any(|required| required == name.as_str()));
         let target = own(document, member);
-        // What is said of this member goes before what is said of its type.
-        let about = member["description"]
-            .as_str()
-            .or_else(|| target["description"].as_str());
         let row = Row {
             name,
             depth,
             kind: kind(document, member),
             notes: if is_required { "required" } else { "optional" }.to_owned(),
             limits: limits(target),
-            about: about.unwrap_or_default(),
+            about: said(document, member),
         };
         html.push_str(&row.html());
         add_rows(document, member, depth + 1, html);
@@ -187,6 +187,16 @@ fn add_rows(document: &Value, schema: &Value, depth: usize, html: &mut String) {
         html.push_str(&row.html());
         add_rows(document, values, depth + 1, html);
     }
+}
+
+/// What is said of a member; where nothing is, what is said of its type.
+fn said<'a>(document: &'a Value, member: &'a Value) -> &'a str {
+    let choices = member["oneOf"].as_array().into_iter().flatten();
+    // What is said of a member that may be null stands beside its type.
+    let mut places = [member].into_iter().chain(choices).chain([own(document, member)]);
+    places
+        .find_map(|place| place["description"].as_str())
+        .unwrap_or_default()
 }
 
 /// What a member is when it is not null.
