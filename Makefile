@@ -1,13 +1,14 @@
-# make run    builds the server and starts it on ./data, at http://127.0.0.1:8080
-# make test   installs what the tests need and runs everything
+# make run           builds the dashboard and the server, and starts it on ./data, at http://127.0.0.1:8080
+# make test          installs what the tests need and runs everything
 # make schemathesis  sends thousands of generated requests to the server; `make test` does so too
-# make lint   formatting and clippy, warnings are errors
-# make bench  measures; prints one table
+# make browser       the dashboard's tests, in a browser; `make test` runs them too
+# make lint          formatting and clippy, warnings are errors
+# make bench         measures; prints one table
 
 CARGO ?= cargo
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: run test schemathesis lint bench
+.PHONY: run test schemathesis browser lint bench
 
 run:
 	$(CARGO) run --release --locked -- serve --data-dir ./data
@@ -15,10 +16,15 @@ run:
 test:
 	$(CARGO) test --workspace --locked
 	$(MAKE) schemathesis
+	$(MAKE) browser
 
 schemathesis:
 	$(CARGO) test --test http --no-run --locked
 	python3 tests/schemathesis/run.py --binary $(TARGET)/debug/tidewatch --environment $(TARGET)/schemathesis
+
+browser:
+	$(CARGO) test --test http --no-run --locked
+	dashboard/tests/run $(TARGET)/debug/tidewatch
 
 lint:
 	$(CARGO) fmt --all --check
