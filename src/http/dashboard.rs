@@ -51,7 +51,8 @@ pub async fn page(request: HttpRequest) -> Result<HttpResponse, ServiceError> {
 /// Scripts, styles and pictures of the page, by names that change with their content.
 #[utoipa::path(get, path = "/assets/{file}", operation_id = "getDashboardAsset", tag = "operation", security(()),
     params(("file" = String, Path, description = "As the page names it.")),
-    responses((status = 200, body = String, content_type = "application/octet-stream", description = "The file."),
+    responses((status = 200, description = "The file.",
+            content((String = "text/javascript"), (String = "text/css"), (String = "image/svg+xml"))),
         (status = 404, description = "No file of the dashboard has this name.")))]
 pub async fn asset(request: HttpRequest) -> Result<HttpResponse, ServiceError> {
     let name = request.match_info().get("file").unwrap_or_default();

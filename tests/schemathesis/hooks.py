@@ -16,7 +16,7 @@ UNKNOWN = "0123456789abcdef01234567"
 
 # The id of a path by its name, where the operation says nothing else.
 PATH = {
-    "bucketId": "bucket", "sourceId": "source", "ruleId": "dueRule", "deliveryId": "delivery",
+    "bucketId": "bucket", "sourceId": "source", "ruleId": "dueRule", "deliveryId": "delivery", "file": "asset",
 }
 # By operation: what its path's last id names.
 OWN = {

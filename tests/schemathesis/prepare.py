@@ -1,5 +1,6 @@
 """What the cases are aimed at: an organization with everything in it, and things of it that may be deleted."""
 import json
+import re
 import urllib.request
 
 PASSWORD = "correct horse battery"
@@ -67,6 +68,8 @@ def world(base):
     client.call("POST", "/api/data/batch", {"bucketId": kept, "dataPoints": points})
     kept_webhook = webhook()
     delivery = client.call("POST", f"/api/webhooks/{kept_webhook}/test")["delivery"]["_id"]
+    with urllib.request.urlopen(base + "/", timeout=30) as page:
+        assets = re.findall(r'"/assets/([^"]+)"', page.read().decode())
     many = range(DISPOSABLE)
     return {
         "adminKey": key("/api/organization/keys", "admin")["key"],
@@ -80,6 +83,7 @@ def world(base):
         "dueRule": [rule(kept, kept_source, evaluated=True) for _ in many],
         "webhook": [kept_webhook],
         "delivery": [delivery],
+        "asset": assets,
         "disposableBucket": [bucket(f"disposable {n}") for n in many],
         "disposableBucketKey": [key(f"/api/buckets/{kept}/keys", "read")["_id"] for _ in many],
         "disposableOrganizationKey": [key("/api/organization/keys", "integration")["_id"] for _ in many],
