@@ -14,7 +14,7 @@ const FLAGS = [
 export default defineConfig({
   testDir: "tests",
   workers: 1,
-  timeout: 60_000,
+  timeout: 180_000,
   // Machines that build beside it are slow now and then; what does not come at all still fails.
   expect: { timeout: 15_000 },
   reporter: "list",
