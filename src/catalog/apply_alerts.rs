@@ -130,15 +130,8 @@ impl Catalog {
     }
 
     pub(super) fn record_attempt(&mut self, made: &AttemptMade) {
-        let ended_at_ns = made.attempt.at_ns + i64::from(made.attempt.duration_ms) * 1_000_000;
         self.outbox.change(made.delivery_id, |delivery| {
-            delivery.attempts.push(made.attempt.clone());
-            delivery.tries = delivery.tries.saturating_add(1);
-            (delivery.status, delivery.next_attempt_at_ns) = match made.then {
-                AfterAttempt::Retry(at_ns) => (DeliveryStatus::Pending, Some(at_ns)),
-                AfterAttempt::Delivered => (DeliveryStatus::Delivered, None),
-                AfterAttempt::Failed => (DeliveryStatus::Failed, None),
-            };
+            delivery.attempted(made.attempt.clone(), made.then);
         });
         if matches!(made.then, AfterAttempt::Retry(_)) {
             return;
@@ -152,7 +145,7 @@ impl Catalog {
             let totals = &mut webhook.totals;
             totals.successful += u64::from(delivered);
             totals.failed += u64::from(!delivered);
-            totals.last_at_ns = Some(ended_at_ns);
+            totals.last_at_ns = Some(made.attempt.ended_at_ns());
             totals.last_delivered = Some(delivered);
         });
         if self.rule(owner).is_none() && self.webhook(owner).is_none() {

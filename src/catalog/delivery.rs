@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::webhook::Event;
 use crate::ids::ObjectId;
 
+const NANOSECONDS_A_MILLISECOND: i64 = 1_000_000;
+
 /// One event for one receiver.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Delivery {
@@ -96,6 +98,13 @@ pub struct Attempt {
     pub duration_ms: u32,
 }
 
+impl Attempt {
+    /// When it ended, in UTC nanoseconds.
+    pub fn ended_at_ns(&self) -> i64 {
+        self.at_ns + i64::from(self.duration_ms) * NANOSECONDS_A_MILLISECOND
+    }
+}
+
 /// What follows an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -137,6 +146,17 @@ impl<'de> Deserialize<'de> for Body {
 }
 
 impl Delivery {
+    /// Notes an attempt and what follows it.
+    pub fn attempted(&mut self, attempt: Attempt, then: AfterAttempt) {
+        self.attempts.push(attempt);
+        self.tries = self.tries.saturating_add(1);
+        (self.status, self.next_attempt_at_ns) = match then {
+            AfterAttempt::Retry(at_ns) => (DeliveryStatus::Pending, Some(at_ns)),
+            AfterAttempt::Delivered => (DeliveryStatus::Delivered, None),
+            AfterAttempt::Failed => (DeliveryStatus::Failed, None),
+        };
+    }
+
     /// The record as the ledger keeps it: MessagePack with named members.
     ///
     /// # Errors

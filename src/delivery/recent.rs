@@ -67,12 +67,11 @@ impl Kept {
         let ended = !self.counted && self.delivery.status != DeliveryStatus::Pending;
         ended.then(|| {
             let delivered = self.delivery.status == DeliveryStatus::Delivered;
-            let ended_at = |last: &Attempt| last.at_ns + i64::from(last.duration_ms) * 1_000_000;
             DeliveryTotals {
                 total: 1,
                 successful: u64::from(delivered),
                 failed: u64::from(!delivered),
-                last_at_ns: self.delivery.attempts.last().map(ended_at),
+                last_at_ns: self.delivery.attempts.last().map(Attempt::ended_at_ns),
                 last_delivered: Some(delivered),
             }
         })
@@ -124,14 +123,7 @@ impl Recent {
             return;
         };
         kept.in_flight = false;
-        let delivery = Arc::make_mut(&mut kept.delivery);
-        delivery.attempts.push(attempt);
-        delivery.tries = delivery.tries.saturating_add(1);
-        (delivery.status, delivery.next_attempt_at_ns) = match then {
-            AfterAttempt::Retry(at_ns) => (DeliveryStatus::Pending, Some(at_ns)),
-            AfterAttempt::Delivered => (DeliveryStatus::Delivered, None),
-            AfterAttempt::Failed => (DeliveryStatus::Failed, None),
-        };
+        Arc::make_mut(&mut kept.delivery).attempted(attempt, then);
         if let Some(counted) = kept.uncounted() {
             of_webhook.uncounted.add(counted);
         }
