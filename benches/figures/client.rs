@@ -52,11 +52,16 @@ impl Connection {
 
     /// Sends a request, which must succeed; answers the body.
     pub fn done(&mut self, request: &[u8]) -> Outcome<&[u8]> {
-        self.stream.write_all(request)?;
-        while !self.receive()? {}
-        let (status, body) = self.take()?;
+        let (status, body) = self.ask(request)?;
         succeeded(status, body)?;
         Ok(body)
+    }
+
+    /// Sends a request; answers status and body.
+    pub fn ask(&mut self, request: &[u8]) -> Outcome<(u16, &[u8])> {
+        self.stream.write_all(request)?;
+        while !self.receive()? {}
+        self.take()
     }
 
     /// Reads what has come; the answer once it is whole.

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use crate::Outcome;
 use crate::client::{drive, request};
 use crate::points::{BATCH, SECOND_NS, Series, days_ago_ns};
-use crate::server::{Account, Server, data_root};
+use crate::server::{Account, NAME, Server, data_root};
 use crate::table::{Bar, Experiment, Figure, Measured, median, significant};
 
 pub const BATCHES: Experiment = Experiment {
@@ -66,7 +66,7 @@ impl Load {
     pub fn start_under(tool: &[&str], settings: &[(&str, &str)]) -> Outcome<Self> {
         let dir = data_root()?;
         let server = Server::start_under(tool, &dir.path().join("data"), settings)?;
-        let mut account = Account::sign_up(&server, "plant")?;
+        let mut account = Account::sign_up(&server, NAME)?;
         let bucket = account.bucket("plant")?;
         let first_ns = days_ago_ns(20)?;
         let sources = account.sources(&bucket, CLIENTS)?.into_iter().enumerate();

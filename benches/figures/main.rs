@@ -5,11 +5,13 @@
 //! run. Words behind `--` choose the rows whose names contain one of them.
 
 mod analytics;
+mod beside;
 mod client;
 mod computing;
 mod deliveries;
 mod durability;
 mod ingest;
+mod logins;
 mod machine;
 mod memory;
 mod open_loop;
@@ -47,6 +49,7 @@ const EXPERIMENTS: &[Experiment] = &[
     restart::REPLAY,
     memory::IDLE_SERIES,
     scans::SCANS,
+    logins::LOGINS,
     overload::INGEST,
     overload::QUERIES,
     rules::RULES,

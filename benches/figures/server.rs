@@ -22,6 +22,11 @@ const START_WITHIN: Duration = Duration::from_secs(60);
 /// Linux tells processor times in this unit.
 const TICKS_A_SECOND: f64 = 100.0;
 
+/// Of all accounts.
+pub const PASSWORD: &str = "correct horse battery";
+/// Name and address of the usual one.
+pub const NAME: &str = "plant";
+
 /// A directory on the disk that the build lies on: `/tmp` may be memory.
 pub fn data_root() -> Outcome<TempDir> {
     Ok(TempDir::new_in(env!("CARGO_TARGET_TMPDIR"))?)
@@ -184,7 +189,7 @@ pub struct Account {
 impl Account {
     pub fn sign_up(server: &Server, name: &str) -> Outcome<Self> {
         let mut connection = Connection::open(server.address)?;
-        let body = json!({"email": format!("{name}@example.com"), "password": "correct horse battery",
+        let body = json!({"email": format!("{name}@example.com"), "password": PASSWORD,
             "name": "Ada", "organizationName": name});
         let answer = connection.json("POST", "/api/auth/signup", "x-of: bench", &body)?;
         let bearer = format!("authorization: Bearer {}", text(&answer, "/token")?);
