@@ -67,6 +67,23 @@ test("live follows new points", async ({ page, service }) => {
   await expect(page.getByText("following")).toHaveCount(0);
 });
 
+test("live goes on with the groups it began with", async ({ page, service }) => {
+  const account = await signUp(service.url);
+  const world = await makeWorld(account);
+  await sendMinutes(account, world, 20_000);
+  await open(page, account, hashOf(world, "r=30d&live=1"));
+  const groups = Number.parseInt((await page.getByTestId("chart-points").innerText()).replace(",", ""), 10);
+  await call(account, "POST", "/api/data", {
+    bucketId: world.bucketId,
+    dataSourceId: world.sourceId,
+    values: { vibration: 512 },
+  });
+  await expect(page.locator(".legend tbody tr")).toContainText("512");
+  await expect(page.locator(".chart-note")).toContainText("averaged by hour");
+  const after = Number.parseInt((await page.getByTestId("chart-points").innerText()).replace(",", ""), 10);
+  expect(after - groups).toBeLessThanOrEqual(1);
+});
+
 test("switches are lines, texts are in the table", async ({ page, service }) => {
   const account = await signUp(service.url);
   const world = await makeWorld(account);

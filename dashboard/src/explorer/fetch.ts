@@ -30,6 +30,9 @@ export interface View {
   tookMs: number;
 }
 
+/** How late a point of a live view may come and still be seen without a reload. */
+const LATE_MS = 30_000;
+
 /** Rows of the table under the chart. */
 export const LATEST_ROWS = 50;
 
@@ -59,10 +62,10 @@ export async function fetchView(
 
 /** The view moved on to `span`: what is new is asked for, what has left it is dropped. */
 export async function fetchTail(view: View, span: Span, signal: AbortSignal): Promise<View> {
-  const last = view.rows.at(-1);
-  // The last group is still growing, and points of one millisecond may come apart: both are read again.
-  const from = last === undefined ? span.from : Math.max(span.from, last.at);
-  const tail = await fetchView(view.plan, { from: Math.min(from, span.to - 1), to: span.to }, () => null, signal);
+  const from = Math.min(Math.max(span.from, tailStart(view) ?? span.from), span.to - 1);
+  // So short a stretch the server would not average by itself.
+  const plan: Plan = view.groupBy === null ? view.plan : { ...view.plan, kind: "grouped", groupBy: view.groupBy };
+  const tail = await fetchView(plan, { from, to: span.to }, () => null, signal);
   const kept = view.rows.filter((row) => row.at >= span.from && row.at < from);
   const known = new Set(tail.latest.map((row) => row._id));
   return {
@@ -73,6 +76,18 @@ export async function fetchTail(view: View, span: Span, signal: AbortSignal): Pr
     latest: latestOf([...tail.latest, ...view.latest.filter((row) => !known.has(row._id) && row.at >= span.from)]),
     truncated: false,
   };
+}
+
+/**
+ * From where on rows are read again: what came late, by a slower source or a slower way, belongs among them. A group is
+ * read again from its own start, as half a group would be another value.
+ */
+function tailStart(view: View): number | null {
+  const last = view.rows.at(-1);
+  if (last === undefined) return null;
+  if (view.groupBy === null) return last.at - LATE_MS;
+  const before = view.rows.findLast((row) => row.at < last.at);
+  return before?.at ?? last.at;
 }
 
 interface BucketRows {
