@@ -83,7 +83,9 @@ export function Shell({ section, user, children }: { section: string; user: User
             <Icon name="account" />
             <span class="user-names">
               <span class="name">{user.name}</span>
-              <span class="muted name">{user.email}</span>
+              <span class="muted" title={user.email}>
+                {user.email}
+              </span>
             </span>
           </a>
           <Button

@@ -7,6 +7,8 @@ const DASHES: (number[] | undefined)[] = [undefined, [8, 4], [2, 3]];
 export interface LineLook {
   stroke: string;
   band: string;
+  /** The band's own outline: a spike of one group is a hair's breadth, and must still be seen. */
+  edge: string;
   dash: number[] | undefined;
 }
 
@@ -15,5 +17,6 @@ export function lookOf(index: number, theme: "light" | "dark"): LineLook {
   const stroke = colours[index % colours.length]!;
   // Hex with alpha: strong enough to see a spike, light enough to see two bands cross.
   const band = `${stroke}${theme === "dark" ? "3d" : "33"}`;
-  return { stroke, band, dash: DASHES[Math.floor(index / colours.length) % DASHES.length] };
+  const edge = `${stroke}73`;
+  return { stroke, band, edge, dash: DASHES[Math.floor(index / colours.length) % DASHES.length] };
 }

@@ -170,7 +170,7 @@ function seriesOf(line: Line, theme: "light" | "dark"): uPlot.Series[] {
     if (stepped !== undefined) main.paths = stepped;
   }
   if (line.lows === null) return [main];
-  const edge: uPlot.Series = { scale: scaleOf(line), stroke: look.stroke, width: 0, points: { show: false } };
+  const edge: uPlot.Series = { scale: scaleOf(line), stroke: look.edge, width: 0.75, points: { show: false } };
   return [main, { ...edge }, { ...edge }];
 }
 

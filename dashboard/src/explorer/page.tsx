@@ -9,6 +9,7 @@ import { useStore } from "../app/store";
 import { Plot } from "../chart/plot";
 import { Button, LinkButton } from "../parts/button";
 import { Dialog } from "../parts/dialog";
+import { ErrorBox } from "../parts/forms";
 import { Empty, Page, WhenLoaded } from "../parts/page";
 import { Snippet, Time } from "../parts/show";
 import { curlPost } from "../parts/snippets";
@@ -149,8 +150,8 @@ function Explorer({ catalog }: { catalog: Catalog }) {
         />
         <div class="chart-card" ref={frame}>
           {loaded.error !== null && (
-            <div class="error-box" role="alert">
-              <p>{loaded.error.message}</p>
+            <div class="actions">
+              <ErrorBox error={loaded.error} />
               <Button small icon="refresh" onClick={loaded.reload}>
                 Try again
               </Button>
@@ -187,9 +188,10 @@ function Explorer({ catalog }: { catalog: Catalog }) {
           </div>
           {view !== null && (
             <p class="chart-note" role="status">
-              <span data-testid="chart-points">{plural(points, "point")}</span>{" "}
+              <span data-testid="chart-points">{plural(points, view.groupBy === null ? "point" : "value")}</span>{" "}
               {resolution(view.groupBy, view.plan.aggregation, hasBand(view.plan))}
-              {view.groupBy !== null && `, of about ${formatCount(Math.round(view.plan.expectedPoints))}`} over{" "}
+              {view.groupBy !== null &&
+                `, of about ${formatCount(Math.round(view.plan.expectedPoints))} points`} over{" "}
               {formatSpan((view.span.to - view.span.from) / 1000)}
               <span class="muted"> · {Math.max(1, Math.round(view.tookMs))} ms</span>
               {loaded.following && <span class="live-dot"> · following</span>}
