@@ -128,6 +128,7 @@ function optionsOf(element: HTMLElement, latest: { current: PlotProps }): uPlot.
     legend: { show: false },
     padding: [12, width < PHONE_PX ? 8 : 16, 0, 0],
     cursor: {
+      y: false,
       drag: { x: true, y: false, setScale: false, dist: DRAG_PX_MIN },
       points: { size: 7 },
       // Two fingers and a scroll stay with the page; a double click zooms out, as the toolbar does.
