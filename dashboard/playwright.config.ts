@@ -10,7 +10,7 @@ const FLAGS = [
   "--disable-sync",
 ];
 
-/** TIDEWATCH_BIN: the server. TIDEWATCH_DIST: a built page to put before it. CHROMIUM: the browser. */
+/** TIDEWATCH_BIN: the server. CHROMIUM: the browser. */
 export default defineConfig({
   testDir: "tests",
   workers: 1,
