@@ -6,7 +6,7 @@ mod schema;
 mod text;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -26,7 +26,7 @@ pub struct Page {
 impl Page {
     /// Renders the document.
     pub fn of(document: &Value) -> Self {
-        let hash = STANDARD.encode(Sha256::digest(STYLE.as_bytes()));
+        let hash = BASE64_STANDARD.encode(Sha256::digest(STYLE.as_bytes()));
         Self {
             html: render(document).into_bytes(),
             content_security_policy: format!(
