@@ -20,6 +20,7 @@ test:
 
 schemathesis:
 	$(CARGO) test --test http --no-run --locked
+	tests/needs python3
 	python3 tests/schemathesis/run.py --binary $(TARGET)/debug/tidewatch --environment $(TARGET)/schemathesis
 
 browser:
