@@ -1,4 +1,5 @@
 # make run           builds the dashboard and the server, and starts it on ./data, at http://127.0.0.1:8080
+# make demo          the same with a plant in it to look at: live points, rules, webhooks; prints the log-in
 # make test          installs what the tests need and runs everything
 # make schemathesis  sends thousands of generated requests to the server; `make test` does so too
 # make browser       the dashboard's tests, in a browser; `make test` runs them too
@@ -8,10 +9,13 @@
 CARGO ?= cargo
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: run test schemathesis browser lint bench
+.PHONY: run demo test schemathesis browser lint bench
 
 run:
 	$(CARGO) run --release --locked -- serve --data-dir ./data
+
+demo:
+	$(CARGO) run --release --locked -- demo
 
 test:
 	$(CARGO) test --workspace --locked

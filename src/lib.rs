@@ -13,6 +13,7 @@
 //! - [`checkpoint`]: recovery, checkpoints; [`checked_file`]: small files replaced as a whole; [`sealed_file`]: large
 //!   ones written once
 //! - [`evaluator`]: judges rules that are due, as a client of any such service
+//! - [`demo`]: the service with something in it, to be looked at
 //! - [`check`]: what a data directory holds, for people; [`backup`]: a copy of it, while the server runs
 //! - [`metrics`]: counting without locks, and the text that Prometheus reads
 //! - [`error`], [`ids`], [`clock`], [`timestamp`], [`random`], [`open_files`]: words that every room shares
@@ -27,6 +28,7 @@ pub mod checkpoint;
 pub mod clock;
 pub mod config;
 pub mod delivery;
+pub mod demo;
 pub mod error;
 pub mod evaluator;
 pub mod http;

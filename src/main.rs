@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand, value_parser};
 use tidewatch::backup;
 use tidewatch::clock::SystemClock;
 use tidewatch::config::{self, Config, Flags};
+use tidewatch::demo;
 use tidewatch::evaluator::{self, Options, Pace, Stop};
 use tidewatch::startup::{self, StopSignals};
 
@@ -42,6 +43,9 @@ enum Command {
     Backup(BackupArguments),
     /// Puts a backup into an empty data directory, once every checksum is right
     Restore(RestoreArguments),
+    /// Shows the service with a simulated plant, live points, rules and webhooks, until SIGTERM
+    #[command(after_long_help = format!("The recorded series in the demo are under this licence:\n\n{}", demo::LICENCE))]
+    Demo(DemoArguments),
 }
 
 #[derive(Args)]
@@ -109,6 +113,16 @@ struct EvaluateArguments {
 }
 
 #[derive(Args)]
+struct DemoArguments {
+    /// Address and port to listen on; 127.0.0.1:8080 without
+    #[arg(long, value_name = "ADDR:PORT")]
+    listen: Option<String>,
+    /// Directory that is empty or absent, and stays; without, a temporary one that goes with the demo
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+#[derive(Args)]
 struct SharedArguments {
     /// TOML file with config keys
     #[arg(long, value_name = "FILE")]
@@ -126,6 +140,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => run_check(arguments),
         Command::Backup(arguments) => run_backup(arguments),
         Command::Restore(arguments) => run_restore(arguments),
+        Command::Demo(arguments) => run_demo(arguments),
     };
     match outcome {
         Ok(code) => code,
@@ -220,6 +235,17 @@ fn run_restore(arguments: RestoreArguments) -> Result<ExitCode, String> {
         read.last_record,
         read.took
     );
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_demo(arguments: DemoArguments) -> Result<ExitCode, String> {
+    let options = demo::Options {
+        listen: arguments.listen,
+        data_dir: arguments.data_dir,
+    };
+    actix_web::rt::System::new()
+        .block_on(demo::run(options, &mut std::io::stdout()))
+        .map_err(|error| error.to_string())?;
     Ok(ExitCode::SUCCESS)
 }
 

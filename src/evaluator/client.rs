@@ -1,12 +1,12 @@
 //! One exchange with the service: a request out, a whole answer in, bounded in time and size. It never tries twice
-//! and never shows the key.
+//! and never shows the credential. Whoever is a client of the service in this program calls it: the evaluator, the demo.
 
 use std::time::Duration;
 
 use actix_web::web::Bytes;
 use awc::Connector;
 use awc::error::{PayloadError, SendRequestError};
-use awc::http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use awc::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use awc::http::{Method, StatusCode, Uri};
 use serde_json::Value;
 
@@ -22,12 +22,23 @@ const IDLE_MAX: Duration = Duration::from_secs(2);
 pub struct Client {
     http: awc::Client,
     base: String,
-    key: HeaderValue,
+    credential: Option<(HeaderName, HeaderValue)>,
+}
+
+/// What opens the service.
+#[derive(Clone, Copy)]
+pub enum Credential<'a> {
+    /// Nothing: signing up.
+    Nothing,
+    /// An API key.
+    Key(&'a str),
+    /// The token of a sign-in.
+    Bearer(&'a str),
 }
 
 /// What is asked for.
 pub struct Request {
-    /// `GET` or `POST`.
+    /// As the endpoint has it.
     pub method: Method,
     /// Behind the base address, from `/api` on.
     pub path: String,
@@ -58,11 +69,11 @@ pub enum NoReply {
 }
 
 impl Client {
-    /// A client of the service at `url`, an `http` or `https` address; `key` goes with every request.
+    /// A client of the service at `url`, an `http` or `https` address; the credential goes with every request.
     ///
     /// # Errors
-    /// The address or the key cannot be used; the text never shows the key.
-    pub fn new(url: &str, key: &str) -> Result<Self, String> {
+    /// The address or the credential cannot be used; the text never shows the credential.
+    pub fn new(url: &str, credential: Credential<'_>) -> Result<Self, String> {
         let base = url.trim_end_matches('/');
         let address: Uri = base
             .parse()
@@ -74,11 +85,7 @@ impl Client {
                 "--url must be http://HOST:PORT or https://HOST:PORT, without user or query".to_owned(),
             );
         }
-        let mut key = HeaderValue::from_str(key)
-            .ok()
-            .filter(|key| !key.is_empty())
-            .ok_or("the key is empty, or has characters that no key has")?;
-        key.set_sensitive(true);
+        let credential = credential.header()?;
         // Whoever installed one before is as good; without one, awc's connector panics.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let connector = Connector::new()
@@ -87,13 +94,13 @@ impl Client {
         let http = awc::Client::builder()
             .connector(connector)
             .disable_timeout()
-            // The key is for this service, not for where it points.
+            // The credential is for this service, not for where it points.
             .disable_redirects()
             .finish();
         Ok(Self {
             http,
             base: base.to_owned(),
-            key,
+            credential,
         })
     }
 
@@ -106,10 +113,12 @@ impl Client {
     }
 
     async fn send(&self, request: &Request) -> Result<Reply, NoReply> {
-        let outgoing = self
+        let mut outgoing = self
             .http
-            .request(request.method.clone(), format!("{}{}", self.base, request.path))
-            .insert_header(("X-API-Key", self.key.clone()));
+            .request(request.method.clone(), format!("{}{}", self.base, request.path));
+        if let Some(credential) = &self.credential {
+            outgoing = outgoing.insert_header(credential.clone());
+        }
         let sent = match &request.body {
             Some(body) => outgoing
                 .insert_header((CONTENT_TYPE, "application/json"))
@@ -126,6 +135,21 @@ impl Client {
                 cause => NoReply::Unreachable(format!("the answer broke off: {cause}")),
             })?,
         })
+    }
+}
+
+impl Credential<'_> {
+    fn header(self) -> Result<Option<(HeaderName, HeaderValue)>, String> {
+        let (name, text) = match self {
+            Self::Nothing => return Ok(None),
+            Self::Key("") => return Err("the key is empty".to_owned()),
+            Self::Key(key) => (HeaderName::from_static("x-api-key"), key.to_owned()),
+            Self::Bearer(token) => (AUTHORIZATION, format!("Bearer {token}")),
+        };
+        let mut value =
+            HeaderValue::from_str(&text).map_err(|_| "the key has characters that no key has".to_owned())?;
+        value.set_sensitive(true);
+        Ok(Some((name, value)))
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! It is a client like any other: it speaks HTTP with an integration key, and shares with the server nothing but words
 //! for ids and moments. It keeps no state: what it was about when it died becomes due again when its claim ends.
-//! Called by the command line alone.
+//! Called by the command line and the demo, which also speaks through its [`Client`].
 
 mod calls;
 mod client;
@@ -19,11 +19,11 @@ mod window;
 use std::fmt;
 use std::time::Duration;
 
+pub use client::{Client, Credential, NoReply, Reply, Request};
 pub use pace::Pace;
 pub use stop::{Stop, Stopper};
 
 use calls::Calls;
-use client::Client;
 use rounds::Rounds;
 
 /// How an evaluator works.
@@ -77,7 +77,7 @@ impl std::error::Error for EvaluatorError {}
 /// # Errors
 /// The address or the key cannot be used or is refused, or a poll is not answered by a list.
 pub async fn run(url: &str, key: &str, options: Options, stop: Stop) -> Result<(), EvaluatorError> {
-    let client = Client::new(url, key).map_err(EvaluatorError::Service)?;
+    let client = Client::new(url, Credential::Key(key)).map_err(EvaluatorError::Service)?;
     tracing::info!(url, ?options, "evaluating");
     let calls = Calls::new(client, options.pace, stop.clone());
     Rounds::new(calls, options, stop).run().await?;

@@ -116,6 +116,20 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     // A client of the service: `ingest` for its reading of timestamps, nothing else of the server.
     ("evaluator", &["clock", "ids", "ingest", "random"]),
+    // Starts the server, then is a client of it like any other.
+    (
+        "demo",
+        &[
+            "clock",
+            "config",
+            "evaluator",
+            "ingest",
+            "limits",
+            "random",
+            "startup",
+            "timestamp",
+        ],
+    ),
     // Beside the server: reads what the others wrote.
     (
         "backup",
@@ -154,6 +168,8 @@ const PURE: &[&str] = &[
     "src/ids.rs",
     "src/evaluator/judge",
     "src/evaluator/pace.rs",
+    "src/demo/plant",
+    "src/demo/series.rs",
 ];
 
 const IMPURE: &[&str] = &[

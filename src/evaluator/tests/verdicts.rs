@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::fake::{Endpoint, Script, World};
 use super::{evaluate, evaluate_well, id, options, query, rows, rule};
 use crate::evaluator::calls::{Calls, Posted};
-use crate::evaluator::client::Client;
+use crate::evaluator::{Client, Credential};
 use crate::evaluator::judge::{Outcome, Verdict};
 
 #[test]
@@ -162,7 +162,7 @@ fn a_409_is_ours_only_when_it_was_tried_before_and_says_the_same() {
         }
         super::block_on(async move {
             let fake = super::Fake::start(world);
-            let client = Client::new(&fake.url, super::KEY).unwrap();
+            let client = Client::new(&fake.url, Credential::Key(super::KEY)).unwrap();
             let calls = Calls::new(client, options().pace, super::Stop::new().1);
             let verdict = Verdict {
                 outcome: Outcome::Met,

@@ -1,0 +1,93 @@
+//! The service as the demo speaks to it: the public API over HTTP, JSON out and in.
+
+use std::fmt;
+use std::time::Duration;
+
+use awc::http::Method;
+use serde_json::Value;
+
+use crate::evaluator::{Client, Credential, NoReply, Request};
+
+/// The service itself gives up after 30 seconds.
+const WITHIN: Duration = Duration::from_secs(40);
+
+/// A client with one credential.
+pub struct Api(Client);
+
+/// Why a request was not done.
+#[derive(Debug)]
+pub struct ApiError {
+    what: String,
+    /// Whether the same request may go better a little later.
+    pub passing: bool,
+}
+
+impl fmt::Display for ApiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl Api {
+    /// The service at `base`, opened by a credential.
+    ///
+    /// # Errors
+    /// The address or the credential cannot be used.
+    pub fn new(base: &str, credential: Credential<'_>) -> Result<Self, ApiError> {
+        let client = Client::new(base, credential);
+        client.map(Self).map_err(|what| ApiError {
+            what,
+            passing: false,
+        })
+    }
+
+    /// Makes something; the answer's body.
+    ///
+    /// # Errors
+    /// No answer, or another than of success.
+    pub async fn post(&self, path: impl Into<String>, body: String) -> Result<Value, ApiError> {
+        self.send(Method::POST, path.into(), body).await
+    }
+
+    /// Changes something; the answer's body.
+    ///
+    /// # Errors
+    /// No answer, or another than of success.
+    pub async fn patch(&self, path: impl Into<String>, body: String) -> Result<Value, ApiError> {
+        self.send(Method::PATCH, path.into(), body).await
+    }
+
+    async fn send(&self, method: Method, path: String, body: String) -> Result<Value, ApiError> {
+        let request = Request {
+            method,
+            path,
+            body: Some(body.into()),
+        };
+        let failed = |cause: String, passing| ApiError {
+            what: format!("{} {}: {cause}", request.method, request.path),
+            passing,
+        };
+        match self.0.exchange(&request, WITHIN).await {
+            Ok(reply) if reply.status.is_success() => Ok(reply.json()),
+            Ok(reply) => {
+                let passing = reply.status.is_server_error() || reply.status.as_u16() == 429;
+                Err(failed(reply.describe(), passing))
+            }
+            Err(NoReply::Unreachable(cause)) => Err(failed(cause, true)),
+            Err(NoReply::Slow(within)) => Err(failed(format!("no answer within {within:?}"), true)),
+            Err(NoReply::TooLarge) => Err(failed("the answer is too large".to_owned(), false)),
+        }
+    }
+}
+
+/// The text at a JSON pointer of an answer.
+///
+/// # Errors
+/// There is none.
+pub fn text(answer: &Value, pointer: &str) -> Result<String, ApiError> {
+    let found = answer.pointer(pointer).and_then(Value::as_str);
+    found.map(str::to_owned).ok_or_else(|| ApiError {
+        what: format!("an answer has nothing at {pointer}"),
+        passing: false,
+    })
+}

@@ -1,0 +1,73 @@
+//! The hall's air: warmer by day and in working hours, which begin on Monday and end on Friday (UTC).
+
+use std::f64::consts::TAU;
+
+use super::noise::{Noise, smooth};
+use super::{Field, Moment, Sample, number, rounded};
+
+const DAY_S: i64 = 86_400;
+const HOUR_S: f64 = 3_600.0;
+
+pub const FIELDS: &[Field] = &[
+    number("temperature", "°C", "Under the roof"),
+    number("humidity", "%", "Relative"),
+];
+
+pub fn samples(noise: Noise, moment: Moment) -> Vec<Sample> {
+    let temperature = temperature(noise, moment);
+    let wet = 7.0 * noise.of(3).drift(moment.demo_s, 20.0 * HOUR_S);
+    let humidity = (52.0 - 1.6 * (temperature - 19.0) + wet).clamp(15.0, 95.0);
+    let place = moment.unix_s;
+    vec![
+        rounded(temperature + 0.08 * noise.of(4).scatter(place), 1),
+        rounded(humidity + 0.2 * noise.of(5).scatter(place), 1),
+    ]
+}
+
+/// In °C, without the scatter of an instrument.
+pub fn temperature(noise: Noise, moment: Moment) -> f64 {
+    // Warmest at three in the afternoon.
+    let of_day = (moment.unix_s.rem_euclid(DAY_S) as f64 - 15.0 * HOUR_S) / DAY_S as f64;
+    let weather = 2.0 * noise.of(1).drift(moment.demo_s, 60.0 * HOUR_S);
+    18.0 + 2.5 * (TAU * of_day).cos() + 3.5 * working(moment.unix_s) + weather
+}
+
+/// From 0 to 1: whether the hall works, from six in the morning to ten in the evening, Monday to Friday.
+pub fn working(unix_s: i64) -> f64 {
+    let weekday = (unix_s.div_euclid(DAY_S) + 3).rem_euclid(7);
+    if weekday >= 5 {
+        return 0.0;
+    }
+    let hour = unix_s.rem_euclid(DAY_S) as f64 / HOUR_S;
+    // It takes its machines an hour to begin and an hour to end.
+    smooth(hour - 5.5) - smooth(hour - 21.5)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Sensor;
+    use super::super::tests::{BEGAN_S, plant, value};
+    use super::*;
+
+    #[test]
+    fn days_are_warmer_than_nights_and_working_days_than_weekends() {
+        let plant = plant();
+        let midnight = BEGAN_S.div_euclid(DAY_S) * DAY_S - BEGAN_S;
+        let at = |day: i64, hour: i64| {
+            let demo_s = midnight + day * DAY_S + hour * 3_600;
+            value(&plant, Sensor::Air, "temperature", demo_s)
+        };
+        // Weather moves slower than days do; days 0 and -1 are Wednesday and Tuesday, -3 and -4 Sunday and Saturday.
+        for week in 0..4 {
+            let of = |day: i64, hour: i64| at(day - 7 * week, hour);
+            for day in [-1, 0] {
+                assert!(of(day, 15) > of(day, 3) + 3.0, "week {week}, day {day}");
+            }
+        }
+        let mean = |days: [i64; 2]| {
+            let weeks = (0..4).flat_map(|week| days.map(|day| at(day - 7 * week, 12)));
+            weeks.sum::<f64>() / 8.0
+        };
+        assert!(mean([-1, 0]) > mean([-3, -4]) + 1.5);
+    }
+}

@@ -1,0 +1,262 @@
+//! A small plant, simulated: what its sensors show is a function of a seed and a moment. Pure.
+//!
+//! History and live points come from the same function, so they meet without a seam. A rotating pump wears out over
+//! the month before the demo began, and is worn enough by then for a rule to fire; a second one fills a tank that is
+//! always emptied again; the hall's air follows days and working weeks. Called by the feed.
+
+mod air;
+mod feed_pump;
+mod main_pump;
+mod noise;
+mod tank;
+
+use serde::Serialize;
+
+use noise::Noise;
+
+/// What one field shows.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Sample {
+    /// A measurement.
+    Number(f64),
+    /// A word of a few.
+    Text(&'static str),
+    /// On or off.
+    Flag(bool),
+}
+
+/// A field of a data source.
+#[derive(Debug)]
+pub struct Field {
+    /// Its name.
+    pub name: &'static str,
+    /// `number`, `string` or `boolean`.
+    pub kind: &'static str,
+    /// Of a number.
+    pub unit: Option<&'static str>,
+    /// For people.
+    pub description: &'static str,
+}
+
+/// A machine, or a room, with sensors: a data source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sensor {
+    /// Turns always, and wears out.
+    MainPump,
+    /// Turns while the tank is filled.
+    FeedPump,
+    /// Is filled and emptied.
+    Tank,
+    /// The hall around them.
+    Air,
+}
+
+/// All of the plant, on the moment the demo began.
+#[derive(Clone, Copy, Debug)]
+pub struct Plant {
+    noise: Noise,
+    began_s: i64,
+}
+
+/// A moment as the sensors see it.
+#[derive(Clone, Copy)]
+struct Moment {
+    /// Seconds since the epoch: days and weeks come of it.
+    unix_s: i64,
+    /// Seconds since the demo began, negative before: wear and cycles come of it, so that every demo begins alike.
+    demo_s: f64,
+}
+
+impl Plant {
+    /// The plant of a seed for a demo that begins at that second since the epoch.
+    pub const fn new(seed: u64, began_s: i64) -> Self {
+        Self {
+            noise: Noise::new(seed),
+            began_s,
+        }
+    }
+
+    /// What the fields of a sensor show at that second since the epoch, in their order.
+    pub fn samples(&self, sensor: Sensor, unix_s: i64) -> Vec<Sample> {
+        let moment = Moment {
+            unix_s,
+            demo_s: (unix_s - self.began_s) as f64,
+        };
+        let noise = self.noise.of(sensor as u64);
+        match sensor {
+            Sensor::MainPump => main_pump::samples(noise, moment),
+            Sensor::FeedPump => feed_pump::samples(noise, moment),
+            Sensor::Tank => tank::samples(noise, moment),
+            Sensor::Air => air::samples(noise, moment),
+        }
+    }
+}
+
+impl Sensor {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::MainPump, Self::FeedPump, Self::Tank, Self::Air];
+
+    /// Its source's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::MainPump => "pump-101",
+            Self::FeedPump => "pump-102",
+            Self::Tank => "tank-201",
+            Self::Air => "hall-air",
+        }
+    }
+
+    /// For people.
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::MainPump => "Circulation pump; its bearing is wearing out (simulated)",
+            Self::FeedPump => "Feed pump of tank 201; runs while the tank is filled (simulated)",
+            Self::Tank => "Buffer tank between feed and process (simulated)",
+            Self::Air => "Air of the production hall (simulated)",
+        }
+    }
+
+    /// Its fields.
+    pub const fn fields(self) -> &'static [Field] {
+        match self {
+            Self::MainPump | Self::FeedPump => PUMP_FIELDS,
+            Self::Tank => tank::FIELDS,
+            Self::Air => air::FIELDS,
+        }
+    }
+}
+
+/// Both pumps carry the same sensors.
+const PUMP_FIELDS: &[Field] = &[
+    number("vibration", "mm/s", "Velocity at the bearing, RMS"),
+    number("bearing_temperature", "°C", "Follows the load, some minutes behind"),
+    number("flow", "m³/h", "Behind the pump"),
+    Field {
+        name: "running",
+        kind: "boolean",
+        unit: None,
+        description: "Whether the motor turns",
+    },
+    Field {
+        name: "mode",
+        kind: "string",
+        unit: None,
+        description: "auto, manual or service",
+    },
+];
+
+const fn number(name: &'static str, unit: &'static str, description: &'static str) -> Field {
+    Field {
+        name,
+        kind: "number",
+        unit: Some(unit),
+        description,
+    }
+}
+
+/// As many decimals as an instrument shows.
+fn rounded(value: f64, decimals: i32) -> Sample {
+    let factor = 10_f64.powi(decimals);
+    Sample::Number((value * factor).round() / factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A Wednesday.
+    pub const BEGAN_S: i64 = 1_773_835_200;
+    const DAY_S: i64 = 86_400;
+
+    pub fn plant() -> Plant {
+        Plant::new(1, BEGAN_S)
+    }
+
+    /// A number of a sensor by its field, `demo_s` seconds since the demo began.
+    pub fn value(plant: &Plant, sensor: Sensor, field: &str, demo_s: i64) -> f64 {
+        let place = sensor.fields().iter().position(|known| known.name == field);
+        match plant.samples(sensor, plant.began_s + demo_s)[place.unwrap()] {
+            Sample::Number(value) => value,
+            other => panic!("{field} is no number: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn samples_are_what_the_fields_say_and_plausible_at_any_time() {
+        let plant = plant();
+        for sensor in Sensor::ALL {
+            for minute in -30 * 24 * 60..24 * 60 {
+                let samples = plant.samples(sensor, BEGAN_S + minute * 60);
+                assert_eq!(samples.len(), sensor.fields().len());
+                for (field, sample) in sensor.fields().iter().zip(samples) {
+                    let plausible = match (field.kind, field.unit, sample) {
+                        ("number", Some("mm/s"), Sample::Number(v)) => (0.0..15.0).contains(&v),
+                        ("number", Some("°C"), Sample::Number(v)) => (5.0..90.0).contains(&v),
+                        ("number", Some("m³/h"), Sample::Number(v)) => (0.0..80.0).contains(&v),
+                        ("number", Some("%"), Sample::Number(v)) => (0.0..=100.0).contains(&v),
+                        ("boolean", None, Sample::Flag(_)) => true,
+                        ("string", None, Sample::Text(word)) => {
+                            ["auto", "manual", "service"].contains(&word)
+                        }
+                        _ => false,
+                    };
+                    assert!(plausible, "{sensor:?} {} at minute {minute}: {sample:?}", field.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_seed_gives_one_plant_and_another_seed_another() {
+        let (one, other) = (plant(), Plant::new(2, BEGAN_S));
+        for sensor in Sensor::ALL {
+            let of = |plant: &Plant| -> Vec<_> {
+                (0..100)
+                    .map(|nth| plant.samples(sensor, BEGAN_S + nth * 60))
+                    .collect()
+            };
+            assert_eq!(of(&one), of(&plant()));
+            assert_ne!(of(&one), of(&other), "{sensor:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_jumps_where_history_becomes_live() {
+        let plant = plant();
+        for (sensor, field, per_second_max) in [
+            (Sensor::MainPump, "bearing_temperature", 0.5),
+            (Sensor::FeedPump, "bearing_temperature", 0.5),
+            (Sensor::Tank, "level", 0.5),
+            (Sensor::Tank, "temperature", 0.3),
+            (Sensor::Air, "temperature", 0.3),
+            (Sensor::Air, "humidity", 0.8),
+        ] {
+            for second in -7_200..7_200 {
+                let step =
+                    value(&plant, sensor, field, second + 1) - value(&plant, sensor, field, second);
+                assert!(
+                    step.abs() <= per_second_max,
+                    "{field} of {sensor:?} moves by {step} in second {second}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_feed_pump_runs_while_the_tank_rises() {
+        let plant = plant();
+        let mut seen = [0, 0];
+        for second in (-2 * DAY_S..0).step_by(60) {
+            let rises = value(&plant, Sensor::Tank, "level", second + 30)
+                > value(&plant, Sensor::Tank, "level", second - 30);
+            let at = |second| plant.samples(Sensor::FeedPump, BEGAN_S + second)[3];
+            // Not where it starts or stops within that minute.
+            if at(second - 30) == at(second + 30) {
+                assert_eq!(at(second), Sample::Flag(rises), "second {second}");
+                seen[usize::from(rises)] += 1;
+            }
+        }
+        assert!(seen.iter().all(|times| *times > 100), "{seen:?}");
+    }
+}

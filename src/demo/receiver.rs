@@ -1,0 +1,132 @@
+//! A receiver of webhooks on this machine, as somebody who is told would run one: it checks the signature, answers, and
+//! says a line for each delivery. Every third answer is 503, so that retries are to be seen; the pager never answers
+//! anything else.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use actix_web::dev::ServerHandle;
+use actix_web::http::StatusCode;
+use actix_web::web::{Bytes, Data, post};
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer};
+use hmac::{Hmac, KeyInit, Mac};
+use serde_json::Value;
+use sha2::Sha256;
+use subtle::ConstantTimeEq;
+
+/// Where deliveries arrive.
+pub const ALERTS_PATH: &str = "/alerts";
+/// Where they fail.
+pub const PAGER_PATH: &str = "/pager";
+
+/// Of so many answers one is 503.
+const BUSY_EVERY: u64 = 3;
+
+/// A receiver that takes deliveries.
+pub struct Receiver {
+    /// Where it listens.
+    pub address: SocketAddr,
+    handle: ServerHandle,
+}
+
+struct Inbox {
+    secret: String,
+    deliveries: AtomicU64,
+}
+
+impl Receiver {
+    /// Listens on a free port of this machine; `secret` is what deliveries are signed with.
+    ///
+    /// # Errors
+    /// No port can be bound.
+    pub fn start(secret: &str) -> io::Result<Self> {
+        let inbox = Data::new(Inbox {
+            secret: secret.to_owned(),
+            deliveries: AtomicU64::new(0),
+        });
+        let server = HttpServer::new(move || {
+            App::new()
+                .app_data(inbox.clone())
+                .route(ALERTS_PATH, post().to(take))
+                .route(PAGER_PATH, post().to(HttpResponse::ServiceUnavailable))
+        });
+        let server = server.workers(1).disable_signals().bind(("127.0.0.1", 0))?;
+        let address = server.addrs().first().copied();
+        let address = address.ok_or_else(|| io::Error::other("the receiver has no address"))?;
+        let running = server.run();
+        let handle = running.handle();
+        actix_web::rt::spawn(running);
+        Ok(Self { address, handle })
+    }
+
+    /// Answers what has come, and ends.
+    pub async fn stop(self) {
+        self.handle.stop(true).await;
+    }
+}
+
+async fn take(request: HttpRequest, body: Bytes, inbox: Data<Inbox>) -> HttpResponse {
+    let signature = request.headers().get("x-webhook-signature");
+    let signature = signature.and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let status = if is_signed(&inbox.secret, &body, signature) {
+        answer_to(inbox.deliveries.fetch_add(1, Ordering::Relaxed) + 1)
+    } else {
+        StatusCode::UNAUTHORIZED
+    };
+    let envelope: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let said = |pointer: &str| envelope.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    tracing::info!(
+        event = said("/event"),
+        rule = said("/data/alertName"),
+        answer = status.as_u16(),
+        "the receiver got a delivery"
+    );
+    HttpResponse::new(status)
+}
+
+/// What the `nth` delivery is told, counted from 1.
+fn answer_to(nth: u64) -> StatusCode {
+    if nth.is_multiple_of(BUSY_EVERY) {
+        StatusCode::SERVICE_UNAVAILABLE
+    } else {
+        StatusCode::OK
+    }
+}
+
+/// Whether the body is from somebody who knows the secret: `sha256=` and the hex of its HMAC-SHA256.
+fn is_signed(secret: &str, body: &[u8], signature: &str) -> bool {
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret.as_bytes()) else {
+        return false;
+    };
+    mac.update(body);
+    let mac = mac.finalize().into_bytes();
+    let hex: String = mac.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256={hex}")
+        .as_bytes()
+        .ct_eq(signature.as_bytes())
+        .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_secret_signed_is_taken() {
+        // The second test case of RFC 4231.
+        let good = "sha256=5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
+        let body = b"what do ya want for nothing?";
+        assert!(is_signed("Jefe", body, good));
+        assert!(!is_signed("Jefe", b"what do you want for nothing?", good));
+        assert!(!is_signed("Jeff", body, good));
+        assert!(!is_signed("Jefe", body, ""));
+        assert!(!is_signed("Jefe", body, &good.replace("sha256=", "")));
+    }
+
+    #[test]
+    fn the_first_is_taken_and_one_of_three_has_to_come_again() {
+        let answers: Vec<u16> = (1..=6).map(|nth| answer_to(nth).as_u16()).collect();
+        assert_eq!(answers, [200, 200, 503, 200, 200, 503]);
+    }
+}

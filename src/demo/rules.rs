@@ -1,0 +1,98 @@
+//! The demo's rules, one in each mood, and its webhooks: one that arrives, one that fails, one that rests.
+
+use std::net::SocketAddr;
+
+use serde_json::{Value, json};
+
+use super::api::{Api, ApiError, text};
+use super::plant::Sensor;
+use super::receiver::{ALERTS_PATH, PAGER_PATH};
+use super::site::Site;
+
+/// Above it a pump of this size is to be stopped (ISO 10816-3, zone D), in mm/s.
+pub const VIBRATION_MAX: f64 = 7.1;
+/// What the vibration rule looks at. Longer than a start of the demo takes, so that the burst before it is within.
+pub const VIBRATION_WINDOW_S: i64 = 180;
+
+/// Who is told; `secret` signs what goes to the receiver.
+///
+/// # Errors
+/// The service refuses one.
+pub async fn add_webhooks(owner: &Api, receiver: SocketAddr, secret: &str) -> Result<(), ApiError> {
+    let arriving = json!({
+        "url": format!("http://{receiver}{ALERTS_PATH}"), "events": ["alert.triggered"], "secret": secret,
+    });
+    let failing = json!({
+        "url": format!("http://{receiver}{PAGER_PATH}"), "events": ["alert.triggered"],
+    });
+    let resting = json!({
+        "url": format!("http://{receiver}{ALERTS_PATH}"), "events": ["data.received", "bucket.updated"],
+        "secret": secret,
+    });
+    let mut ids = Vec::new();
+    for webhook in [arriving, failing, resting] {
+        let answer = owner.post("/api/webhooks", webhook.to_string()).await?;
+        ids.push(text(&answer, "/webhook/_id")?);
+    }
+    let paused = json!({"status": "paused"}).to_string();
+    owner.patch(format!("/api/webhooks/{}", ids[2]), paused).await?;
+    Ok(())
+}
+
+/// What is watched. The service takes a rule's first evaluation as due at once: its points should be there before.
+///
+/// # Errors
+/// The service refuses one.
+pub async fn add_rules(site: &Site) -> Result<(), ApiError> {
+    // Fires at the first evaluation, and again with every burst that is high enough.
+    let vibration = json!({
+        "name": "Vibration of pump 101", "naturalLanguageQuery": "vibration exceeds 7.1 mm/s",
+        "evaluation": {
+            "kind": "threshold", "intervalSeconds": 60, "windowSeconds": VIBRATION_WINDOW_S, "dwellSeconds": 60,
+            "inputs": [{"key": "vibration", "field": "vibration"}],
+            "parameters": {"operator": "gt", "value": VIBRATION_MAX},
+        },
+    });
+    add_rule(site, Sensor::MainPump, vibration).await?;
+    // Fires with some of the tank's cycles.
+    let level = json!({
+        "name": "Level of tank 201", "naturalLanguageQuery": "level is outside 25 to 88",
+        "evaluation": {
+            "kind": "range", "intervalSeconds": 60, "windowSeconds": 120, "dwellSeconds": 120,
+            "inputs": [{"key": "level", "field": "level"}],
+            "parameters": {"low": 25, "high": 88},
+        },
+    });
+    add_rule(site, Sensor::Tank, level).await?;
+    // Stays armed.
+    let bearing = json!({
+        "name": "Bearing of pump 101 is hot", "naturalLanguageQuery": "bearing temperature exceeds 85 °C",
+        "evaluation": {
+            "kind": "threshold", "intervalSeconds": 60, "windowSeconds": 900, "dwellSeconds": 600,
+            "inputs": [{"key": "bearing", "field": "bearing_temperature", "aggregation": "avg", "groupBy": "minute"}],
+            "parameters": {"operator": "gt", "value": 85},
+        },
+    });
+    add_rule(site, Sensor::MainPump, bearing).await?;
+    // Rests.
+    let humidity = json!({
+        "name": "Dry air in the hall", "naturalLanguageQuery": "humidity drops below 25 %",
+        "evaluation": {
+            "kind": "threshold", "intervalSeconds": 300, "windowSeconds": 3600, "dwellSeconds": 600,
+            "inputs": [{"key": "humidity", "field": "humidity", "aggregation": "avg", "groupBy": "minute"}],
+            "parameters": {"operator": "lt", "value": 25, "match": "all"},
+        },
+    });
+    let humidity = add_rule(site, Sensor::Air, humidity).await?;
+    let paused = json!({"status": "paused"}).to_string();
+    site.owner.patch(format!("/api/alerts/{humidity}"), paused).await?;
+    Ok(())
+}
+
+/// Its id.
+async fn add_rule(site: &Site, sensor: Sensor, mut rule: Value) -> Result<String, ApiError> {
+    rule["bucketId"] = site.bucket.as_str().into();
+    rule["dataSourceId"] = site.source(sensor.name()).into();
+    let answer = site.owner.post("/api/alerts", rule.to_string()).await?;
+    text(&answer, "/alertRule/_id")
+}
