@@ -35,10 +35,7 @@ impl Api {
     /// The address or the credential cannot be used.
     pub fn new(base: &str, credential: Credential<'_>) -> Result<Self, ApiError> {
         let client = Client::new(base, credential);
-        client.map(Self).map_err(|what| ApiError {
-            what,
-            passing: false,
-        })
+        client.map(Self).map_err(|what| ApiError { what, passing: false })
     }
 
     /// Makes something; the answer's body.

@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
-use serde_json::Value;
 
 use super::api::{Api, ApiError};
 use super::plant::{Plant, Sample, Sensor};
@@ -162,8 +161,8 @@ impl Feed {
         // Numbers, words and ids always have a JSON form.
         let body = serde_json::to_string(batch).unwrap_or_default();
         let answer = self.api.post("/api/data/batch", body).await?;
-        if let Some(failed) = answer.get("failedCount").filter(|failed| **failed != 0) {
-            tracing::warn!(%failed, first = %answer.pointer("/errors/0").unwrap_or(&Value::Null), "points were refused");
+        if let Some(errors) = answer.get("errors") {
+            tracing::warn!(%errors, "points were refused");
         }
         Ok(())
     }
@@ -199,9 +198,6 @@ fn timestamp<S: Serializer>(at_s: &i64, serializer: S) -> Result<S::Ok, S::Error
     serializer.serialize_str(format_timestamp_ns(at_s * SECOND_NS).as_str())
 }
 
-fn members<S: Serializer>(
-    values: &Vec<(&'static str, Sample)>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
+fn members<S: Serializer>(values: &Vec<(&'static str, Sample)>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(values.iter().map(|(name, sample)| (name, sample)))
 }

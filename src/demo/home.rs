@@ -36,10 +36,7 @@ impl Home {
             Ok(mut entries) => entries.next().is_none(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => true,
             Err(error) => {
-                return Err(format!(
-                    "cannot read the directory {}: {error}",
-                    path.display()
-                ));
+                return Err(format!("cannot read the directory {}: {error}", path.display()));
             }
         };
         if !is_empty {

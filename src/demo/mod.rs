@@ -44,10 +44,12 @@ pub use series::LICENCE;
 const SEED: u64 = 1;
 
 /// What the demo sets; nothing else is read, no file and no environment.
-const SETTINGS: [(&str, &str); 3] = [
+const SETTINGS: [(&str, &str); 4] = [
     ("accounts.default_plan", "Enterprise"),
     // The receiver is on this machine.
     ("webhooks.allow_private_networks", "true"),
+    // A browser keeps its connections; Ctrl-C is not to wait for it.
+    ("server.shutdown_timeout_seconds", "2"),
     ("log.filter", "warn,tidewatch::demo=info,actix_http=off"),
 ];
 
@@ -119,8 +121,8 @@ impl From<ApiError> for DemoError {
 /// # Errors
 /// The directory or the address cannot be had, or the server does not start or stop as it should.
 pub async fn run(options: Options, out: &mut dyn Write) -> Result<(), DemoError> {
-    let signals =
-        StopSignals::listen().map_err(|error| DemoError::System(format!("cannot listen for signals: {error}")))?;
+    let signals = StopSignals::listen()
+        .map_err(|error| DemoError::System(format!("cannot listen for signals: {error}")))?;
     let home = match &options.data_dir {
         Some(path) => Home::given(path),
         None => Home::temporary(&std::env::temp_dir(), u64::from_be_bytes(drawn()?)),
@@ -196,9 +198,8 @@ async fn show(
 
 fn settings(listen: Option<String>, home: &Home) -> Result<Config, DemoError> {
     let data_dir = home.path().to_str();
-    let data_dir = data_dir.ok_or_else(|| {
-        DemoError::Options(format!("{} is not a Unicode path", home.path().display()))
-    })?;
+    let data_dir = data_dir
+        .ok_or_else(|| DemoError::Options(format!("{} is not a Unicode path", home.path().display())))?;
     let flags = Flags {
         config: None,
         listen,
@@ -241,10 +242,12 @@ mod tests {
     fn highest(end_s: i64) -> f64 {
         let plant = Plant::new(SEED, BEGAN_S);
         let seen = (end_s - VIBRATION_WINDOW_S..=end_s).filter(|second| *second > 0 || second % 60 == 0);
-        seen.map(|second| match plant.samples(Sensor::MainPump, BEGAN_S + second)[0] {
-            Sample::Number(value) => value,
-            other => panic!("{other:?}"),
-        })
+        seen.map(
+            |second| match plant.samples(Sensor::MainPump, BEGAN_S + second)[0] {
+                Sample::Number(value) => value,
+                other => panic!("{other:?}"),
+            },
+        )
         .fold(0.0, f64::max)
     }
 

@@ -51,7 +51,11 @@ impl Receiver {
                 .route(ALERTS_PATH, post().to(take))
                 .route(PAGER_PATH, post().to(HttpResponse::ServiceUnavailable))
         });
-        let server = server.workers(1).disable_signals().bind(("127.0.0.1", 0))?;
+        let server = server
+            .workers(1)
+            .shutdown_timeout(1)
+            .disable_signals()
+            .bind(("127.0.0.1", 0))?;
         let address = server.addrs().first().copied();
         let address = address.ok_or_else(|| io::Error::other("the receiver has no address"))?;
         let running = server.run();
@@ -68,14 +72,21 @@ impl Receiver {
 
 async fn take(request: HttpRequest, body: Bytes, inbox: Data<Inbox>) -> HttpResponse {
     let signature = request.headers().get("x-webhook-signature");
-    let signature = signature.and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let signature = signature
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
     let status = if is_signed(&inbox.secret, &body, signature) {
         answer_to(inbox.deliveries.fetch_add(1, Ordering::Relaxed) + 1)
     } else {
         StatusCode::UNAUTHORIZED
     };
     let envelope: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let said = |pointer: &str| envelope.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let said = |pointer: &str| {
+        envelope
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
     tracing::info!(
         event = said("/event"),
         rule = said("/data/alertName"),

@@ -85,7 +85,9 @@ pub async fn add_rules(site: &Site) -> Result<(), ApiError> {
     });
     let humidity = add_rule(site, Sensor::Air, humidity).await?;
     let paused = json!({"status": "paused"}).to_string();
-    site.owner.patch(format!("/api/alerts/{humidity}"), paused).await?;
+    site.owner
+        .patch(format!("/api/alerts/{humidity}"), paused)
+        .await?;
     Ok(())
 }
 

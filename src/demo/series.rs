@@ -27,8 +27,8 @@ pub struct Series {
 pub const ALL: [Series; 3] = [
     Series {
         name: "machine",
-        description: "A component of an industrial machine that fails in the end. Recorded (Numenta Anomaly Benchmark, MIT \
-                      licence), moved in time",
+        description: "A component of an industrial machine that fails in the end. Recorded (Numenta Anomaly \
+                      Benchmark, MIT licence), moved in time",
         kind: "sensor",
         field: "temperature",
         unit: "°F",
@@ -36,8 +36,8 @@ pub const ALL: [Series; 3] = [
     },
     Series {
         name: "taxis",
-        description: "Taxi passengers in New York by the half-hour, with the snow storm of January 2015. Recorded (Numenta \
-                      Anomaly Benchmark, MIT licence), moved in time",
+        description: "Taxi passengers in New York by the half-hour, with the snow storm of January 2015. Recorded \
+                      (Numenta Anomaly Benchmark, MIT licence), moved in time",
         kind: "application",
         field: "passengers",
         unit: "people",
@@ -45,7 +45,8 @@ pub const ALL: [Series; 3] = [
     },
     Series {
         name: "virtual-server",
-        description: "Processor load of a virtual server. Recorded (Numenta Anomaly Benchmark, MIT licence), moved in time",
+        description: "Processor load of a virtual server. Recorded (Numenta Anomaly Benchmark, MIT licence), moved \
+                      in time",
         kind: "service",
         field: "cpu",
         unit: "%",

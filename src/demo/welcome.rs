@@ -28,7 +28,11 @@ impl fmt::Display for Welcome<'_> {
         writeln!(f, "  password  {password}")?;
         writeln!(f)?;
         writeln!(f, "Look first at")?;
-        writeln!(f, "  a pump, live          {base}/{}", self.explore(&["vibration"], "r=15m&live=1"))?;
+        writeln!(
+            f,
+            "  a pump, live          {base}/{}",
+            self.explore(&["vibration"], "r=15m&live=1")
+        )?;
         let month = self.explore(&["vibration", "bearing_temperature"], "r=30d");
         writeln!(f, "  its bearing's month   {base}/{month}")?;
         writeln!(f, "  rules, one firing     {base}/#/rules")?;
@@ -39,8 +43,15 @@ impl fmt::Display for Welcome<'_> {
         } else {
             "kept"
         };
-        writeln!(f, "A month of history arrives within seconds. Ctrl-C ends the demo.")?;
-        writeln!(f, "Its data are in {} and are {stays}.", self.home.path().display())
+        writeln!(
+            f,
+            "A month of history arrives within seconds. Ctrl-C ends the demo."
+        )?;
+        writeln!(
+            f,
+            "Its data are in {} and are {stays}.",
+            self.home.path().display()
+        )
     }
 }
 

@@ -138,10 +138,9 @@ mod tests {
         let behind = temperature(began + 7_200 + 6 * 1_800);
         assert!(before > during + 20.0 && behind > during + 20.0);
         let samples = plant.samples(Sensor::MainPump, super::super::tests::BEGAN_S + began + 60);
-        assert_eq!(samples[2..], [
-            Sample::Number(0.0),
-            Sample::Flag(false),
-            Sample::Text("service")
-        ]);
+        assert_eq!(
+            samples[2..],
+            [Sample::Number(0.0), Sample::Flag(false), Sample::Text("service")]
+        );
     }
 }

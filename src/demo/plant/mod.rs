@@ -130,7 +130,11 @@ impl Sensor {
 /// Both pumps carry the same sensors.
 const PUMP_FIELDS: &[Field] = &[
     number("vibration", "mm/s", "Velocity at the bearing, RMS"),
-    number("bearing_temperature", "°C", "Follows the load, some minutes behind"),
+    number(
+        "bearing_temperature",
+        "°C",
+        "Follows the load, some minutes behind",
+    ),
     number("flow", "m³/h", "Behind the pump"),
     Field {
         name: "running",
@@ -196,12 +200,14 @@ mod tests {
                         ("number", Some("m³/h"), Sample::Number(v)) => (0.0..80.0).contains(&v),
                         ("number", Some("%"), Sample::Number(v)) => (0.0..=100.0).contains(&v),
                         ("boolean", None, Sample::Flag(_)) => true,
-                        ("string", None, Sample::Text(word)) => {
-                            ["auto", "manual", "service"].contains(&word)
-                        }
+                        ("string", None, Sample::Text(word)) => ["auto", "manual", "service"].contains(&word),
                         _ => false,
                     };
-                    assert!(plausible, "{sensor:?} {} at minute {minute}: {sample:?}", field.name);
+                    assert!(
+                        plausible,
+                        "{sensor:?} {} at minute {minute}: {sample:?}",
+                        field.name
+                    );
                 }
             }
         }
@@ -233,8 +239,7 @@ mod tests {
             (Sensor::Air, "humidity", 0.8),
         ] {
             for second in -7_200..7_200 {
-                let step =
-                    value(&plant, sensor, field, second + 1) - value(&plant, sensor, field, second);
+                let step = value(&plant, sensor, field, second + 1) - value(&plant, sensor, field, second);
                 assert!(
                     step.abs() <= per_second_max,
                     "{field} of {sensor:?} moves by {step} in second {second}"

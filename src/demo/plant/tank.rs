@@ -41,10 +41,7 @@ pub fn samples(noise: Noise, moment: Moment) -> Vec<Sample> {
 /// Which cycle, and how far into it.
 pub fn cycle(demo_s: f64) -> (i64, f64) {
     let since_s = demo_s + BEGUN_S;
-    (
-        (since_s / CYCLE_S).floor() as i64,
-        since_s.rem_euclid(CYCLE_S),
-    )
+    ((since_s / CYCLE_S).floor() as i64, since_s.rem_euclid(CYCLE_S))
 }
 
 /// Where a filling begins, in percent.

@@ -8,8 +8,8 @@ use tokio::time::Instant;
 use super::fake::{Endpoint, Script, World};
 use super::{evaluate, evaluate_well, id, options, query, rows, rule};
 use crate::evaluator::calls::{Calls, Posted};
-use crate::evaluator::{Client, Credential};
 use crate::evaluator::judge::{Outcome, Verdict};
+use crate::evaluator::{Client, Credential};
 
 #[test]
 fn each_due_rule_gets_one_verdict_on_its_own_rows() {

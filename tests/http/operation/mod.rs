@@ -3,6 +3,7 @@
 mod config;
 mod cors;
 mod dashboard;
+mod demo;
 mod docs;
 mod evaluator;
 mod health;

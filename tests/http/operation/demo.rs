@@ -1,0 +1,245 @@
+//! `tidewatch demo` as a stranger meets it: what it says, what is there, and that nothing is left of it.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::client::Client;
+use crate::support::given::text;
+use crate::support::process::{command, run_to_end, wait_for_exit};
+use crate::support::time::{DAY, MINUTE, now_ns, timestamp};
+use crate::support::waiting::until_within;
+
+/// A debug build on two busy cores.
+const WITHIN: Duration = Duration::from_secs(90);
+
+/// A demo that runs, killed when dropped.
+struct Demo {
+    child: Child,
+    said: Vec<String>,
+}
+
+/// The demo as a command whose temporary files go to `directory`.
+fn demo(directory: &TempDir) -> Command {
+    let mut command = command(directory.path());
+    command.arg("demo").env("TMPDIR", directory.path());
+    command
+}
+
+impl Demo {
+    /// Returns when it has said all it says.
+    #[track_caller]
+    fn start(command: &mut Command) -> Self {
+        command.args(["--listen", "127.0.0.1:0"]);
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (output, (heard, lines)) = (child.stdout.take().unwrap(), channel());
+        thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                // The test may have ended.
+                let _ = heard.send(line);
+            }
+        });
+        let mut demo = Self {
+            child,
+            said: Vec::new(),
+        };
+        while !demo.said.iter().any(|line| line.starts_with("Its data are in")) {
+            match lines.recv_timeout(WITHIN) {
+                Ok(line) => demo.said.push(line),
+                Err(error) => panic!("{error}; it said {:?}", demo.said),
+            }
+        }
+        demo
+    }
+
+    /// The first word behind another.
+    #[track_caller]
+    fn word_behind(&self, name: &str) -> String {
+        let mut lines = self.said.iter().map(|line| line.split_whitespace());
+        let found = lines.find_map(|mut words| (words.next() == Some(name)).then(|| words.next()));
+        let found = found.flatten();
+        found
+            .unwrap_or_else(|| panic!("no {name} in {:?}", self.said))
+            .to_owned()
+    }
+
+    fn end(&mut self, signal: Signal) -> Option<ExitStatus> {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+        wait_for_exit(&mut self.child, WITHIN)
+    }
+}
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Somebody who has logged in.
+struct Visitor {
+    client: Client,
+    token: String,
+    bucket: String,
+}
+
+impl Visitor {
+    #[track_caller]
+    fn of(demo: &Demo) -> Self {
+        let client = Client::new();
+        client.point_at(demo.word_behind("address").trim_end_matches('/'));
+        let login = json!({"email": demo.word_behind("email"), "password": demo.word_behind("password")});
+        let login = client.post("/api/auth/login").json(&login).send();
+        let token = text(&login.expect(200, "the log-in that was said"), "/token");
+        let mut visitor = Self {
+            client,
+            token,
+            bucket: String::new(),
+        };
+        visitor.bucket = text(&visitor.get("/api/buckets"), "/buckets/0/_id");
+        visitor
+    }
+
+    #[track_caller]
+    fn get(&self, path: &str) -> Value {
+        let answer = self.client.get(path).bearer(&self.token).send();
+        answer.expect(200, "what a visitor sees")
+    }
+
+    /// How many points each source has between two moments, by its name; at most one page of them.
+    #[track_caller]
+    fn points(&self, from_ns: i64, to_ns: i64) -> Vec<(String, usize)> {
+        let sources = self.get(&format!("/api/buckets/{}/sources", self.bucket));
+        let count = |source: &Value| {
+            let query = json!({
+                "bucketId": self.bucket, "downsampling": false, "limit": 10_000,
+                "filters": {
+                    "dataSourceIds": [source["_id"]], "startTime": timestamp(from_ns), "endTime": timestamp(to_ns),
+                },
+            });
+            let request = self.client.post("/api/data/query").bearer(&self.token);
+            let rows = request.json(&query).send().expect(200, "a query");
+            (text(source, "/name"), rows["data"].as_array().map_or(0, Vec::len))
+        };
+        sources["dataSources"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(count)
+            .collect()
+    }
+
+    /// Deliveries that have come so far, by the first webhook and by the second.
+    fn deliveries(&self, status: &str) -> Option<Value> {
+        let webhooks = self.get("/api/webhooks");
+        let deliveries = webhooks["webhooks"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|webhook| {
+                let path = format!("/api/webhooks/{}/deliveries", text(webhook, "/_id"));
+                self.get(&path)["deliveries"]
+                    .as_array()
+                    .cloned()
+                    .unwrap_or_default()
+            });
+        let mut alerts = deliveries.filter(|delivery| delivery["event"] == "alert.triggered");
+        alerts.find(|delivery| delivery["status"] == status)
+    }
+}
+
+#[test]
+fn it_is_alive_at_once_and_leaves_nothing() {
+    let directory = TempDir::new().unwrap();
+    let mut demo = Demo::start(&mut demo(&directory));
+    let visitor = Visitor::of(&demo);
+
+    let recent = visitor.points(now_ns() - 30 * MINUTE, now_ns());
+    assert_eq!(recent.len(), 7, "{recent:?}");
+    assert!(
+        recent.iter().all(|(_, points)| *points > 0),
+        "every source has points up to now: {recent:?}"
+    );
+    let live = |sources: &[(String, usize)]| {
+        let pump = sources.iter().find(|(name, _)| name == "pump-101");
+        // A history of a point a minute would have one.
+        pump.is_some_and(|(_, points)| *points > 3).then_some(())
+    };
+    until_within(WITHIN, "a point a second", || {
+        live(&visitor.points(now_ns() - MINUTE, now_ns()))
+    });
+
+    let rules = visitor.get(&format!("/api/buckets/{}/alerts", visitor.bucket));
+    let paused = rules["alertRules"].as_array().unwrap().iter();
+    assert_eq!(
+        paused.filter(|rule| rule["status"] == "paused").count(),
+        1,
+        "{rules}"
+    );
+    until_within(WITHIN, "a rule fires at its first evaluation", || {
+        let rules = visitor.get(&format!("/api/buckets/{}/alerts", visitor.bucket));
+        let rules = rules["alertRules"].as_array().cloned()?;
+        rules.into_iter().find(|rule| rule["state"] == "firing")
+    });
+    for status in ["delivered", "failed"] {
+        until_within(WITHIN, status, || visitor.deliveries(status));
+    }
+
+    let old = |sources: &[(String, usize)]| {
+        let with_points = sources.iter().filter(|(_, points)| *points > 0);
+        // The processor's series is a week.
+        (with_points.count() >= 6).then_some(())
+    };
+    until_within(WITHIN, "a month of history", || {
+        old(&visitor.points(now_ns() - 30 * DAY, now_ns() - 28 * DAY))
+    });
+
+    let kept = fs::read_dir(directory.path()).unwrap().count();
+    assert_eq!(kept, 1, "it has a directory while it runs");
+    let status = demo.end(Signal::TERM);
+    assert_eq!(status.and_then(|status| status.code()), Some(0), "{status:?}");
+    let left = fs::read_dir(directory.path()).unwrap().count();
+    assert_eq!(left, 0, "and it is gone");
+}
+
+#[test]
+fn a_directory_that_was_asked_for_stays_and_is_not_taken_twice() {
+    let directory = TempDir::new().unwrap();
+    let data_dir = directory.path().join("shown");
+    let with_directory = || {
+        let mut command = demo(&directory);
+        command.arg("--data-dir").arg(&data_dir);
+        command
+    };
+    let mut running = Demo::start(&mut with_directory());
+    let status = running.end(Signal::INT);
+    assert_eq!(status.and_then(|status| status.code()), Some(0), "{status:?}");
+    assert!(fs::read_dir(&data_dir).unwrap().count() > 0);
+
+    let (status, said) = run_to_end(&mut with_directory(), WITHIN);
+    assert!(!status.success() && said.contains("is not empty"), "{said}");
+}
+
+#[test]
+fn a_port_that_is_taken_is_said_in_words_and_leaves_nothing() {
+    let directory = TempDir::new().unwrap();
+    let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let (status, said) = run_to_end(demo(&directory).args(["--listen", &address]), WITHIN);
+    assert!(!status.success(), "{said}");
+    assert!(said.contains(&address) && said.contains("--listen"), "{said}");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+}
