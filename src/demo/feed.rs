@@ -1,5 +1,5 @@
-//! Points into the service: the month before the demo, newest first so that every chart begins with now, and then one
-//! point a second from each sensor.
+//! Points into the service: the month before the demo, newest first so that every chart begins with now, and then
+//! one point a second from each sensor.
 
 use std::time::Duration;
 
@@ -16,7 +16,9 @@ use crate::timestamp::format_timestamp_ns;
 
 /// Batches take points of so many days; an hour less, for the oldest ones are sent last.
 const HISTORY_S: i64 = BATCH_AGE_DAYS_MAX * 86_400 - 3_600;
-/// Between two points of a sensor's history.
+/// The newest part of a sensor's history has a point a second, as what comes live: a view of it has no seam.
+const DENSE_S: i64 = 15 * 60;
+/// Between two points of a sensor's history before that.
 const STEP_S: i64 = 60;
 /// A batch that was refused for now is sent again behind this.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
@@ -69,8 +71,8 @@ impl Feed {
     pub fn new(base: &str, site: &Site, plant: Plant, began_s: i64) -> Result<Self, ApiError> {
         let plant_tracks = Sensor::ALL.map(|sensor| Track {
             source: site.source(sensor.name()).to_owned(),
-            points: (HISTORY_S / STEP_S) as usize,
-            read: Box::new(move |nth| reading(&plant, sensor, began_s - nth as i64 * STEP_S)),
+            points: (DENSE_S + (HISTORY_S - DENSE_S) / STEP_S) as usize,
+            read: Box::new(move |nth| reading(&plant, sensor, began_s - age_s(nth))),
         });
         let series_tracks = series::ALL.iter().map(|series| {
             let points = series.ending_at(began_s, HISTORY_S);
@@ -178,6 +180,16 @@ impl Feed {
     }
 }
 
+/// How old the `nth` newest point of a sensor's history is when the demo begins, in seconds.
+fn age_s(nth: usize) -> i64 {
+    let nth = nth as i64;
+    if nth < DENSE_S {
+        nth
+    } else {
+        DENSE_S + (nth - DENSE_S) * STEP_S
+    }
+}
+
 fn reading(plant: &Plant, sensor: Sensor, at_s: i64) -> Reading {
     let names = sensor.fields().iter().map(|field| field.name);
     Reading {
@@ -200,4 +212,15 @@ fn timestamp<S: Serializer>(at_s: &i64, serializer: S) -> Result<S::Ok, S::Error
 
 fn members<S: Serializer>(values: &Vec<(&'static str, Sample)>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(values.iter().map(|(name, sample)| (name, sample)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn history_is_dense_at_its_end_and_has_a_point_a_minute_before() {
+        let first: Vec<i64> = [0, 1, 899, 900, 901, 902].map(age_s).into();
+        assert_eq!(first, [0, 1, 899, 900, 960, 1_020]);
+    }
 }

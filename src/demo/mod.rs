@@ -40,8 +40,9 @@ use welcome::Welcome;
 
 pub use series::LICENCE;
 
-/// Every demo shows the same plant.
-const SEED: u64 = 1;
+/// Every demo shows the same plant: its pump shakes when the demo begins and again after eleven minutes, and its tank runs
+/// low after five.
+const SEED: u64 = 277;
 
 /// What the demo sets; nothing else is read, no file and no environment.
 const SETTINGS: [(&str, &str); 4] = [
@@ -238,10 +239,10 @@ mod tests {
 
     const BEGAN_S: i64 = 1_800_000_000;
 
-    /// The highest vibration that a window ending so many seconds after the beginning shows, by the points there are.
+    /// The highest vibration that a window ending so many seconds after the beginning shows.
     fn highest(end_s: i64) -> f64 {
         let plant = Plant::new(SEED, BEGAN_S);
-        let seen = (end_s - VIBRATION_WINDOW_S..=end_s).filter(|second| *second > 0 || second % 60 == 0);
+        let seen = end_s - VIBRATION_WINDOW_S..=end_s;
         seen.map(
             |second| match plant.samples(Sensor::MainPump, BEGAN_S + second)[0] {
                 Sample::Number(value) => value,

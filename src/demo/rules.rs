@@ -54,7 +54,7 @@ pub async fn add_rules(site: &Site) -> Result<(), ApiError> {
         },
     });
     add_rule(site, Sensor::MainPump, vibration).await?;
-    // Fires with some of the tank's cycles.
+    // Fires with some of the tank's cycles, the first time after five minutes.
     let level = json!({
         "name": "Level of tank 201", "naturalLanguageQuery": "level is outside 25 to 88",
         "evaluation": {
