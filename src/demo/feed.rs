@@ -112,20 +112,20 @@ impl Feed {
         Ok(())
     }
 
-    /// Sends what lies before, from the newer to the older, until told to stop; the number of points.
-    pub async fn send_rest(&self, stop: &Stop) -> usize {
+    /// Sends what lies before, from the newer to the older; the number of points, `None` when told to stop before.
+    pub async fn send_rest(&self, stop: &Stop) -> Option<usize> {
         let mut sent = 0;
         let longest = self.tracks.iter().map(|track| track.points).max();
         for nth in 1..longest.unwrap_or_default().div_ceil(BATCH_ENTRIES_MAX) {
             for batch in self.tracks.iter().filter_map(|track| self.chunk(track, nth)) {
                 if stop.is_told() {
-                    return sent;
+                    return None;
                 }
                 sent += batch.data_points.len();
                 self.insist(&batch, stop).await;
             }
         }
-        sent
+        Some(sent)
     }
 
     /// Sends what the sensors show, once a second by the clock, until told to stop.

@@ -168,8 +168,9 @@ async fn show(
     let live = spawn(async move { live.send_live(&SystemClock, &live_stop).await });
     let history_stop = stop.clone();
     let history = spawn(async move {
-        let points = feed.send_rest(&history_stop).await;
-        tracing::info!(points, since_start = ?began.elapsed(), "history is in");
+        if let Some(points) = feed.send_rest(&history_stop).await {
+            tracing::info!(points, took = ?began.elapsed(), "history is in");
+        }
     });
     let (evaluator_base, key) = (base.clone(), site.integration_key.clone());
     let evaluating = spawn(async move {
