@@ -1,6 +1,6 @@
 //! Sign-ins beside writers: a password's hash takes tens of milliseconds of a core, on purpose.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::json;
 

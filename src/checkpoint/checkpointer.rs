@@ -191,13 +191,17 @@ impl Orders {
     }
 
     fn serve_until_closed(self, mut task: Task, mut merger: Merger) {
-        let mut wait = IDLE_PERIOD;
+        // The next checkpoint that nobody orders; other orders do not put it off.
+        let mut due = Instant::now() + IDLE_PERIOD;
         let mut closing = None;
         loop {
-            match self.orders.recv_timeout(wait) {
+            match self
+                .orders
+                .recv_timeout(due.saturating_duration_since(Instant::now()))
+            {
                 Ok(Order::Checkpoint) | Err(RecvTimeoutError::Timeout) => {
                     let done = self.checkpoint(&mut task).is_ok();
-                    wait = if done { IDLE_PERIOD } else { RETRY_PERIOD };
+                    due = Instant::now() + if done { IDLE_PERIOD } else { RETRY_PERIOD };
                 }
                 Ok(Order::Merged(merged)) => {
                     if let Some(merged) = merger.take(*merged) {

@@ -144,6 +144,7 @@ pub(super) fn assemble(
         manifests: opened.manifests,
         merges: 0,
         to_merge: Vec::new(),
+        merge_again_at_ns: i64::MIN,
         unmergeable: HashSet::new(),
         relaxed,
     };

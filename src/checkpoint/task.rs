@@ -17,9 +17,12 @@ use crate::bucket::{
     AnswersFile, BucketFiles, BucketHandle, BucketState, Buckets, Digest, Entry, Manifest, shared,
 };
 use crate::catalog::{CatalogHandle, Frozen};
-use crate::clock::Clock;
+use crate::clock::{Clock, SECOND_NS};
 use crate::journal::{JournalWriter, RelaxedDisk};
 use crate::ledger::{Keep, LedgerFiles, Runs};
+
+/// How long nothing is merged behind a merge that the disk refused.
+pub(super) const MERGE_PAUSE_NS: i64 = 60 * SECOND_NS;
 
 /// What the checkpointer's thread owns.
 pub(super) struct Task {
@@ -39,6 +42,8 @@ pub(super) struct Task {
     pub(super) merges: u64,
     /// Buckets that may have segments to merge, since the last checkpoint.
     pub(super) to_merge: Vec<(u32, BucketHandle)>,
+    /// Until then, in UTC nanoseconds, nothing is merged: the disk has refused the last merge.
+    pub(super) merge_again_at_ns: i64,
     /// Buckets with a damaged block among the segments to merge.
     pub(super) unmergeable: HashSet<u32>,
     /// The log's disk, when its syncs are put off.
@@ -73,8 +78,10 @@ impl Task {
             }
             outcome = outcome.and(checkpointed);
         }
-        running.retain(|(ordinal, _)| !self.unmergeable.contains(ordinal));
-        self.to_merge = running;
+        if self.clock.now_ns() >= self.merge_again_at_ns {
+            running.retain(|(ordinal, _)| !self.unmergeable.contains(ordinal));
+            self.to_merge = running;
+        }
         outcome.map(|()| covered)
     }
 
@@ -109,7 +116,12 @@ impl Task {
                 self.to_merge.retain(|(it, _)| *it != ordinal);
                 tracing::error!(ordinal, %error, "segments are not merged until the next start; `tidewatch check` reports what is damaged");
             }
-            Err(error) => tracing::warn!(ordinal, %error, "a merge failed; the segments stay as they are"),
+            Err(error) => {
+                // What the disk has left is the log's: a merge that was tried again at once would take it, over and over.
+                self.to_merge.clear();
+                self.merge_again_at_ns = self.clock.now_ns().saturating_add(MERGE_PAUSE_NS);
+                tracing::warn!(ordinal, %error, "a merge failed; the segments stay as they are for a while");
+            }
         }
     }
 

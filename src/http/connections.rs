@@ -1,18 +1,24 @@
 //! The open connections: counted, and cut when they keep the server waiting.
 //!
 //! The HTTP library times the first head of a connection and an idle connection, but neither a later head that drips in
-//! nor an answer that its client takes a byte at a time. Here each connection notes when its last request was answered;
-//! one that has been without a request for longer than an honest client ever needs is shut down.
+//! nor an answer that its client does not take. Here each connection notes when it last got on: when a request ended, and
+//! whenever there was room for a further piece of an answer. One that has not got on for longer than an honest client ever
+//! needs is shut down, and so is one with more untaken answers than an honest client ever has.
 
 use std::any::Any;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use actix_tls::accept::rustls_0_23::TlsStream;
-use actix_web::dev::Extensions;
+use actix_web::body::{BodySize, BoxBody, MessageBody};
+use actix_web::dev::{Extensions, ServiceResponse};
+use actix_web::http::ConnectionType;
 use actix_web::rt::net::TcpStream;
+use actix_web::web::Bytes;
 use actix_web::{HttpRequest, rt};
 use parking_lot::Mutex;
 use rustix::net::{Shutdown, shutdown};
@@ -24,8 +30,15 @@ use crate::metrics::Exposition;
 /// How often they are looked at.
 const SWEEP_PERIOD: Duration = Duration::from_secs(1);
 
-/// Stands for "a request runs": its own deadline bounds that.
-const BUSY: u64 = u64::MAX;
+/// Answers of one connection that may wait for their client to take them. Only HTTP/2 has more than one.
+const UNTAKEN_MAX: u32 = 100;
+
+/// Requests of one connection; its client then makes a new one. Answers without a body wait in memory, however many a
+/// client that pipelines asks for.
+const REQUESTS_MAX: u32 = 10_000;
+
+/// Answers are handed on in pieces of this size, so that it shows whether their client takes them.
+const PIECE_BYTES: usize = 64 * 1_024;
 
 /// All open connections. Cheap to clone.
 #[derive(Clone)]
@@ -39,8 +52,16 @@ struct Inner {
 }
 
 struct Connection {
-    /// Milliseconds from the beginning to the end of its last request, or [`BUSY`].
-    quiet_since_ms: AtomicU64,
+    /// Requests whose handler runs: their own deadline bounds that.
+    running: AtomicU32,
+    /// Answers that their client has not taken.
+    untaken: AtomicU32,
+    /// Requests so far.
+    requests: AtomicU32,
+    /// When it last got on, in milliseconds from the beginning.
+    got_on_ms: AtomicU64,
+    /// Whether it may speak HTTP/2, which TLS agrees on.
+    encrypted: bool,
     /// A second handle of its socket: the first is the HTTP library's. `None` of a kind of stream that is not known.
     socket: Option<OwnedFd>,
 }
@@ -52,15 +73,25 @@ struct Open {
     number: usize,
 }
 
-/// A request in flight, until it is dropped.
-pub(super) struct InFlight {
+/// A request whose handler runs, until it is dropped.
+pub(super) struct Running {
     connections: Connections,
     connection: Arc<Connection>,
 }
 
+/// An answer on its way to the client, in pieces.
+struct Untaken {
+    connections: Connections,
+    connection: Arc<Connection>,
+    size: BodySize,
+    body: BoxBody,
+    /// What is left of a piece of the body that is larger than those handed on.
+    rest: Bytes,
+}
+
 impl Connections {
-    /// None yet. A connection may be without a request for as long as it may be idle, a head may come in and an answer
-    /// may be taken, all three together.
+    /// None yet. A connection may take as long to get on as it may be idle, a head may come in and an answer may be
+    /// taken, all three together.
     pub fn new(config: &ServerConfig) -> Self {
         Self(Arc::new(Inner {
             open: Mutex::default(),
@@ -87,7 +118,11 @@ impl Connections {
     /// Takes in a new connection, whose data live as long as it does.
     pub fn connected(&self, stream: &dyn Any, data: &mut Extensions) {
         let connection = Arc::new(Connection {
-            quiet_since_ms: AtomicU64::new(self.0.now_ms()),
+            running: AtomicU32::new(0),
+            untaken: AtomicU32::new(0),
+            requests: AtomicU32::new(0),
+            got_on_ms: AtomicU64::new(self.0.now_ms()),
+            encrypted: stream.downcast_ref::<TcpStream>().is_none(),
             socket: socket_of(stream).and_then(|socket| socket.try_clone_to_owned().ok()),
         });
         let number = self.0.open.lock().insert(Arc::clone(&connection));
@@ -120,36 +155,112 @@ impl Inner {
 
     fn cut_overdue(&self, now_ms: u64) {
         for (_, connection) in self.open.lock().iter() {
-            let since_ms = connection.quiet_since_ms.load(Ordering::Relaxed);
-            // Busy ones are in the future.
-            if u128::from(now_ms.saturating_sub(since_ms)) <= self.quiet_max.as_millis() {
-                continue;
-            }
-            if let Some(socket) = &connection.socket
-                && shutdown(socket, Shutdown::Both).is_ok()
+            let waited_ms = now_ms.saturating_sub(connection.got_on_ms.load(Ordering::Relaxed));
+            if connection.running.load(Ordering::Relaxed) == 0
+                && u128::from(waited_ms) > self.quiet_max.as_millis()
             {
-                self.cut.fetch_add(1, Ordering::Relaxed);
-                // Not again, should the library take its time to notice.
-                connection.quiet_since_ms.store(BUSY, Ordering::Relaxed);
+                self.cut(connection);
+                // Not again at once, should the library take its time to notice.
+                connection.got_on_ms.store(now_ms, Ordering::Relaxed);
             }
+        }
+    }
+
+    fn cut(&self, connection: &Connection) {
+        if let Some(socket) = &connection.socket
+            && shutdown(socket, Shutdown::Both).is_ok()
+        {
+            self.cut.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
 
 /// Notes that a request begins on its connection; `None` outside of a connection.
-pub(super) fn begin(request: &HttpRequest) -> Option<InFlight> {
-    let open = request.conn_data::<Open>()?;
-    open.connection.quiet_since_ms.store(BUSY, Ordering::Relaxed);
-    Some(InFlight {
-        connections: open.connections.clone(),
-        connection: Arc::clone(&open.connection),
+pub(super) fn begin(request: &HttpRequest) -> Option<Running> {
+    let Open {
+        connections,
+        connection,
+        ..
+    } = request.conn_data::<Open>()?;
+    connection.running.fetch_add(1, Ordering::Relaxed);
+    if connection.untaken.load(Ordering::Relaxed) >= UNTAKEN_MAX {
+        connections.0.cut(connection);
+    }
+    Some(Running {
+        connections: connections.clone(),
+        connection: Arc::clone(connection),
     })
 }
 
-impl Drop for InFlight {
+impl Running {
+    /// Watches how the client takes the answer. Small ones of a connection that has one at a time are as good as taken.
+    pub fn answered(&self, mut answer: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
+        let connection = &self.connection;
+        if connection.requests.fetch_add(1, Ordering::Relaxed) + 1 >= REQUESTS_MAX {
+            let head = answer.response_mut().head_mut();
+            head.set_connection_type(ConnectionType::Close);
+        }
+        let size = answer.response().body().size();
+        let is_small = matches!(size, BodySize::None)
+            || matches!(size, BodySize::Sized(bytes) if bytes <= PIECE_BYTES as u64);
+        if is_small && !connection.encrypted {
+            return answer;
+        }
+        connection.untaken.fetch_add(1, Ordering::Relaxed);
+        let (connections, connection) = (self.connections.clone(), Arc::clone(connection));
+        answer.map_body(|_, body| {
+            BoxBody::new(Untaken {
+                connections,
+                connection,
+                size,
+                body,
+                rest: Bytes::new(),
+            })
+        })
+    }
+}
+
+impl Connection {
+    fn got_on(&self, connections: &Connections) {
+        self.got_on_ms.store(connections.0.now_ms(), Ordering::Relaxed);
+    }
+}
+
+impl Drop for Running {
     fn drop(&mut self) {
-        let now_ms = self.connections.0.now_ms();
-        self.connection.quiet_since_ms.store(now_ms, Ordering::Relaxed);
+        self.connection.got_on(&self.connections);
+        self.connection.running.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl MessageBody for Untaken {
+    type Error = Box<dyn std::error::Error>;
+
+    fn size(&self) -> BodySize {
+        self.size
+    }
+
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        // Asked for when there is room: the client has taken what was before it.
+        self.connection.got_on(&self.connections);
+        if self.rest.is_empty() {
+            match Pin::new(&mut self.body).poll_next(context) {
+                Poll::Ready(Some(Ok(piece))) => self.rest = piece,
+                other => return other,
+            }
+        }
+        let piece_bytes = self.rest.len().min(PIECE_BYTES);
+        Poll::Ready(Some(Ok(self.rest.split_to(piece_bytes))))
+    }
+}
+
+impl Drop for Untaken {
+    fn drop(&mut self) {
+        self.connection.got_on(&self.connections);
+        self.connection.untaken.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

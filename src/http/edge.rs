@@ -52,7 +52,7 @@ pub async fn serve<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let _in_flight = connections::begin(request.request());
+    let running = connections::begin(request.request());
     let told = Told {
         id: RequestId::next(),
         method: request.method().clone(),
@@ -66,7 +66,10 @@ pub async fn serve<B: MessageBody + 'static>(
             let mut answer = finish(answered?.map_into_boxed_body(), &told);
             rate_limit::write(told.noted.quota(), answer.headers_mut());
             told.served(answer.status());
-            Ok(answer)
+            Ok(match running {
+                Some(running) => running.answered(answer),
+                None => answer,
+            })
         }
         Ok(Err(panic)) => Err(told.ended(ServiceError::internal(describe(&*panic)))),
         Err(_) => {

@@ -1,21 +1,25 @@
 //! Merges beside checkpoints, with the threads that the server has.
 
 use std::future::poll_fn;
+use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use engine::MergeError;
 use parking_lot::{Condvar, Mutex};
 use wal::disk::sim::{Crash, SimDisk};
 
 use super::crash::check_image;
 use super::seed;
 use super::tap::Tap;
-use super::world::{World, in_system, layout, options};
+use super::world::{Live, World, in_system, layout, options};
 use crate::checkpoint::Checkpointer;
+use crate::checkpoint::merging::Merged;
 use crate::checkpoint::start::start_on;
+use crate::checkpoint::task::MERGE_PAUSE_NS;
 use crate::clock::Clock;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -99,4 +103,52 @@ fn checkpoints_go_on_beside_a_merge_and_a_stop_does_not_wait_for_its_end() {
     });
     let now_ns = world.clock.now_ns();
     check_image(&disk.crash(Crash::KINDS[1]), &world.model.lock(), now_ns);
+}
+
+/// A merge that did not fit on the disk was begun again at once, without end: it took what room was left again and again,
+/// and the log had none when it needed it.
+#[test]
+fn a_merge_that_the_disk_refused_is_left_for_a_while() {
+    let seed = seed();
+    let disk = SimDisk::new(seed);
+    let mut world = World::new(seed);
+    in_system(async {
+        let mut live = Live::start(Arc::new(disk.clone()), Arc::clone(&world.clock))
+            .unwrap_or_else(|error| panic!("{error}"));
+        world.set_up(&live.rooms).await.unwrap();
+        let mut begun = None;
+        for _ in 0..40 {
+            world.ingest(&live.rooms, 8).await.unwrap();
+            begun = live.on_thread(|task| {
+                task.checkpoint().unwrap();
+                task.begin_merge()
+            });
+            if begun.is_some() {
+                break;
+            }
+        }
+        let job = begun.expect("segments are merged in time");
+        let refused = Err(MergeError::Io(io::Error::from(io::ErrorKind::StorageFull)));
+        let begun = live.on_thread(move |task| {
+            task.finish_merge(Merged {
+                job,
+                written: refused,
+            });
+            let at_once = task.begin_merge().is_some();
+            task.checkpoint().unwrap();
+            (at_once, task.begin_merge().is_some())
+        });
+        assert_eq!(
+            begun,
+            (false, false),
+            "not at once, not behind the next checkpoint"
+        );
+        world.clock.advance(MERGE_PAUSE_NS);
+        let begun = live.on_thread(|task| {
+            task.checkpoint().unwrap();
+            task.begin_merge().is_some()
+        });
+        assert!(begun, "the disk may have room by now");
+        live.stop();
+    });
 }

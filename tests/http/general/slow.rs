@@ -2,7 +2,10 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::thread;
 use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
 
 use crate::operation::metrics::Metrics;
 use crate::scene;
@@ -136,4 +139,94 @@ fn a_client_that_does_not_read_is_cut() {
         received.len() < REQUESTS * size,
         "all {REQUESTS} answers were sent to a client that did not read: {ended:?}"
     );
+}
+
+/// An answer was once cut so long after it was made, whether its client took it or not.
+#[test]
+fn an_answer_that_is_taken_slowly_but_steadily_comes_whole() {
+    let server = Server::start_with(
+        Setup::unlimited()
+            .set("server.head_timeout_seconds", "1")
+            .set("server.keep_alive_seconds", "1")
+            .set("server.write_timeout_seconds", "1"),
+    );
+    let account = Account::sign_up(&server.client);
+    let bucket = account.bucket("tides");
+    let source = bucket.source("gauge", &["level"]);
+    let filler = "x".repeat(4_000);
+    for batch in 0..6 {
+        let points: Vec<Value> = (0..1_000)
+            .map(|nth| {
+                let metadata = json!({"nth": batch * 1_000 + nth, "filler": filler});
+                json!({"dataSourceId": source, "values": {"level": nth}, "metadata": metadata})
+            })
+            .collect();
+        bucket.send(&points);
+    }
+    let query = json!({"bucketId": bucket.id, "limit": 10_000, "downsampling": false}).to_string();
+    let request = format!(
+        "POST /api/data/query HTTP/1.1\r\nHost: test\r\nX-API-Key: {}\r\nContent-Length: {}\r\n\r\n{query}",
+        account.admin,
+        query.len()
+    );
+    let mut connection = TcpStream::connect(address_of(&server)).unwrap();
+    connection.write_all(request.as_bytes()).unwrap();
+    let (mut received, mut part) = (0, vec![0; 1 << 20]);
+    let began = Instant::now();
+    let mut expected = None;
+    while expected.is_none_or(|expected| received < expected) {
+        let read = connection.read(&mut part).expect("the connection stays");
+        assert!(read > 0, "cut after {received} bytes and {:?}", began.elapsed());
+        if expected.is_none() {
+            let head = String::from_utf8_lossy(&part[..read]).to_lowercase();
+            let (head, _) = head.split_once("\r\n\r\n").expect("a head in the first piece");
+            let length = head
+                .lines()
+                .find_map(|line| line.strip_prefix("content-length: "));
+            let length: usize = length.expect("a stated length").parse().unwrap();
+            expected = Some(head.len() + 4 + length);
+        }
+        received += read;
+        // Three times as long as a client may do nothing at all, in steps.
+        let pace = Duration::from_secs(10).mul_f64(received as f64 / expected.unwrap_or(usize::MAX) as f64);
+        until("it is time to read on", || {
+            (began.elapsed() >= pace).then_some(())
+        });
+    }
+    assert!(began.elapsed() >= Duration::from_secs(9), "it was to be slow");
+}
+
+/// Answers without a body wait in memory for a client that asks on and reads nothing: a connection ends in time.
+#[test]
+fn a_connection_ends_after_ten_thousand_requests() {
+    const REQUESTS: usize = 10_000;
+    let server = scene::server();
+    let connection = TcpStream::connect(address_of(&server)).unwrap();
+    connection
+        .set_read_timeout(Some(Duration::from_secs(30)))
+        .unwrap();
+    let mut reader = connection.try_clone().unwrap();
+    let answers = thread::spawn(move || {
+        let mut received = Vec::new();
+        // It may end with a reset, as it was sent more than it took.
+        let _ = reader.read_to_end(&mut received);
+        received
+    });
+    let mut writer = connection;
+    for _ in 0..3 * REQUESTS / 100 {
+        let sent = writer.write_all(
+            "HEAD /health HTTP/1.1\r\nHost: test\r\n\r\n"
+                .repeat(100)
+                .as_bytes(),
+        );
+        if sent.is_err() {
+            break;
+        }
+    }
+    let received = answers.join().unwrap();
+    let received = String::from_utf8_lossy(&received);
+    // Those that had come in with the last one are answered too.
+    let answered = received.matches("HTTP/1.1 405").count();
+    assert!((REQUESTS..2 * REQUESTS).contains(&answered), "{answered} answers");
+    assert!(received.contains("connection: close"), "the last one says so");
 }

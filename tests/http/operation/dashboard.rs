@@ -63,22 +63,6 @@ fn the_page_and_its_parts_come_from_this_server_alone_and_nothing_is_inline() {
 }
 
 #[test]
-fn who_has_the_page_already_is_not_sent_it_again() {
-    let server = scene::server();
-    let page = server.client.get("/").send();
-    let tag = page.header("etag").expect("a tag").to_owned();
-    let again = server
-        .client
-        .get("/")
-        .header("If-None-Match", tag.as_str())
-        .send();
-    assert_eq!((again.status, again.text().len()), (304, 0));
-    assert_eq!(again.header("etag"), Some(tag.as_str()));
-    let other = server.client.get("/").header("If-None-Match", "W/\"x\"").send();
-    assert_eq!(other.status, 200);
-}
-
-#[test]
 fn a_part_that_is_not_there_is_404_with_the_error_body() {
     let server = scene::server();
     for path in ["/assets/none.js", "/assets/..%2findex.html", "/assets/"] {
