@@ -29,8 +29,13 @@ pub fn samples(noise: Noise, moment: Moment) -> Vec<Sample> {
     let lagging = load_before(noise, moment, LAG_S);
     let since_service_s = (demo_s - SERVICE_AFTER_S).rem_euclid(SERVICE_EVERY_S);
     let running = since_service_s >= SERVICE_S;
+    // A bearing that rattles does not do so evenly.
+    let rough = 1.0 - 0.25 * noise.of(10).at(place);
     let vibration = if running {
-        1.6 + 0.9 * load + 1.3 * wear(demo_s) + burst(noise, demo_s) + 0.12 * noise.of(2).scatter(place)
+        1.6 + 0.9 * load
+            + 1.3 * wear(demo_s)
+            + burst(noise, demo_s) * rough
+            + 0.12 * noise.of(2).scatter(place)
     } else {
         0.05 + 0.02 * noise.of(2).at(place)
     };
