@@ -27,8 +27,8 @@ pub struct Series {
 pub const ALL: [Series; 3] = [
     Series {
         name: "machine",
-        description: "A component of an industrial machine that fails in the end. Recorded (Numenta Anomaly \
-                      Benchmark, MIT licence), moved in time",
+        description: "Temperature of a component of an industrial machine, with an anomaly a week before the end. \
+                      Recorded (Numenta Anomaly Benchmark, MIT licence), moved in time",
         kind: "sensor",
         field: "temperature",
         unit: "°F",
