@@ -45,12 +45,10 @@ pub use series::LICENCE;
 const SEED: u64 = 277;
 
 /// What the demo sets; nothing else is read, no file and no environment.
-const SETTINGS: [(&str, &str); 4] = [
+const SETTINGS: [(&str, &str); 3] = [
     ("accounts.default_plan", "Enterprise"),
     // The receiver is on this machine.
     ("webhooks.allow_private_networks", "true"),
-    // A browser keeps its connections; Ctrl-C is not to wait for it.
-    ("server.shutdown_timeout_seconds", "2"),
     ("log.filter", "warn,tidewatch::demo=info,actix_http=off"),
 ];
 

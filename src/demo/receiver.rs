@@ -51,11 +51,7 @@ impl Receiver {
                 .route(ALERTS_PATH, post().to(take))
                 .route(PAGER_PATH, post().to(HttpResponse::ServiceUnavailable))
         });
-        let server = server
-            .workers(1)
-            .shutdown_timeout(1)
-            .disable_signals()
-            .bind(("127.0.0.1", 0))?;
+        let server = server.workers(1).disable_signals().bind(("127.0.0.1", 0))?;
         let address = server.addrs().first().copied();
         let address = address.ok_or_else(|| io::Error::other("the receiver has no address"))?;
         let running = server.run();
