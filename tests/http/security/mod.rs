@@ -15,7 +15,8 @@
 //! | webhooks | `webhooks::signatures`, `retries`, `events` (nobody delays another), the crash tests (kill −9) |
 //! | regular expressions | none: no route takes a pattern |
 //! | cookies, cross-site requests | none: credentials are headers that no browser adds by itself; `operation::cors` |
-//! | floods of logins | `access::login` refuses after so many; hashing has a small pool of its own, beside the code |
+//! | floods of logins | `access::login` (limits); hashing has a small pool of its own; the bench shows ingest beside it |
+//! | the dashboard | `operation::dashboard` (policy), `dashboard/tests/hostile.spec.ts`: markup as every name, in a browser |
 //! | server errors and schema (API8) | the generated requests of `make test` against `/api/docs` |
 
 mod bombs;
