@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use actix_tls::accept::rustls_0_23::TlsStream;
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::{Extensions, ServiceResponse};
-use actix_web::http::ConnectionType;
+use actix_web::http::{ConnectionType, Method};
 use actix_web::rt::net::TcpStream;
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, rt};
@@ -33,9 +33,9 @@ const SWEEP_PERIOD: Duration = Duration::from_secs(1);
 /// Answers of one connection that may wait for their client to take them. Only HTTP/2 has more than one.
 const UNTAKEN_MAX: u32 = 100;
 
-/// Requests of one connection; its client then makes a new one. Answers without a body wait in memory, however many a
-/// client that pipelines asks for.
-const REQUESTS_MAX: u32 = 10_000;
+/// Answers without a body on one connection; its client then makes a new one. The HTTP library holds them in memory,
+/// however many a client asks for that reads nothing; those with a body wait until there is room.
+const BODILESS_MAX: u32 = 10_000;
 
 /// Answers are handed on in pieces of this size, so that it shows whether their client takes them.
 const PIECE_BYTES: usize = 64 * 1_024;
@@ -56,8 +56,8 @@ struct Connection {
     running: AtomicU32,
     /// Answers that their client has not taken.
     untaken: AtomicU32,
-    /// Requests so far.
-    requests: AtomicU32,
+    /// Answers without a body so far.
+    bodiless: AtomicU32,
     /// When it last got on, in milliseconds from the beginning.
     got_on_ms: AtomicU64,
     /// Whether it may speak HTTP/2, which TLS agrees on.
@@ -77,6 +77,8 @@ struct Open {
 pub(super) struct Running {
     connections: Connections,
     connection: Arc<Connection>,
+    /// Whether the body of its answer is not sent.
+    is_head: bool,
 }
 
 /// An answer on its way to the client, in pieces.
@@ -120,7 +122,7 @@ impl Connections {
         let connection = Arc::new(Connection {
             running: AtomicU32::new(0),
             untaken: AtomicU32::new(0),
-            requests: AtomicU32::new(0),
+            bodiless: AtomicU32::new(0),
             got_on_ms: AtomicU64::new(self.0.now_ms()),
             encrypted: stream.downcast_ref::<TcpStream>().is_none(),
             socket: socket_of(stream).and_then(|socket| socket.try_clone_to_owned().ok()),
@@ -189,6 +191,7 @@ pub(super) fn begin(request: &HttpRequest) -> Option<Running> {
     Some(Running {
         connections: connections.clone(),
         connection: Arc::clone(connection),
+        is_head: request.method() == Method::HEAD,
     })
 }
 
@@ -196,13 +199,17 @@ impl Running {
     /// Watches how the client takes the answer. Small ones of a connection that has one at a time are as good as taken.
     pub fn answered(&self, mut answer: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
         let connection = &self.connection;
-        if connection.requests.fetch_add(1, Ordering::Relaxed) + 1 >= REQUESTS_MAX {
+        let size = answer.response().body().size();
+        let is_bodiless = self.is_head || matches!(size, BodySize::None | BodySize::Sized(0));
+        if is_bodiless && connection.bodiless.fetch_add(1, Ordering::Relaxed) + 1 >= BODILESS_MAX {
             let head = answer.response_mut().head_mut();
             head.set_connection_type(ConnectionType::Close);
         }
-        let size = answer.response().body().size();
-        let is_small = matches!(size, BodySize::None)
-            || matches!(size, BodySize::Sized(bytes) if bytes <= PIECE_BYTES as u64);
+        let is_small = match size {
+            BodySize::None => true,
+            BodySize::Sized(bytes) => bytes <= PIECE_BYTES as u64,
+            BodySize::Stream => false,
+        };
         if is_small && !connection.encrypted {
             return answer;
         }

@@ -196,9 +196,9 @@ fn an_answer_that_is_taken_slowly_but_steadily_comes_whole() {
     assert!(began.elapsed() >= Duration::from_secs(9), "it was to be slow");
 }
 
-/// Answers without a body wait in memory for a client that asks on and reads nothing: a connection ends in time.
+/// Answers without a body wait in memory for a client that asks on and reads nothing: its connection ends in time.
 #[test]
-fn a_connection_ends_after_ten_thousand_requests() {
+fn a_connection_ends_after_ten_thousand_answers_without_a_body() {
     const REQUESTS: usize = 10_000;
     let server = scene::server();
     let connection = TcpStream::connect(address_of(&server)).unwrap();
