@@ -52,6 +52,8 @@ struct Inner {
 }
 
 struct Connection {
+    /// Those it is one of. Held once for a connection, not for each request: all workers count these references.
+    all: Connections,
     /// Requests whose handler runs: their own deadline bounds that.
     running: AtomicU32,
     /// Answers that their client has not taken.
@@ -68,14 +70,12 @@ struct Connection {
 
 /// Stands in a connection's data, for as long as it is open.
 struct Open {
-    connections: Connections,
     connection: Arc<Connection>,
     number: usize,
 }
 
 /// A request whose handler runs, until it is dropped.
 pub(super) struct Running {
-    connections: Connections,
     connection: Arc<Connection>,
     /// Whether the body of its answer is not sent.
     is_head: bool,
@@ -83,7 +83,6 @@ pub(super) struct Running {
 
 /// An answer on its way to the client, in pieces.
 struct Untaken {
-    connections: Connections,
     connection: Arc<Connection>,
     size: BodySize,
     body: BoxBody,
@@ -120,6 +119,7 @@ impl Connections {
     /// Takes in a new connection, whose data live as long as it does.
     pub fn connected(&self, stream: &dyn Any, data: &mut Extensions) {
         let connection = Arc::new(Connection {
+            all: self.clone(),
             running: AtomicU32::new(0),
             untaken: AtomicU32::new(0),
             bodiless: AtomicU32::new(0),
@@ -128,11 +128,7 @@ impl Connections {
             socket: socket_of(stream).and_then(|socket| socket.try_clone_to_owned().ok()),
         });
         let number = self.0.open.lock().insert(Arc::clone(&connection));
-        data.insert(Open {
-            connections: self.clone(),
-            connection,
-            number,
-        });
+        data.insert(Open { connection, number });
     }
 
     /// Writes what was counted.
@@ -161,35 +157,22 @@ impl Inner {
             if connection.running.load(Ordering::Relaxed) == 0
                 && u128::from(waited_ms) > self.quiet_max.as_millis()
             {
-                self.cut(connection);
+                connection.cut();
                 // Not again at once, should the library take its time to notice.
                 connection.got_on_ms.store(now_ms, Ordering::Relaxed);
             }
-        }
-    }
-
-    fn cut(&self, connection: &Connection) {
-        if let Some(socket) = &connection.socket
-            && shutdown(socket, Shutdown::Both).is_ok()
-        {
-            self.cut.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
 
 /// Notes that a request begins on its connection; `None` outside of a connection.
 pub(super) fn begin(request: &HttpRequest) -> Option<Running> {
-    let Open {
-        connections,
-        connection,
-        ..
-    } = request.conn_data::<Open>()?;
+    let Open { connection, .. } = request.conn_data::<Open>()?;
     connection.running.fetch_add(1, Ordering::Relaxed);
     if connection.untaken.load(Ordering::Relaxed) >= UNTAKEN_MAX {
-        connections.0.cut(connection);
+        connection.cut();
     }
     Some(Running {
-        connections: connections.clone(),
         connection: Arc::clone(connection),
         is_head: request.method() == Method::HEAD,
     })
@@ -214,10 +197,9 @@ impl Running {
             return answer;
         }
         connection.untaken.fetch_add(1, Ordering::Relaxed);
-        let (connections, connection) = (self.connections.clone(), Arc::clone(connection));
+        let connection = Arc::clone(connection);
         answer.map_body(|_, body| {
             BoxBody::new(Untaken {
-                connections,
                 connection,
                 size,
                 body,
@@ -228,14 +210,22 @@ impl Running {
 }
 
 impl Connection {
-    fn got_on(&self, connections: &Connections) {
-        self.got_on_ms.store(connections.0.now_ms(), Ordering::Relaxed);
+    fn got_on(&self) {
+        self.got_on_ms.store(self.all.0.now_ms(), Ordering::Relaxed);
+    }
+
+    fn cut(&self) {
+        if let Some(socket) = &self.socket
+            && shutdown(socket, Shutdown::Both).is_ok()
+        {
+            self.all.0.cut.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.connection.got_on(&self.connections);
+        self.connection.got_on();
         self.connection.running.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -252,7 +242,7 @@ impl MessageBody for Untaken {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, Self::Error>>> {
         // Asked for when there is room: the client has taken what was before it.
-        self.connection.got_on(&self.connections);
+        self.connection.got_on();
         if self.rest.is_empty() {
             match Pin::new(&mut self.body).poll_next(context) {
                 Poll::Ready(Some(Ok(piece))) => self.rest = piece,
@@ -266,14 +256,14 @@ impl MessageBody for Untaken {
 
 impl Drop for Untaken {
     fn drop(&mut self) {
-        self.connection.got_on(&self.connections);
+        self.connection.got_on();
         self.connection.untaken.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.connections.0.open.lock().remove(self.number);
+        self.connection.all.0.open.lock().remove(self.number);
     }
 }
 
