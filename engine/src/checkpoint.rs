@@ -22,8 +22,8 @@ pub(crate) struct CheckpointPart {
 /// Rows set aside by [`crate::Store::begin_checkpoint`].
 pub struct Checkpoint {
     pub(crate) parts: Vec<CheckpointPart>,
-    /// Rows, their bytes of memory and their bytes in the log, to take off the store's count of what is unsaved.
-    pub(crate) counted: (u64, u64, u64),
+    /// Rows and their bytes in the log, to take off the store's count of what is unsaved.
+    pub(crate) counted: (u64, u64),
 }
 
 impl Checkpoint {

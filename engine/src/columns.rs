@@ -1,12 +1,11 @@
 //! Rows in memory, column by column, aligned: entry `i` of every column belongs to row `i`. The same shape is a
 //! chunk of a head, a decoded block, and the input of a new block.
 
-use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
 
-use crate::bitmap::Bitmap;
-use crate::rows::{NOT_DECIMAL, Table, TableColumn, TableValues};
+use crate::block::{BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES};
+use crate::column::{Column, FieldColumn, Texts, Values, empty_like};
+use crate::rows::Table;
 
 /// Rows of one source, usually sorted by (timestamp, sequence).
 #[derive(Debug, Clone, Default)]
@@ -21,267 +20,71 @@ pub struct Columns {
     pub metadata: Option<Box<Column>>,
 }
 
-/// The column of one field.
-#[derive(Debug, Clone)]
-pub struct FieldColumn {
-    /// The field's ordinal in its source's schema.
-    pub field: u16,
-    /// Its values.
-    pub column: Column,
-}
-
-/// Values and which rows have one; a row without has an arbitrary placeholder.
-#[derive(Debug, Clone)]
-pub struct Column {
-    /// `None`: every row has a value.
-    pub present: Option<Box<Bitmap>>,
-    /// One entry a row.
-    pub values: Values,
-}
-
-/// The values of a column.
-#[derive(Debug, Clone)]
-pub enum Values {
-    /// Doubles; `decimals` is the most digits behind the point of any of them, or [`NOT_DECIMAL`].
-    Numbers {
-        /// The doubles.
-        values: Vec<f64>,
-        /// See above.
-        decimals: u8,
-    },
-    /// Booleans.
-    Booleans(Vec<bool>),
-    /// Texts.
-    Texts(Box<Texts>),
-}
-
-/// What a different text takes besides its bytes: its pointers in dictionary and index, its counts, its code.
-const TEXT_BYTES: usize = 64;
-
-/// Texts as codes into a dictionary.
-#[derive(Debug, Clone, Default)]
-pub struct Texts {
-    /// The different texts.
-    pub dictionary: Vec<Arc<str>>,
-    /// One code a row.
-    pub codes: Vec<u32>,
-    /// Code of each text, kept only while texts are added.
-    codes_by_text: HashMap<Arc<str>, u32>,
-}
-
-impl Texts {
-    pub(crate) fn new(dictionary: Vec<Arc<str>>, codes: Vec<u32>) -> Self {
-        Texts {
-            dictionary,
-            codes,
-            codes_by_text: HashMap::new(),
-        }
-    }
-
-    fn code(&mut self, text: &str) -> u32 {
-        if let Some(code) = self.codes_by_text.get(text) {
-            return *code;
-        }
-        let shared: Arc<str> = text.into();
-        self.dictionary.push(Arc::clone(&shared));
-        let code = self.dictionary.len() as u32 - 1;
-        self.codes_by_text.insert(shared, code);
-        code
-    }
-
-    /// The text of a row.
-    pub fn get(&self, row: usize) -> &Arc<str> {
-        &self.dictionary[self.codes[row] as usize]
-    }
-}
-
-impl Column {
-    /// Whether `row` has a value.
-    #[inline]
-    pub fn has(&self, row: usize) -> bool {
-        self.present.as_ref().is_none_or(|present| present.get(row))
-    }
-
-    /// About the memory it takes, in bytes.
-    fn memory_bytes(&self) -> usize {
-        match &self.values {
-            Values::Numbers { values, .. } => size_of_val(&values[..]),
-            Values::Booleans(values) => values.len(),
-            Values::Texts(texts) => {
-                let of_texts = texts.dictionary.iter().map(|text| text.len() + TEXT_BYTES);
-                size_of_val(&texts.codes[..]) + of_texts.sum::<usize>()
-            }
-        }
-    }
-
-    pub(crate) fn count(&self, rows: usize) -> usize {
-        self.present.as_ref().map_or(rows, |present| present.ones())
-    }
-
-    /// A column of `rows` rows without a value, of the same kind as `like`.
-    fn absent(rows: usize, like: &Values) -> Self {
-        let values = match like {
-            Values::Numbers { .. } => Values::Numbers {
-                values: vec![0.0; rows],
-                decimals: 0,
-            },
-            Values::Booleans(_) => Values::Booleans(vec![false; rows]),
-            Values::Texts(_) => {
-                let mut texts = Texts::default();
-                if rows > 0 {
-                    let empty = texts.code("");
-                    texts.codes = vec![empty; rows];
-                }
-                Values::Texts(Box::new(texts))
-            }
-        };
-        Column {
-            present: (rows > 0).then(|| Box::new(Bitmap::filled(rows, false))),
-            values,
-        }
-    }
-
-    fn push_absent(&mut self, count: usize, rows: usize) {
-        if count == 0 {
-            return;
-        }
-        self.present
-            .get_or_insert_with(|| Box::new(Bitmap::filled(rows, true)))
-            .extend(count, false);
-        match &mut self.values {
-            Values::Numbers { values, .. } => values.resize(rows + count, 0.0),
-            Values::Booleans(values) => values.resize(rows + count, false),
-            Values::Texts(texts) => {
-                let empty = texts.code("");
-                texts.codes.resize(rows + count, empty);
-            }
-        }
-    }
-
-    /// Appends the rows `range` of a table's column to this one of `rows` rows.
-    fn append(&mut self, from: &TableColumn<'_>, range: Range<usize>, rows: usize) {
-        let Some(present) = &from.present else {
-            if let Some(bits) = &mut self.present {
-                bits.extend(range.len(), true);
-            }
-            self.push_values(&from.values, range);
-            return;
-        };
-        let start = present.partition_point(|row| (*row as usize) < range.start);
-        let end = present.partition_point(|row| (*row as usize) < range.end);
-        let mut rows = rows;
-        let mut next = range.start;
-        for (index, row) in present.iter().enumerate().take(end).skip(start) {
-            let gap = *row as usize - next;
-            self.push_absent(gap, rows);
-            if let Some(bits) = &mut self.present {
-                bits.push(true);
-            }
-            self.push_values(&from.values, index..index + 1);
-            rows += gap + 1;
-            next = *row as usize + 1;
-        }
-        self.push_absent(range.end - next, rows);
-    }
-
-    fn push_values(&mut self, from: &TableValues<'_>, range: Range<usize>) {
-        match (&mut self.values, from) {
-            (
-                Values::Numbers { values, decimals },
-                TableValues::Numbers {
-                    values: new,
-                    decimals: stated,
-                },
-            ) => {
-                values.extend_from_slice(&new[range]);
-                *decimals = (*decimals).max(*stated);
-            }
-            (Values::Booleans(values), TableValues::Booleans(new)) => values.extend_from_slice(&new[range]),
-            (Values::Texts(texts), TableValues::Texts { dictionary, codes }) => {
-                for code in &codes[range] {
-                    let code = texts.code(dictionary[*code as usize]);
-                    texts.codes.push(code);
-                }
-            }
-            _ => unreachable!("BUG: a field never changes its type (the catalog refuses it)"),
-        }
-    }
-
-    fn gather(
-        kind: &Values,
-        runs: &[&Columns],
-        picks: &[(u32, u32)],
-        of: impl Fn(&Columns) -> Option<&Column>,
-    ) -> Self {
-        let mut column = Column::absent(0, kind);
-        let sources: Vec<Option<&Column>> = runs.iter().map(|run| of(run)).collect();
-        if let Values::Numbers { decimals, .. } = &mut column.values {
-            *decimals = sources
-                .iter()
-                .flatten()
-                .fold(0, |most, column| match &column.values {
-                    Values::Numbers { decimals, .. } => most.max(*decimals),
-                    _ => NOT_DECIMAL,
-                });
-        }
-        if let Some(numbers) = dense_numbers(&sources)
-            && let Values::Numbers { values, .. } = &mut column.values
-        {
-            values.extend(
-                picks
-                    .iter()
-                    .map(|(run, row)| numbers[*run as usize][*row as usize]),
-            );
-            return column;
-        }
-        for (rows, (run, row)) in picks.iter().enumerate() {
-            let row = *row as usize;
-            let Some(from) = sources[*run as usize].filter(|from| from.has(row)) else {
-                column.push_absent(1, rows);
-                continue;
-            };
-            if let Some(bits) = &mut column.present {
-                bits.push(true);
-            }
-            match (&mut column.values, &from.values) {
-                (Values::Numbers { values, .. }, Values::Numbers { values: new, .. }) => {
-                    values.push(new[row])
-                }
-                (Values::Booleans(values), Values::Booleans(new)) => values.push(new[row]),
-                (Values::Texts(texts), Values::Texts(new)) => {
-                    let code = texts.code(new.get(row));
-                    texts.codes.push(code);
-                }
-                _ => unreachable!("BUG: a field never changes its type (the catalog refuses it)"),
-            }
-        }
-        column
-    }
-}
-
-/// The doubles of each run, where every row of every run has one: the usual case, and the quick one.
-fn dense_numbers<'c>(sources: &[Option<&'c Column>]) -> Option<Vec<&'c [f64]>> {
-    let dense = |column: &Option<&'c Column>| match column {
-        Some(Column {
-            present: None,
-            values: Values::Numbers { values, .. },
-        }) => Some(&values[..]),
-        _ => None,
-    };
-    sources.iter().map(dense).collect()
-}
-
 impl Columns {
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.timestamps_ns.len()
     }
 
-    /// About the memory they take, in bytes.
+    fn columns(&self) -> impl Iterator<Item = &Column> {
+        let fields = self.fields.iter().map(|field| &field.column);
+        fields.chain(self.metadata.as_deref())
+    }
+
+    /// About the memory they take, in bytes; counted without a look at each row.
     pub(crate) fn memory_bytes(&self) -> usize {
-        let columns = self.fields.iter().map(|field| &field.column);
-        let columns = columns.chain(self.metadata.as_deref());
-        16 * self.rows() + columns.map(Column::memory_bytes).sum::<usize>()
+        size_of::<Self>()
+            + self.fields.capacity() * size_of::<FieldColumn>()
+            + self.timestamps_ns.capacity() * size_of::<i64>()
+            + self.sequences.capacity() * size_of::<u64>()
+            + self.columns().map(Column::memory_bytes).sum::<usize>()
+    }
+
+    /// Bytes of the different texts in them.
+    pub(crate) fn text_bytes(&self) -> usize {
+        self.texts().map(|(_, texts)| texts.text_bytes).sum()
+    }
+
+    fn texts(&self) -> impl Iterator<Item = (&Column, &Texts)> {
+        self.columns().filter_map(|column| match &column.values {
+            Values::Texts(texts) => Some((column, &**texts)),
+            Values::Numbers { .. } | Values::Booleans(_) => None,
+        })
+    }
+
+    /// Where a block that begins with row `start` is full, by rows or by texts; `None` when the rows before `end` do not
+    /// fill it.
+    pub(crate) fn block_end(&self, start: usize, end: usize) -> Option<usize> {
+        let full = start + BLOCK_ROWS_MAX;
+        let by_rows = (full <= end).then_some(full);
+        if self.text_bytes() < BLOCK_TEXT_BYTES {
+            return by_rows;
+        }
+        let end = end.min(full);
+        let mut columns: Vec<(&Column, &Texts, Vec<bool>)> = self
+            .texts()
+            .map(|(column, texts)| (column, texts, vec![false; texts.dictionary.len()]))
+            .collect();
+        let mut bytes = 0;
+        for row in start..end {
+            for (column, texts, seen) in &mut columns {
+                let seen = &mut seen[texts.codes[row] as usize];
+                if column.has(row) && !std::mem::replace(seen, true) {
+                    bytes += texts.get(row).len();
+                }
+            }
+            if bytes >= BLOCK_TEXT_BYTES {
+                return Some(row + 1);
+            }
+        }
+        by_rows
+    }
+
+    /// The end of the last full block of those that rows from `start` on are cut into.
+    pub(crate) fn full_until(&self, start: usize, end: usize) -> usize {
+        std::iter::successors(Some(start), |start| self.block_end(*start, end))
+            .last()
+            .unwrap_or(start)
     }
 
     /// (timestamp, sequence) of a row: the order of rows.
@@ -400,16 +203,5 @@ impl Columns {
         // The sort finds the runs that are already in order, so this is a merge.
         picks.sort_by_key(|(run, row)| runs[*run as usize].key(*row as usize));
         Columns::gather(runs, &picks)
-    }
-}
-
-fn empty_like(values: &TableValues<'_>) -> Values {
-    match values {
-        TableValues::Numbers { .. } => Values::Numbers {
-            values: Vec::new(),
-            decimals: 0,
-        },
-        TableValues::Booleans(_) => Values::Booleans(Vec::new()),
-        TableValues::Texts { .. } => Values::Texts(Box::default()),
     }
 }

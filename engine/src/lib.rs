@@ -15,6 +15,7 @@ mod bytes;
 mod calendar;
 mod checkpoint;
 mod codec;
+mod column;
 mod columns;
 mod decimal;
 mod error;
@@ -31,10 +32,14 @@ pub use bitmap::Bitmap;
 pub use block::{BLOCK_ROWS_MAX, FieldKind, SharedBytes};
 pub use calendar::Unit;
 pub use checkpoint::Checkpoint;
-pub use columns::{Column, Columns, FieldColumn, Texts, Values};
+pub use column::{Column, FieldColumn, Texts, Values};
+pub use columns::Columns;
 pub use error::EngineError;
 pub use expired::ExpiredRows;
 pub use merge::{Merge, MergeError};
 pub use series::{Seal, Sealed, SeriesStats};
 pub use snapshot::{SeriesSnapshot, Snapshot};
 pub use store::Store;
+
+#[cfg(test)]
+mod memory_tests;

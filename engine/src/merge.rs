@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use crate::EngineError;
-use crate::block::{BLOCK_ROWS_MAX, Block, BlockReader};
+use crate::block::{BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES, Block, BlockReader};
 use crate::columns::Columns;
 use crate::segment::SegmentWriter;
 use crate::series::cut_blocks;
@@ -18,8 +18,12 @@ const MERGE_SEGMENTS_MIN: usize = 4;
 const MERGE_BYTES_MAX: u64 = 1 << 30;
 /// Rows that are read at a time: some megabytes.
 const REWRITE_ROWS: usize = 16 * BLOCK_ROWS_MAX;
-/// Blocks with fewer rows are put together with their neighbours.
+/// And the bytes of different texts in them.
+const REWRITE_TEXT_BYTES: usize = 8 * BLOCK_TEXT_BYTES;
+/// Blocks with fewer rows are put together with their neighbours,
 const SMALL_BLOCK_ROWS: u32 = BLOCK_ROWS_MAX as u32 / 2;
+/// unless they take this many bytes of the file: those of large texts are full with few rows.
+const SMALL_BLOCK_BYTES: usize = BLOCK_TEXT_BYTES / 16;
 
 /// Segments chosen by [`crate::Store::begin_merge`], as their live blocks by source.
 pub struct Merge {
@@ -95,9 +99,7 @@ impl Merge {
                 let overlapping = overlapping(&blocks[index..]);
                 let group = &blocks[index..index + overlapping];
                 index += overlapping;
-                let whole = overlapping == 1
-                    && group[0].summary.rows >= SMALL_BLOCK_ROWS
-                    && group[0].summary.first_ns >= cutoff_ns;
+                let whole = overlapping == 1 && !is_small(group[0]) && group[0].summary.first_ns >= cutoff_ns;
                 if whole {
                     rewrite.finish(&mut segment)?;
                     segment.push(group[0])?;
@@ -109,6 +111,10 @@ impl Merge {
         }
         Ok(segment.finish()?)
     }
+}
+
+fn is_small(block: &Block) -> bool {
+    block.summary.rows < SMALL_BLOCK_ROWS && block.bytes().len() < SMALL_BLOCK_BYTES
 }
 
 /// How many of the first blocks overlap in time, directly or through each other.
@@ -141,12 +147,15 @@ impl Rewrite<'_> {
         let mut pending = Columns::default();
         while blocks.peek().is_some() {
             let mut runs = vec![std::mem::take(&mut pending)];
-            let mut rows = runs[0].rows();
+            let (mut rows, mut text_bytes) = (runs[0].rows(), runs[0].text_bytes());
             while rows < REWRITE_ROWS
+                && text_bytes < REWRITE_TEXT_BYTES
                 && let Some(block) = blocks.next()
             {
-                runs.push(BlockReader::new(block)?.columns()?);
-                rows += block.summary.rows as usize;
+                let run = BlockReader::new(block)?.columns()?;
+                rows += run.rows();
+                text_bytes += run.text_bytes();
+                runs.push(run);
             }
             let merged = Columns::merged(&runs.iter().collect::<Vec<_>>());
             let expired = merged
@@ -161,13 +170,14 @@ impl Rewrite<'_> {
                     .max(expired),
                 None => merged.rows(),
             };
-            let settled = if settled - expired < REWRITE_ROWS / 2 {
+            let settled = if settled - expired < merged.rows() / 2 {
                 merged.rows()
             } else {
                 settled
             };
             let cut = match blocks.peek() {
-                Some(_) => expired + (settled - expired) / BLOCK_ROWS_MAX * BLOCK_ROWS_MAX,
+                // What fills no block waits for the next rows.
+                Some(_) => merged.full_until(expired, settled),
                 None => settled,
             };
             let full = cut_blocks(self.source, &merged, expired..cut);

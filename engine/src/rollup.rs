@@ -9,7 +9,7 @@ use crate::aggregate::Aggregate;
 use crate::bytes::{Reader, put_bytes};
 use crate::calendar::Unit;
 use crate::codec::{decode_doubles, decode_integers, encode_doubles, encode_integers};
-use crate::columns::{Column, Values};
+use crate::column::{Column, Values};
 use crate::decimal;
 use crate::rows::NOT_DECIMAL;
 

@@ -8,13 +8,15 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::block::{BLOCK_ROWS_MAX, Block, encode_block};
+use crate::block::{BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES, Block, encode_block};
 use crate::columns::Columns;
 use crate::rows::Table;
 
 /// Rows of a chunk of the head.
 const CHUNK_ROWS_MAX: usize = 1_024;
 const CHUNKS_PER_BLOCK: usize = BLOCK_ROWS_MAX / CHUNK_ROWS_MAX;
+/// Bytes of different texts at which a chunk is full whatever its rows.
+const CHUNK_TEXT_BYTES: usize = BLOCK_TEXT_BYTES / CHUNKS_PER_BLOCK;
 
 /// A block and its bounds, which a query compares without following the pointer.
 #[derive(Clone, Debug)]
@@ -95,6 +97,16 @@ pub struct Sealed {
     pub(crate) blocks: Vec<Arc<Block>>,
 }
 
+impl Sealed {
+    /// About the memory that its rows took, and that its blocks take, in bytes.
+    pub(crate) fn memory_bytes(&self) -> (usize, usize) {
+        (
+            self.runs.iter().map(|run| run.memory_bytes()).sum(),
+            self.blocks.iter().map(|block| block.bytes().len()).sum(),
+        )
+    }
+}
+
 impl Seal {
     /// About the memory that its rows take, in bytes.
     pub fn memory_bytes(&self) -> usize {
@@ -115,14 +127,16 @@ impl Seal {
 }
 
 impl Series {
-    /// Adds the rows of one request; what fills blocks by now is added to `seals`.
+    /// Adds the rows of one request; what fills blocks by now is added to `seals`. Answers by about how many
+    /// bytes the head grew; a chunk that is copied on the way may lose spare room.
     pub(crate) fn append(
         &mut self,
         source: u32,
         table: &Table<'_>,
         first_sequence: u64,
         seals: &mut Vec<Seal>,
-    ) {
+    ) -> i64 {
+        let mut growth = 0;
         let head = self.head.get_or_insert_default();
         let timestamps = &table.timestamps_ns;
         let mut row = 0;
@@ -138,21 +152,31 @@ impl Series {
                 row += 1;
             }
             let chunks = if late { &mut head.late } else { &mut head.main };
-            append_rows(chunks, table, start..row, first_sequence, late);
+            growth += append_rows(chunks, table, start..row, first_sequence, late);
         }
         for timestamp in timestamps {
             self.stats.add(1, *timestamp, *timestamp);
         }
         seals.extend(head.take_full(source));
+        growth
     }
 
-    /// Puts blocks in the place of the rows they were made of, unless a checkpoint was quicker.
-    pub(crate) fn finish_seal(&mut self, sealed: Sealed) {
-        let Some(head) = &self.head else { return };
+    /// Puts blocks in the place of the rows they were made of; false when a checkpoint was quicker.
+    pub(crate) fn finish_seal(&mut self, sealed: Sealed) -> bool {
+        let Some(head) = &self.head else { return false };
         let still = |run: &Arc<Columns>| head.frozen.iter().any(|frozen| Arc::ptr_eq(frozen, run));
-        if sealed.runs.iter().all(still) {
+        let all = sealed.runs.iter().all(still);
+        if all {
             self.replace(&sealed.runs, &[], sealed.blocks);
         }
+        all
+    }
+
+    /// About the bytes of memory of what no segment holds.
+    pub(crate) fn unsaved_bytes(&self) -> usize {
+        let chunks = self.chunks().map(|chunk| chunk.memory_bytes());
+        let blocks = self.blocks.iter().filter(|entry| entry.block.segment().is_none());
+        chunks.sum::<usize>() + blocks.map(|entry| entry.block.bytes().len()).sum::<usize>()
     }
 
     fn insert(&mut self, blocks: Vec<Arc<Block>>) {
@@ -260,9 +284,8 @@ impl Head {
     fn take_full(&mut self, source: u32) -> Vec<Seal> {
         let mut seals = Vec::new();
         for chunks in [&mut self.main, &mut self.late] {
-            // All chunks but the last are full.
-            while chunks.len() > CHUNKS_PER_BLOCK {
-                let runs: Vec<Arc<Columns>> = chunks.drain(..CHUNKS_PER_BLOCK).collect();
+            while let Some(count) = full_chunks(chunks) {
+                let runs: Vec<Arc<Columns>> = chunks.drain(..count).collect();
                 self.frozen.extend(runs.iter().cloned());
                 seals.push(Seal { source, runs });
             }
@@ -278,31 +301,56 @@ impl Head {
     }
 }
 
+/// How many of the first chunks fill a block, if they do. All but the last are full, by rows or by texts.
+fn full_chunks(chunks: &[Arc<Columns>]) -> Option<usize> {
+    let (_, full) = chunks.split_last()?;
+    let mut text_bytes = 0;
+    for (index, chunk) in full.iter().enumerate() {
+        text_bytes += chunk.text_bytes();
+        if index + 1 == CHUNKS_PER_BLOCK || text_bytes >= BLOCK_TEXT_BYTES {
+            return Some(index + 1);
+        }
+    }
+    None
+}
+
+/// Answers by about how many bytes the chunks grew.
 fn append_rows(
     chunks: &mut Vec<Arc<Columns>>,
     table: &Table<'_>,
     range: Range<usize>,
     first_sequence: u64,
     late: bool,
-) {
+) -> i64 {
+    let mut growth = 0;
     let mut start = range.start;
     while start < range.end {
-        let room = chunks
-            .last()
-            .map_or(0, |chunk| CHUNK_ROWS_MAX.saturating_sub(chunk.rows()));
+        let room = match chunks.last() {
+            Some(chunk) if chunk.text_bytes() < CHUNK_TEXT_BYTES => {
+                CHUNK_ROWS_MAX.saturating_sub(chunk.rows())
+            }
+            _ => 0,
+        };
         if room == 0 {
             if let Some(full) = chunks.last_mut().filter(|_| late) {
+                growth -= full.memory_bytes() as i64;
                 *full = sorted(Arc::clone(full));
+                growth += full.memory_bytes() as i64;
             }
-            chunks.push(Arc::default());
+            let chunk = Arc::<Columns>::default();
+            growth += chunk.memory_bytes() as i64;
+            chunks.push(chunk);
             continue;
         }
         let end = range.end.min(start + room);
         if let Some(chunk) = chunks.last_mut() {
+            growth -= chunk.memory_bytes() as i64;
             Arc::make_mut(chunk).append(table, start..end, first_sequence);
+            growth += chunk.memory_bytes() as i64;
         }
         start = end;
     }
+    growth
 }
 
 /// The chunk itself where it is in order, else a sorted copy.
@@ -318,17 +366,16 @@ pub(crate) fn sorted(chunk: Arc<Columns>) -> Arc<Columns> {
 /// Blocks of the given rows of sorted columns.
 pub(crate) fn cut_blocks(source: u32, sorted: &Columns, rows: Range<usize>) -> Vec<Arc<Block>> {
     let mut blocks = Vec::new();
-    for start in rows.clone().step_by(BLOCK_ROWS_MAX) {
-        let end = rows.end.min(start + BLOCK_ROWS_MAX);
-        if start == 0 && end == sorted.rows() {
-            blocks.push(Arc::new(encode_block(source, sorted)));
-            break;
-        }
-        let picks: Vec<(u32, u32)> = (start as u32..end as u32).map(|row| (0, row)).collect();
-        blocks.push(Arc::new(encode_block(
-            source,
-            &Columns::gather(&[sorted], &picks),
-        )));
+    let mut start = rows.start;
+    while start < rows.end {
+        let end = sorted.block_end(start, rows.end).unwrap_or(rows.end);
+        blocks.push(Arc::new(if end - start == sorted.rows() {
+            encode_block(source, sorted)
+        } else {
+            let picks: Vec<(u32, u32)> = (start as u32..end as u32).map(|row| (0, row)).collect();
+            encode_block(source, &Columns::gather(&[sorted], &picks))
+        }));
+        start = end;
     }
     blocks
 }

@@ -77,12 +77,11 @@ impl Store {
         let mut reader = RowsReader::new(rows)?;
         while let Some(table) = reader.next()? {
             let count = table.timestamps_ns.len() as u32;
-            let row_bytes = 16 + 9 * table.columns.len() as u64;
             let series = self.series.entry(table.source).or_default();
-            series.append(table.source, &table, first_sequence, &mut self.seals);
+            let growth = series.append(table.source, &table, first_sequence, &mut self.seals);
             self.unsaved.insert(table.source);
             self.unsaved_rows += u64::from(count);
-            self.unsaved_bytes += u64::from(count) * row_bytes;
+            self.unsaved_bytes = self.unsaved_bytes.saturating_add_signed(growth);
             applied += count;
         }
         self.unsaved_encoded_bytes += rows.len() as u64;
@@ -102,14 +101,22 @@ impl Store {
 
     /// Puts sealed blocks in the place of their rows. What was deleted or written by a checkpoint since is left out.
     pub fn finish_seal(&mut self, sealed: Sealed) {
-        if let Some(series) = self.series.get_mut(&sealed.source) {
-            series.finish_seal(sealed);
+        let (rows, blocks) = sealed.memory_bytes();
+        if let Some(series) = self.series.get_mut(&sealed.source)
+            && series.finish_seal(sealed)
+        {
+            self.unsaved_bytes = (self.unsaved_bytes + blocks as u64).saturating_sub(rows as u64);
         }
     }
 
     /// Rows that no segment holds yet, and about how many bytes of memory they take.
     pub fn unsaved(&self) -> (u64, u64) {
         (self.unsaved_rows, self.unsaved_bytes)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn all_series(&self) -> impl Iterator<Item = &Series> {
+        self.series.values()
     }
 
     /// Bytes of the log's records that hold the rows that no segment holds yet; those of removed sources count until
@@ -122,12 +129,12 @@ impl Store {
     pub fn remove_source(&mut self, source: u32) -> u64 {
         self.unsaved.remove(&source);
         if self.unsaved.is_empty() {
-            (self.unsaved_rows, self.unsaved_bytes) = (0, 0);
-            self.unsaved_encoded_bytes = 0;
+            (self.unsaved_rows, self.unsaved_encoded_bytes) = (0, 0);
         }
         let Some(series) = self.series.remove(&source) else {
             return 0;
         };
+        self.unsaved_bytes = self.unsaved_bytes.saturating_sub(series.unsaved_bytes() as u64);
         self.release(series.blocks().iter().filter_map(|entry| entry.block.segment()));
         series.stats().points
     }
@@ -244,7 +251,7 @@ impl Store {
                 });
             }
         }
-        let counted = (self.unsaved_rows, self.unsaved_bytes, self.unsaved_encoded_bytes);
+        let counted = (self.unsaved_rows, self.unsaved_encoded_bytes);
         (!parts.is_empty()).then_some(Checkpoint { parts, counted })
     }
 
@@ -277,8 +284,7 @@ impl Store {
         }
         // Saturating: what was counted may have been deleted since, and taken off then.
         self.unsaved_rows = self.unsaved_rows.saturating_sub(done.counted.0);
-        self.unsaved_bytes = self.unsaved_bytes.saturating_sub(done.counted.1);
-        self.unsaved_encoded_bytes = self.unsaved_encoded_bytes.saturating_sub(done.counted.2);
+        self.unsaved_encoded_bytes = self.unsaved_encoded_bytes.saturating_sub(done.counted.1);
         self.recount();
         self.expire(cutoff_ns);
         Ok(())
@@ -303,8 +309,11 @@ impl Store {
         Ok(by_source)
     }
 
-    /// Counts the live blocks of all segments anew: sources may have gone while a segment was written.
+    /// Counts the live blocks of all segments and the memory of unsaved rows anew: sources may have gone while a segment
+    /// was written.
     fn recount(&mut self) {
+        let unsaved = self.unsaved.iter().filter_map(|source| self.series.get(source));
+        self.unsaved_bytes = unsaved.map(|series| series.unsaved_bytes() as u64).sum();
         self.segments
             .values_mut()
             .for_each(|segment| segment.live_blocks = 0);

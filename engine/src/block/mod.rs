@@ -1,5 +1,6 @@
-//! A block: up to 8,192 sorted rows of one source, compressed column by column, with the rollups of just these rows.
-//! Immutable; it lives on the heap until a checkpoint writes it to a segment file, then in the mapped file.
+//! A block: up to 8,192 sorted rows of one source, fewer where their texts are large, compressed column by column, with
+//! the rollups of just these rows. Immutable; it lives on the heap until a checkpoint writes it to a segment file, then
+//! in the mapped file.
 //! The bytes are drawn in FORMAT.md, "Block".
 
 mod level;
@@ -18,6 +19,10 @@ pub(crate) use write::encode_block;
 
 /// Rows of a full block. Fewer cost more bytes a point, more gain little (pco's own figure: at least 1,024 a page).
 pub const BLOCK_ROWS_MAX: usize = 8_192;
+
+/// Bytes of different texts at which a block is full whatever its rows: to read one of them all are decompressed, and to
+/// write the block all are in memory.
+pub(crate) const BLOCK_TEXT_BYTES: usize = 4 << 20;
 
 /// Version byte at the head of every block.
 const BLOCK_VERSION: u8 = 1;

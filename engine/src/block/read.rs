@@ -6,7 +6,8 @@ use crate::aggregate::Aggregate;
 use crate::bitmap::Bitmap;
 use crate::bytes::Reader;
 use crate::codec::{decode_doubles, decode_integers, decode_texts};
-use crate::columns::{Column, Columns, FieldColumn, Values};
+use crate::column::{Column, FieldColumn, Values};
+use crate::columns::Columns;
 use crate::rollup::{self, LEVELS};
 
 /// What a section holds; the numbers are those of the format.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::columns::{Columns, Values};
+use crate::column::Values;
+use crate::columns::Columns;
 use crate::rows::{RowsReader, RowsWriter};
 
 /// `rows` rows, one a second, with a number in every row and a text in every fifth.

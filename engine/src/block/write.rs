@@ -7,7 +7,8 @@ use super::{BLOCK_VERSION, Block, BlockSummary, FieldKind, FieldSummary};
 use crate::bitmap::Bitmap;
 use crate::bytes::put_varint;
 use crate::codec::{encode_doubles, encode_integers, encode_texts};
-use crate::columns::{Column, Columns, Values};
+use crate::column::{Column, Values};
+use crate::columns::Columns;
 use crate::rollup::{self, HOUR, LEVELS};
 
 /// Encodes rows that are sorted by (timestamp, sequence), at least one and at most [`super::BLOCK_ROWS_MAX`].

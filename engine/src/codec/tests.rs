@@ -1,7 +1,7 @@
 //! Every form gives back what it was given, and takes no more room than the plain one.
 
 use super::*;
-use crate::columns::Texts;
+use crate::column::Texts;
 
 fn integers_round_trip(values: &[i64]) -> usize {
     let mut out = Vec::new();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{decode_integers, encode_integers};
 use crate::EngineError;
 use crate::bytes::{Reader, put_bytes, put_varint};
-use crate::columns::Texts;
+use crate::column::Texts;
 
 /// Dictionaries shorter than this are not compressed.
 const ZSTD_BYTES_MIN: usize = 128;

@@ -12,7 +12,8 @@ use crate::EngineError;
 use crate::aggregate::Aggregate;
 use crate::block::{Block, BlockReader, Level};
 use crate::calendar::Unit;
-use crate::columns::{Column, Columns, Values};
+use crate::column::{Column, Values};
+use crate::columns::Columns;
 use crate::rollup::LEVELS;
 use crate::snapshot::SeriesSnapshot;
 

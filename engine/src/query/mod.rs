@@ -26,7 +26,7 @@ pub struct Touched {
 }
 
 use crate::EngineError;
-use crate::columns::Column;
+use crate::column::Column;
 
 /// Metadata texts filtered before `stop` is asked again: a text may have kilobytes, and a block thousands of them.
 const TEXTS_PER_STOP: usize = 16;
@@ -39,8 +39,7 @@ fn metadata_passes(
     stop: &dyn Fn() -> bool,
 ) -> Result<Vec<bool>, EngineError> {
     let without = filter(None);
-    let Some((column, crate::columns::Values::Texts(texts))) =
-        metadata.map(|column| (column, &column.values))
+    let Some((column, crate::column::Values::Texts(texts))) = metadata.map(|column| (column, &column.values))
     else {
         return Ok(vec![without; rows]);
     };

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::{MetadataFilter, metadata_passes};
 use crate::EngineError;
 use crate::block::{Block, BlockReader};
-use crate::columns::{Column, Columns, FieldColumn};
+use crate::column::{Column, FieldColumn};
+use crate::columns::Columns;
 
 /// A time in the direction of the scan: descending scans see time mirrored, so that one algorithm serves both.
 pub(super) fn directed(timestamp_ns: i64, descending: bool) -> i64 {

@@ -1,6 +1,7 @@
 //! The writer: scratch tables, one for each source a request touches, reused from request to request.
 
 use super::{DECIMALS_MAX, NOT_DECIMAL};
+use crate::column::TEXT_BYTES;
 
 /// One value of the open row.
 enum Cell {
@@ -28,7 +29,23 @@ pub(super) struct Texts {
     pub(super) ends: Vec<usize>,
 }
 
+impl Values {
+    /// Bytes of a row's place in a column.
+    fn row_bytes(&self) -> usize {
+        match self {
+            Values::Numbers { .. } => size_of::<f64>(),
+            Values::Booleans(_) => size_of::<bool>(),
+            Values::Texts(_) => size_of::<u32>(),
+        }
+    }
+}
+
 impl Texts {
+    /// About the memory of a dictionary of them.
+    fn memory_bytes(&self) -> usize {
+        self.text.len() + self.ends.len() * TEXT_BYTES
+    }
+
     fn push(&mut self, text: &str) {
         self.text.push_str(text);
         self.ends.push(self.text.len());
@@ -76,6 +93,29 @@ impl Table {
                 Values::Texts(texts) => texts.clear(),
             }
         }
+    }
+
+    /// About the memory that the rows take in a head, where every row of a column has a place.
+    fn memory_bytes(&self) -> usize {
+        let columns = self
+            .columns
+            .iter()
+            .flatten()
+            .filter(|column| !column.rows.is_empty());
+        let row_bytes = 16
+            + columns
+                .clone()
+                .map(|column| column.values.row_bytes())
+                .sum::<usize>();
+        let texts = columns.filter_map(|column| match &column.values {
+            Values::Texts(texts) => Some(texts),
+            Values::Numbers { .. } | Values::Booleans(_) => None,
+        });
+        let text_bytes = texts
+            .chain([&self.metadata])
+            .map(Texts::memory_bytes)
+            .sum::<usize>();
+        self.timestamps_ns.len() * row_bytes + text_bytes
     }
 
     /// The column of a field, of the kind of `cell`: another request may have used this scratch for a source
@@ -137,6 +177,11 @@ impl RowsWriter {
         self.used = 0;
         self.rows = 0;
         self.abort();
+    }
+
+    /// About the memory that the rows take in a store, in bytes; no less than they take in here.
+    pub fn memory_bytes(&self) -> usize {
+        self.tables[..self.used].iter().map(Table::memory_bytes).sum()
     }
 
     /// Opens a row of `source`, the source's ordinal within its bucket.

@@ -1,7 +1,8 @@
 //! What is written comes back; what is damaged is an error.
 
 use super::*;
-use crate::columns::{Columns, Values};
+use crate::column::Values;
+use crate::columns::Columns;
 
 fn columns_of(bytes: &[u8], source: u32) -> Columns {
     let mut reader = RowsReader::new(bytes).unwrap();

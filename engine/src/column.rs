@@ -1,0 +1,297 @@
+//! One column of rows: values of one kind, and which rows have one. Texts are codes into a dictionary of those that
+//! differ.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::bitmap::Bitmap;
+use crate::columns::Columns;
+use crate::rows::{NOT_DECIMAL, TableColumn, TableValues};
+
+/// The column of one field.
+#[derive(Debug, Clone)]
+pub struct FieldColumn {
+    /// The field's ordinal in its source's schema.
+    pub field: u16,
+    /// Its values.
+    pub column: Column,
+}
+
+/// Values and which rows have one; a row without has an arbitrary placeholder.
+#[derive(Debug, Clone)]
+pub struct Column {
+    /// `None`: every row has a value.
+    pub present: Option<Box<Bitmap>>,
+    /// One entry a row.
+    pub values: Values,
+}
+
+/// The values of a column.
+#[derive(Debug, Clone)]
+pub enum Values {
+    /// Doubles; `decimals` is the most digits behind the point of any of them, or [`NOT_DECIMAL`].
+    Numbers {
+        /// The doubles.
+        values: Vec<f64>,
+        /// See above.
+        decimals: u8,
+    },
+    /// Booleans.
+    Booleans(Vec<bool>),
+    /// Texts.
+    Texts(Box<Texts>),
+}
+
+/// What a different text takes besides its bytes: its pointers in dictionary and index, its counts, its code.
+pub(crate) const TEXT_BYTES: usize = 64;
+
+/// No code of a dictionary: it has as many texts as rows at most.
+const NO_CODE: u32 = u32::MAX;
+
+/// Texts as codes into a dictionary.
+#[derive(Debug, Clone, Default)]
+pub struct Texts {
+    /// The different texts.
+    pub dictionary: Vec<Arc<str>>,
+    /// One code a row.
+    pub codes: Vec<u32>,
+    /// Code of each text, kept only while texts are added.
+    codes_by_text: HashMap<Arc<str>, u32>,
+    /// Bytes of the texts of the dictionary.
+    pub(crate) text_bytes: usize,
+}
+
+impl Texts {
+    pub(crate) fn new(dictionary: Vec<Arc<str>>, codes: Vec<u32>) -> Self {
+        Texts {
+            text_bytes: dictionary.iter().map(|text| text.len()).sum(),
+            dictionary,
+            codes,
+            codes_by_text: HashMap::new(),
+        }
+    }
+
+    fn code(&mut self, text: &str) -> u32 {
+        match self.codes_by_text.get(text) {
+            Some(code) => *code,
+            None => self.add(text.into()),
+        }
+    }
+
+    /// The same for a text of other columns, which is not copied.
+    fn code_shared(&mut self, text: &Arc<str>) -> u32 {
+        match self.codes_by_text.get(text) {
+            Some(code) => *code,
+            None => self.add(Arc::clone(text)),
+        }
+    }
+
+    fn add(&mut self, text: Arc<str>) -> u32 {
+        let code = self.dictionary.len() as u32;
+        self.text_bytes += text.len();
+        self.dictionary.push(Arc::clone(&text));
+        self.codes_by_text.insert(text, code);
+        code
+    }
+
+    /// The text of a row.
+    pub fn get(&self, row: usize) -> &Arc<str> {
+        &self.dictionary[self.codes[row] as usize]
+    }
+}
+
+impl Column {
+    /// Whether `row` has a value.
+    #[inline]
+    pub fn has(&self, row: usize) -> bool {
+        self.present.as_ref().is_none_or(|present| present.get(row))
+    }
+
+    /// About the memory it takes on the heap, in bytes; counted without a look at its rows.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        match &self.values {
+            Values::Numbers { values, .. } => values.capacity() * size_of::<f64>(),
+            Values::Booleans(values) => values.capacity(),
+            Values::Texts(texts) => {
+                texts.codes.capacity() * size_of::<u32>()
+                    + texts.dictionary.len() * TEXT_BYTES
+                    + texts.text_bytes
+            }
+        }
+    }
+
+    pub(crate) fn count(&self, rows: usize) -> usize {
+        self.present.as_ref().map_or(rows, |present| present.ones())
+    }
+
+    /// A column of `rows` rows without a value, of the same kind as `like`.
+    pub(crate) fn absent(rows: usize, like: &Values) -> Self {
+        let values = match like {
+            Values::Numbers { .. } => Values::Numbers {
+                values: vec![0.0; rows],
+                decimals: 0,
+            },
+            Values::Booleans(_) => Values::Booleans(vec![false; rows]),
+            Values::Texts(_) => {
+                let mut texts = Texts::default();
+                if rows > 0 {
+                    let empty = texts.code("");
+                    texts.codes = vec![empty; rows];
+                }
+                Values::Texts(Box::new(texts))
+            }
+        };
+        Column {
+            present: (rows > 0).then(|| Box::new(Bitmap::filled(rows, false))),
+            values,
+        }
+    }
+
+    pub(crate) fn push_absent(&mut self, count: usize, rows: usize) {
+        if count == 0 {
+            return;
+        }
+        self.present
+            .get_or_insert_with(|| Box::new(Bitmap::filled(rows, true)))
+            .extend(count, false);
+        match &mut self.values {
+            Values::Numbers { values, .. } => values.resize(rows + count, 0.0),
+            Values::Booleans(values) => values.resize(rows + count, false),
+            Values::Texts(texts) => {
+                let empty = texts.code("");
+                texts.codes.resize(rows + count, empty);
+            }
+        }
+    }
+
+    /// Appends the rows `range` of a table's column to this one of `rows` rows.
+    pub(crate) fn append(&mut self, from: &TableColumn<'_>, range: Range<usize>, rows: usize) {
+        let Some(present) = &from.present else {
+            if let Some(bits) = &mut self.present {
+                bits.extend(range.len(), true);
+            }
+            self.push_values(&from.values, range);
+            return;
+        };
+        let start = present.partition_point(|row| (*row as usize) < range.start);
+        let end = present.partition_point(|row| (*row as usize) < range.end);
+        let mut rows = rows;
+        let mut next = range.start;
+        for (index, row) in present.iter().enumerate().take(end).skip(start) {
+            let gap = *row as usize - next;
+            self.push_absent(gap, rows);
+            if let Some(bits) = &mut self.present {
+                bits.push(true);
+            }
+            self.push_values(&from.values, index..index + 1);
+            rows += gap + 1;
+            next = *row as usize + 1;
+        }
+        self.push_absent(range.end - next, rows);
+    }
+
+    fn push_values(&mut self, from: &TableValues<'_>, range: Range<usize>) {
+        match (&mut self.values, from) {
+            (
+                Values::Numbers { values, decimals },
+                TableValues::Numbers {
+                    values: new,
+                    decimals: stated,
+                },
+            ) => {
+                values.extend_from_slice(&new[range]);
+                *decimals = (*decimals).max(*stated);
+            }
+            (Values::Booleans(values), TableValues::Booleans(new)) => values.extend_from_slice(&new[range]),
+            (Values::Texts(texts), TableValues::Texts { dictionary, codes }) => {
+                for code in &codes[range] {
+                    let code = texts.code(dictionary[*code as usize]);
+                    texts.codes.push(code);
+                }
+            }
+            _ => unreachable!("BUG: a field never changes its type (the catalog refuses it)"),
+        }
+    }
+
+    pub(crate) fn gather(
+        kind: &Values,
+        runs: &[&Columns],
+        picks: &[(u32, u32)],
+        of: impl Fn(&Columns) -> Option<&Column>,
+    ) -> Self {
+        let mut column = Column::absent(0, kind);
+        let sources: Vec<Option<&Column>> = runs.iter().map(|run| of(run)).collect();
+        if let Values::Numbers { decimals, .. } = &mut column.values {
+            *decimals = sources
+                .iter()
+                .flatten()
+                .fold(0, |most, column| match &column.values {
+                    Values::Numbers { decimals, .. } => most.max(*decimals),
+                    _ => NOT_DECIMAL,
+                });
+        }
+        if let Some(numbers) = dense_numbers(&sources)
+            && let Values::Numbers { values, .. } = &mut column.values
+        {
+            values.extend(
+                picks
+                    .iter()
+                    .map(|(run, row)| numbers[*run as usize][*row as usize]),
+            );
+            return column;
+        }
+        // The new code of each run's codes, so that a text is looked up once and not for each row.
+        let mut codes: Vec<Vec<u32>> = vec![Vec::new(); runs.len()];
+        for (rows, (run, row)) in picks.iter().enumerate() {
+            let row = *row as usize;
+            let Some(from) = sources[*run as usize].filter(|from| from.has(row)) else {
+                column.push_absent(1, rows);
+                continue;
+            };
+            if let Some(bits) = &mut column.present {
+                bits.push(true);
+            }
+            match (&mut column.values, &from.values) {
+                (Values::Numbers { values, .. }, Values::Numbers { values: new, .. }) => {
+                    values.push(new[row])
+                }
+                (Values::Booleans(values), Values::Booleans(new)) => values.push(new[row]),
+                (Values::Texts(texts), Values::Texts(new)) => {
+                    let known = &mut codes[*run as usize];
+                    known.resize(new.dictionary.len(), NO_CODE);
+                    let code = &mut known[new.codes[row] as usize];
+                    if *code == NO_CODE {
+                        *code = texts.code_shared(new.get(row));
+                    }
+                    texts.codes.push(*code);
+                }
+                _ => unreachable!("BUG: a field never changes its type (the catalog refuses it)"),
+            }
+        }
+        column
+    }
+}
+
+/// The doubles of each run, where every row of every run has one: the usual case, and the quick one.
+fn dense_numbers<'c>(sources: &[Option<&'c Column>]) -> Option<Vec<&'c [f64]>> {
+    let dense = |column: &Option<&'c Column>| match column {
+        Some(Column {
+            present: None,
+            values: Values::Numbers { values, .. },
+        }) => Some(&values[..]),
+        _ => None,
+    };
+    sources.iter().map(dense).collect()
+}
+
+pub(crate) fn empty_like(values: &TableValues<'_>) -> Values {
+    match values {
+        TableValues::Numbers { .. } => Values::Numbers {
+            values: Vec::new(),
+            decimals: 0,
+        },
+        TableValues::Booleans(_) => Values::Booleans(Vec::new()),
+        TableValues::Texts { .. } => Values::Texts(Box::default()),
+    }
+}

@@ -1,0 +1,198 @@
+//! What the store holds in memory: counted as it is, and bounded whatever the rows carry.
+
+use std::sync::Arc;
+
+use crate::block::BLOCK_TEXT_BYTES;
+use crate::column::Values;
+use crate::query::{ScanQuery, Selection, scan};
+use crate::rows::RowsWriter;
+use crate::series::Series;
+use crate::verify::list_blocks;
+use crate::{BLOCK_ROWS_MAX, SharedBytes, Store};
+
+const TEXT_BYTES: usize = 10_000;
+
+/// Rows that begin at `first`, a nanosecond apart, each with a text of its own.
+fn apply_texts(store: &mut Store, source: u32, first: u64, rows: u64) {
+    let mut writer = RowsWriter::new();
+    for row in first..first + rows {
+        writer.begin(source);
+        writer.number(0, row as f64, 0);
+        writer.metadata(&format!("{row:0TEXT_BYTES$}"));
+        writer.commit(row as i64);
+    }
+    let mut bytes = Vec::new();
+    writer.encode(&mut bytes);
+    store.apply(&bytes, first).unwrap();
+}
+
+fn checkpoint(store: &mut Store, id: u64) -> SharedBytes {
+    let checkpoint = store.begin_checkpoint().unwrap();
+    let mut bytes = Vec::new();
+    checkpoint.write(&mut bytes).unwrap();
+    let home: SharedBytes = Arc::new(bytes);
+    store
+        .finish_checkpoint(checkpoint, id, Arc::clone(&home), i64::MIN)
+        .unwrap();
+    home
+}
+
+fn seal(store: &mut Store) {
+    for seal in store.take_seals() {
+        store.finish_seal(seal.run());
+    }
+}
+
+/// Metadata of all rows, in order.
+fn metadata(store: &Store) -> Vec<String> {
+    let snapshot = store.snapshot([0]);
+    let selection = Selection {
+        series: &snapshot.series[0],
+        fields: None,
+    };
+    let query = ScanQuery {
+        range_ns: (i64::MIN, i64::MAX),
+        descending: false,
+        after: None,
+        skip: 0,
+        limit: 1 << 20,
+        metadata: None,
+        stop: &|| false,
+    };
+    let page = scan(&[selection], &query).unwrap();
+    let text = |(run, row): &(u32, u32)| {
+        let columns = &page.runs[*run as usize].columns;
+        let metadata = columns.metadata.as_ref().unwrap();
+        match &metadata.values {
+            Values::Texts(texts) => texts.get(*row as usize).to_string(),
+            other => panic!("metadata are texts: {other:?}"),
+        }
+    };
+    page.rows.iter().map(text).collect()
+}
+
+/// The count once left texts out: rows with ten kilobytes of metadata each counted as 25 bytes, and the memory was no
+/// bound for them.
+#[test]
+fn texts_count_until_they_are_saved_or_deleted() {
+    let mut store = Store::new();
+    apply_texts(&mut store, 0, 0, 500);
+    apply_texts(&mut store, 1, 0, 100);
+    let texts = 600 * TEXT_BYTES as u64;
+    let (rows, bytes) = store.unsaved();
+    assert_eq!(rows, 600);
+    assert!((texts..texts * 11 / 10).contains(&bytes), "{bytes}");
+    store.remove_source(1);
+    let (_, bytes) = store.unsaved();
+    assert!(bytes < texts, "what is deleted counts no more: {bytes}");
+    checkpoint(&mut store, 1);
+    assert_eq!(store.unsaved(), (0, 0), "nor what is saved");
+}
+
+#[test]
+fn large_texts_fill_a_block_before_its_rows_do() {
+    let rows_max = BLOCK_TEXT_BYTES / TEXT_BYTES + 1;
+    let mut store = Store::new();
+    let rows = 4 * rows_max as u64 + 100;
+    for first in (0..rows).step_by(100) {
+        apply_texts(&mut store, 0, first, (rows - first).min(100));
+    }
+    let (_, before) = store.unsaved();
+    seal(&mut store);
+    let (_, sealed) = store.unsaved();
+    assert!(
+        sealed < before / 3,
+        "most of it is sealed before a checkpoint: {sealed} of {before}"
+    );
+    let expected: Vec<String> = (0..rows).map(|row| format!("{row:0TEXT_BYTES$}")).collect();
+    assert_eq!(metadata(&store), expected, "and reads as before");
+    let segment = checkpoint(&mut store, 1);
+    let blocks = list_blocks(&segment).unwrap();
+    assert!(
+        blocks.iter().all(|block| block.rows as usize <= rows_max + 100),
+        "{blocks:?}"
+    );
+    for id in 2..=4 {
+        apply_texts(&mut store, 0, rows * id / 2, 100);
+        checkpoint(&mut store, id);
+    }
+    assert!(metadata(&store).starts_with(&expected), "also from a segment");
+    // Small enough to be merged, and overlapping: they are written anew.
+    let merge = store.begin_merge().unwrap();
+    let mut bytes = Vec::new();
+    merge.write(&mut bytes, i64::MIN).unwrap();
+    let home: SharedBytes = Arc::new(bytes);
+    let merged = list_blocks(&home).unwrap();
+    assert!(
+        merged.iter().all(|block| block.rows as usize <= rows_max + 100),
+        "{merged:?}"
+    );
+}
+
+/// A text that all rows share is one in memory: it must not make blocks small.
+#[test]
+fn repeated_texts_fill_nothing() {
+    let mut store = Store::new();
+    let mut writer = RowsWriter::new();
+    for row in 0..BLOCK_ROWS_MAX {
+        writer.begin(0);
+        writer.number(0, 1.0, 0);
+        writer.metadata(&"x".repeat(TEXT_BYTES));
+        writer.commit(row as i64);
+    }
+    let mut bytes = Vec::new();
+    writer.encode(&mut bytes);
+    store.apply(&bytes, 1).unwrap();
+    let (_, bytes) = store.unsaved();
+    assert!(bytes < 1 << 20, "{bytes}");
+    let blocks = list_blocks(&checkpoint(&mut store, 1)).unwrap();
+    assert_eq!(blocks.len(), 1, "{blocks:?}");
+}
+
+/// Whatever is done to the store, in whatever order, the running count is what its rows and blocks really take.
+#[test]
+fn the_count_is_that_of_what_is_held() {
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut store = Store::new();
+    let mut sequence = 1;
+    let mut seals = Vec::new();
+    for step in 0..400 {
+        match random.u8(..10) {
+            0..6 => {
+                let mut writer = RowsWriter::new();
+                let rows = random.u64(1..1_500);
+                for row in 0..rows {
+                    writer.begin(random.u32(..3));
+                    writer.number(random.u16(..3), random.f64(), 17);
+                    if random.bool() {
+                        writer.string(3, &random.u8(..20).to_string());
+                    }
+                    if random.u8(..20) == 0 {
+                        writer.metadata(&"m".repeat(random.usize(..5_000)));
+                    }
+                    writer.commit(random.i64(..10) + (step * 1_500 + row as i64));
+                }
+                let mut bytes = Vec::new();
+                writer.encode(&mut bytes);
+                store.apply(&bytes, sequence).unwrap();
+                sequence += rows;
+                seals.extend(store.take_seals());
+            }
+            6..8 => seals.drain(..).for_each(|seal| store.finish_seal(seal.run())),
+            8 => {
+                store.remove_source(random.u32(..3));
+            }
+            _ => {
+                seals.clear();
+                if store.unsaved().0 > 0 {
+                    checkpoint(&mut store, 1_000 + step as u64);
+                }
+            }
+        }
+        let held: usize = store.all_series().map(Series::unsaved_bytes).sum();
+        let (_, counted) = store.unsaved();
+        assert_eq!(counted, held as u64, "step {step}");
+    }
+}
