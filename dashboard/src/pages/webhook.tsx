@@ -10,7 +10,7 @@ import { Button } from "../parts/button";
 import { Confirm } from "../parts/dialog";
 import { ErrorBox } from "../parts/forms";
 import { LoadError, Page, Section, Skeleton } from "../parts/page";
-import { Ago, ExternalUrl, Figure, Pill } from "../parts/show";
+import { Ago, ExternalUrl, Figure, Pill, Url } from "../parts/show";
 import { Deliveries } from "./deliveries";
 import { WebhookForm } from "./webhook-form";
 
@@ -146,7 +146,7 @@ export function WebhookPage({ id }: { id: string }) {
           }}
         >
           <p>
-            <span class="url">{webhook.url}</span> will hear of nothing any more. To stop it for a while, pause it
+            <span class="url"><Url url={webhook.url} /></span> will hear of nothing any more. To stop it for a while, pause it
             instead.
           </p>
         </Confirm>

@@ -8,7 +8,7 @@ import { notify } from "../app/notices";
 import { Button } from "../parts/button";
 import { Dialog } from "../parts/dialog";
 import { Empty, Page, TableFrame, WhenLoaded } from "../parts/page";
-import { Ago, Pill, SecretOnce } from "../parts/show";
+import { Ago, Pill, SecretOnce, Url } from "../parts/show";
 import { WebhookForm } from "./webhook-form";
 
 export function WebhooksPage() {
@@ -63,7 +63,7 @@ export function WebhooksPage() {
                   <tr key={webhook._id}>
                     <td class="url-cell">
                       <a class="url" href={`#/webhooks/${webhook._id}`}>
-                        {webhook.url}
+                        <Url url={webhook.url} />
                       </a>
                     </td>
                     <td>

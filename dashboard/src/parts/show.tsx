@@ -1,5 +1,5 @@
 /** Small things that show a value: times, states, snippets, secrets, meters. */
-import type { ComponentChildren } from "preact";
+import { Fragment, type ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { formatAgo, formatTime, zoneName } from "../app/format";
 import { useNow } from "../app/load";
@@ -156,6 +156,21 @@ export function Figure({
   );
 }
 
+/** An address that breaks behind its slashes and dots, where it must break at all. */
+export function Url({ url }: { url: string }) {
+  const parts = url.split(/(?<=[/.?&=])(?![/])/);
+  return (
+    <>
+      {parts.map((part, at) => (
+        <Fragment key={at}>
+          {at > 0 && <wbr />}
+          {part}
+        </Fragment>
+      ))}
+    </>
+  );
+}
+
 /** An http(s) URL as a link; anything else, which only another client could have stored, as text. */
 export function ExternalUrl({ url }: { url: string }) {
   let safe = false;
@@ -166,9 +181,11 @@ export function ExternalUrl({ url }: { url: string }) {
   }
   return safe ? (
     <a class="url" href={url} target="_blank" rel="noopener noreferrer nofollow">
-      {url}
+      <Url url={url} />
     </a>
   ) : (
-    <span class="url">{url}</span>
+    <span class="url">
+      <Url url={url} />
+    </span>
   );
 }
