@@ -7,7 +7,7 @@ use std::collections::hash_map::Entry;
 use actix::{Actor, AsyncContext, Context, Handler, Message};
 use tokio::sync::oneshot;
 
-use super::budget::Hold;
+use super::budget::Holds;
 use super::idempotency::Digest;
 use super::sealer::Sealer;
 use super::state::BucketState;
@@ -25,8 +25,8 @@ type DeleteReply = oneshot::Sender<Result<u64, ServiceError>>;
 pub(super) struct Take {
     pub(super) ingest: Ingest,
     pub(super) reply: IngestReply,
-    /// Its bytes of the mailbox's bound.
-    pub(super) hold: Hold,
+    /// Its bytes of the bounds, until it is applied or refused.
+    pub(super) holds: Holds,
 }
 
 /// Deletes one source, or all with the bucket, in order with the ingests.
@@ -51,7 +51,7 @@ struct Applied {
     first_sequence: u64,
     key: Option<Digest>,
     reply: IngestReply,
-    hold: Hold,
+    holds: Holds,
 }
 
 /// What the journal made of a deletion.
@@ -182,7 +182,7 @@ impl Handler<Take> for BucketActor {
         Take {
             mut ingest,
             reply,
-            hold,
+            holds,
         }: Take,
         context: &mut Self::Context,
     ) {
@@ -210,18 +210,18 @@ impl Handler<Take> for BucketActor {
         let key = ingest.idempotency.map(|(key, _)| key);
         let address = context.address();
         // The reply travels with the record; a refused submission hands it back through this slot.
-        let slot = std::sync::Arc::new(parking_lot::Mutex::new(Some((reply, hold))));
+        let slot = std::sync::Arc::new(parking_lot::Mutex::new(Some((reply, holds))));
         let for_completion = std::sync::Arc::clone(&slot);
         let submitted = self.journal.submit_ingest(
             ingest.record,
             Box::new(move |outcome| {
-                if let Some((reply, hold)) = for_completion.lock().take() {
+                if let Some((reply, holds)) = for_completion.lock().take() {
                     address.do_send(Applied {
                         outcome,
                         first_sequence,
                         key,
                         reply,
-                        hold,
+                        holds,
                     });
                 }
             }),
@@ -240,8 +240,8 @@ impl Handler<Take> for BucketActor {
                 }
             }
             Err(error) => {
-                if let Some((reply, hold)) = slot.lock().take() {
-                    drop(hold);
+                if let Some((reply, holds)) = slot.lock().take() {
+                    drop(holds);
                     respond(reply, Err(error.into()));
                 }
             }
@@ -258,10 +258,10 @@ impl Handler<Applied> for BucketActor {
             first_sequence,
             key,
             reply,
-            hold,
+            holds,
         } = message;
         // Before the answer: what its sender has heard of is no longer on its way.
-        drop(hold);
+        drop(holds);
         let pending = key.and_then(|key| Some((key, self.pending.remove(&key)?)));
         let waiting = pending.map(|(key, pending)| (key, pending.waiting));
         match outcome {

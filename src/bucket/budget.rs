@@ -54,6 +54,13 @@ pub(super) struct Hold {
     bytes: u64,
 }
 
+/// What an ingest on its way has of the mailbox and of the memory.
+#[derive(Debug)]
+pub(super) struct Holds {
+    pub(super) _mailbox: Hold,
+    pub(super) _memory: Hold,
+}
+
 impl Drop for Hold {
     fn drop(&mut self) {
         self.budget.used.fetch_sub(self.bytes, Ordering::Relaxed);

@@ -11,7 +11,7 @@ use parking_lot::RwLock;
 use tokio::sync::oneshot;
 
 use super::actor::{BucketActor, Delete, Take, With};
-use super::budget::Budget;
+use super::budget::{Budget, Holds};
 use super::idempotency::Digest;
 use super::sealer::Sealer;
 use super::state::BucketState;
@@ -47,9 +47,9 @@ impl From<SeriesStats> for SourceStats {
 pub struct BucketsLoad {
     /// Actors that run.
     pub actors: u64,
-    /// Bytes of unsaved rows.
+    /// Bytes of unsaved rows and of what becomes some.
     pub memory_bytes: u64,
-    /// Bytes of unsaved rows above which ingests are refused.
+    /// Bytes of them above which ingests are refused.
     pub memory_bytes_max: u64,
     /// Bytes on their way into all buckets.
     pub mailbox_bytes: u64,
@@ -66,7 +66,7 @@ pub struct BucketsLoad {
 pub struct BucketsOptions {
     /// Bytes that may be on their way into one bucket.
     pub mailbox_bytes_max: u64,
-    /// Bytes of unsaved rows and of what is on its way, over all buckets.
+    /// Bytes of unsaved rows and of what becomes some, over all buckets.
     pub memory_bytes_max: u64,
     /// Threads the actors run on.
     pub threads: usize,
@@ -188,6 +188,11 @@ impl Buckets {
         self.0.neighbours.journal.admit().or_else(refused)
     }
 
+    /// Ingests are being refused for want of room.
+    pub fn press(&self) {
+        self.0.neighbours.journal.press();
+    }
+
     /// Makes an ingest durable and visible.
     ///
     /// # Errors
@@ -195,13 +200,26 @@ impl Buckets {
     pub async fn ingest(&self, bucket: &Bucket, ingest: Ingest) -> Result<Ingested, ServiceError> {
         self.admit()?;
         let handle = self.handle(bucket)?;
-        let hold = handle.mailbox.hold(ingest.record.len() as u64).ok_or_else(|| {
+        let holds = self.hold(&handle, &ingest).ok_or_else(|| {
             self.0.refused.fetch_add(1, Ordering::Relaxed);
             saturated()
         })?;
         let (reply, answer) = oneshot::channel();
-        handle.address.do_send(Take { ingest, reply, hold });
+        handle.address.do_send(Take { ingest, reply, holds });
         answer.await.unwrap_or_else(|_| Err(gone()))
+    }
+
+    /// Room for the record and for the rows that it becomes.
+    fn hold(&self, handle: &BucketHandle, ingest: &Ingest) -> Option<Holds> {
+        let record_bytes = ingest.record.len() as u64;
+        let memory_bytes = record_bytes + ingest.memory_bytes as u64;
+        Some(Holds {
+            _mailbox: handle.mailbox.hold(record_bytes)?,
+            _memory: self.0.memory.hold(memory_bytes).or_else(|| {
+                (self.0.neighbours.memory_full)();
+                None
+            })?,
+        })
     }
 
     /// What was answered to this idempotency key, with the digest of the body it stood for.

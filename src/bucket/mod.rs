@@ -29,6 +29,8 @@ pub struct Ingest {
     pub record: IngestRecord,
     /// Rows in it.
     pub rows: u32,
+    /// About the memory that the rows will take, in bytes.
+    pub memory_bytes: usize,
     /// Ordinals of the sources it has rows of.
     pub sources: Vec<u32>,
     /// Digests of its idempotency key and body.

@@ -71,7 +71,7 @@ pub fn start(config: &Config, clock: Arc<dyn Clock>) -> Result<Rooms, OpenError>
         },
         buckets: BucketsOptions {
             mailbox_bytes_max: MAILBOX_BYTES_MAX,
-            memory_bytes_max: config.storage.memory_bytes_max,
+            memory_bytes_max: config.storage.point_bytes_max(),
             threads: cores.div_ceil(2),
         },
         checkpoint_bytes: config.storage.checkpoint_bytes,

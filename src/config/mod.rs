@@ -89,10 +89,22 @@ impl ServerConfig {
 pub struct StorageConfig {
     /// Where everything is kept.
     pub data_dir: PathBuf,
-    /// Memory of heads, dictionaries and mailboxes together.
+    /// Memory of unsaved points, what is on its way to become some, and request bodies, all together.
     pub memory_bytes_max: u64,
     /// Log bytes after which heads are sealed.
     pub checkpoint_bytes: u64,
+}
+
+impl StorageConfig {
+    /// The part of the memory for request bodies: they are a passing thing, and get no more however large the server.
+    pub fn body_bytes_max(&self) -> u64 {
+        (self.memory_bytes_max / 4).min(256 << 20)
+    }
+
+    /// The rest of it: for unsaved points and what is on its way to become some.
+    pub fn point_bytes_max(&self) -> u64 {
+        self.memory_bytes_max - self.body_bytes_max()
+    }
 }
 
 /// `[wal]`

@@ -101,12 +101,12 @@ fn write_ingest(figures: &Figures, text: &mut Exposition) {
     );
     text.gauge(
         "tidewatch_unsaved_bytes",
-        "Memory of rows that no segment holds yet.",
+        "Memory of rows that no segment holds yet, and of what is on its way to become some.",
         buckets.memory_bytes,
     );
     text.gauge(
         "tidewatch_unsaved_bytes_max",
-        "Memory that unsaved rows may take; above it ingests get 503.",
+        "Memory that those may take; above it ingests get 503.",
         buckets.memory_bytes_max,
     );
 }

@@ -10,6 +10,7 @@ mod record;
 mod writer;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::catalog::{CatalogHandle, Command};
 use crate::error::ServiceError;
@@ -77,6 +78,12 @@ impl JournalHandle {
     /// 503 while it waits for a checkpoint.
     pub fn admit(&self) -> Result<(), ServiceError> {
         Ok(self.queue.admit()?)
+    }
+
+    /// Requests are being refused for want of room: for a moment, that much is made durable at a time counts for more than
+    /// that it is soon.
+    pub fn press(&self) {
+        self.queue.press(Instant::now());
     }
 
     /// Whether writes can be taken.

@@ -11,6 +11,10 @@ use wal::{Log, LogError, Sequence};
 
 use super::writer::JournalStats;
 
+/// Requests that were refused no longer ago than this press the log.
+const PRESSED_MS: u64 = 100;
+const NEVER: u64 = u64::MAX;
+
 /// A durable record.
 pub struct Committed {
     /// Its place in the log.
@@ -82,6 +86,9 @@ pub(super) struct Queue {
     arrived: Condvar,
     bytes_max: usize,
     tail_bytes_max: u64,
+    began: Instant,
+    /// When requests were last refused for want of room, in milliseconds from the beginning.
+    pressed_at_ms: AtomicU64,
     /// Mirrors of the log's figures, for readers on other threads.
     pub(super) figures: Figures,
 }
@@ -145,6 +152,8 @@ impl Queue {
             arrived: Condvar::new(),
             bytes_max,
             tail_bytes_max,
+            began: Instant::now(),
+            pressed_at_ms: AtomicU64::new(NEVER),
             figures: Figures::default(),
         }
     }
@@ -213,6 +222,21 @@ impl Queue {
                 self.arrived.wait_until(&mut state, gather.until);
             }
         }
+    }
+
+    /// Notes that requests are being refused for want of room.
+    pub(super) fn press(&self, now: Instant) {
+        self.pressed_at_ms.store(self.since_began(now), Ordering::Relaxed);
+    }
+
+    /// Whether requests were refused just now.
+    pub(super) fn is_pressed(&self, now: Instant) -> bool {
+        let pressed_at_ms = self.pressed_at_ms.load(Ordering::Relaxed);
+        pressed_at_ms != NEVER && self.since_began(now).saturating_sub(pressed_at_ms) <= PRESSED_MS
+    }
+
+    fn since_began(&self, now: Instant) -> u64 {
+        now.saturating_duration_since(self.began).as_millis() as u64
     }
 
     /// Records waiting now.
@@ -291,5 +315,25 @@ impl Queue {
             waiting_bytes,
             waiting_bytes_max: self.bytes_max as u64,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn refusals_press_the_log_for_a_moment() {
+        let queue = Queue::new(1, 1);
+        let after = |ms| queue.began + Duration::from_millis(ms);
+        assert!(!queue.is_pressed(after(0)));
+        queue.press(after(5));
+        assert!(queue.is_pressed(after(5)));
+        assert!(queue.is_pressed(after(5 + PRESSED_MS)));
+        assert!(!queue.is_pressed(after(6 + PRESSED_MS)));
+        queue.press(after(1_000));
+        assert!(queue.is_pressed(after(1_001)));
     }
 }

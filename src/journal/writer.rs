@@ -22,6 +22,11 @@ const GROUP_BYTES_MAX: usize = 1 << 20;
 /// The next group waits for those who were writing at most as long as the last sync took, and never longer than this.
 const GATHER_MAX: Duration = Duration::from_millis(10);
 
+/// While requests are refused for want of room, a group waits for so many records, or so long: what a sync costs then is
+/// better spent on taking more of them.
+const PRESSED_RECORDS: usize = 64;
+const PRESSED_GATHER: Duration = Duration::from_millis(5);
+
 /// Refusals of one kind are logged at most this often.
 const TELL_PERIOD: Duration = Duration::from_secs(1);
 
@@ -225,16 +230,28 @@ impl Writer {
         }
     }
 
+    /// What the group behind one of so many records waits for, whose sync took so long.
+    fn next_gather(&self, records: usize, took: Duration) -> Gather {
+        let now = Instant::now();
+        if self.queue.is_pressed(now) {
+            return Gather {
+                records: PRESSED_RECORDS,
+                until: now + PRESSED_GATHER,
+            };
+        }
+        Gather {
+            records: records + self.queue.waiting(),
+            until: now + took.min(GATHER_MAX),
+        }
+    }
+
     fn commit(&mut self, group: Vec<(Vec<u8>, Completion)>) {
         let (records, completions): (Vec<Vec<u8>>, Vec<Completion>) = group.into_iter().unzip();
         let written = self.log.append(&records).and_then(|first| {
             let started = Instant::now();
             self.log.sync()?;
             let took = started.elapsed();
-            self.gather = Gather {
-                records: records.len() + self.queue.waiting(),
-                until: Instant::now() + took.min(GATHER_MAX),
-            };
+            self.gather = self.next_gather(records.len(), took);
             let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
             self.queue
                 .figures

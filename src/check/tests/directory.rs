@@ -139,6 +139,7 @@ pub(super) async fn ingest(rooms: &Rooms, key: u8) {
     let ingest = Ingest {
         record,
         rows: 2 * POINTS,
+        memory_bytes: writer.memory_bytes(),
         sources: vec![0, 1],
         idempotency: Some(([key; 16], [0; 16])),
         now_ns: NOW_NS,

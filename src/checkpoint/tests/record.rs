@@ -40,6 +40,7 @@ pub(super) fn ingest(bucket: u32, rows: &[Row], key: Option<Digest>, at_ns: i64)
     Ingest {
         record,
         rows: count,
+        memory_bytes: writer.memory_bytes(),
         sources,
         idempotency: key.map(|key| (key, body_digest(key))),
         now_ns: at_ns,

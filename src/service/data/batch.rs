@@ -83,6 +83,7 @@ impl Service {
                 bucket,
                 record,
                 rows: rows.rows(),
+                memory_bytes: rows.memory_bytes(),
                 sources,
                 refused: outcome.errors.len(),
                 answer,

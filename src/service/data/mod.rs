@@ -28,13 +28,22 @@ use idempotency::Digests;
 /// Each turn needs another change by somebody else, so this many say that something is wrong.
 const TURNS_MAX: usize = 8;
 
+/// Rows that took more than this leave no buffers behind: a rare huge request must not hold its memory for good.
+const BUFFER_BYTES_KEPT: usize = 1 << 20;
+
 thread_local! {
     /// Buffers of the parser, kept from request to request. Never held across an await.
     static BUFFERS: RefCell<(RowsWriter, Scratch)> = RefCell::new((RowsWriter::new(), Scratch::new()));
 }
 
 fn with_buffers<R>(work: impl FnOnce(&mut RowsWriter, &mut Scratch) -> R) -> R {
-    BUFFERS.with_borrow_mut(|(rows, scratch)| work(rows, scratch))
+    BUFFERS.with_borrow_mut(|(rows, scratch)| {
+        let result = work(rows, scratch);
+        if rows.memory_bytes() > BUFFER_BYTES_KEPT {
+            *rows = RowsWriter::new();
+        }
+        result
+    })
 }
 
 /// A request as read against the catalog of one moment.
@@ -49,6 +58,8 @@ struct Store {
     bucket: Arc<Bucket>,
     record: IngestRecord,
     rows: u32,
+    /// About the memory that the rows will take, in bytes.
+    memory_bytes: usize,
     /// Ordinals of the sources with rows.
     sources: Vec<u32>,
     /// Entries that are not stored.
@@ -92,6 +103,11 @@ impl Service {
         self.buckets.admit()
     }
 
+    /// To be told when points were refused for want of room, whoever did it.
+    pub fn points_refused(&self) {
+        self.buckets.press();
+    }
+
     /// Reads a request until it is stored, answered from its key, or refused.
     async fn ingest(
         &self,
@@ -118,6 +134,7 @@ impl Service {
                 bucket,
                 record,
                 rows,
+                memory_bytes,
                 sources,
                 refused,
                 answer,
@@ -125,6 +142,7 @@ impl Service {
             let ingest = Ingest {
                 record,
                 rows,
+                memory_bytes,
                 sources,
                 idempotency: digests.map(|it| (it.key, it.body)),
                 now_ns,

@@ -85,6 +85,7 @@ fn judge(
             bucket,
             record,
             rows: 1,
+            memory_bytes: rows.memory_bytes(),
             sources,
             refused: 0,
             answer,
