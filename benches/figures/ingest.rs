@@ -110,6 +110,15 @@ impl Load {
         self.sources.iter_mut().map(of_client).collect()
     }
 
+    /// The same as most agents send them: compressed by gzip.
+    pub fn packed_requests_of_now(&mut self, points: usize) -> Outcome<Vec<Vec<u8>>> {
+        let (account, bucket) = (&self.account, &self.bucket);
+        let of_client = |(source, series): &mut (String, Series)| {
+            account.packed_batch(&series.batch_of_now(bucket, source, points))
+        };
+        self.sources.iter_mut().map(of_client).collect()
+    }
+
     pub fn drive(&mut self, each: usize, points: usize) -> Outcome<Duration> {
         let requests = self.requests(each, points);
         drive(self.server.address, &requests)

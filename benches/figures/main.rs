@@ -51,6 +51,7 @@ const EXPERIMENTS: &[Experiment] = &[
     scans::SCANS,
     logins::LOGINS,
     overload::INGEST,
+    overload::PACKED,
     overload::QUERIES,
     rules::RULES,
     deliveries::DELIVERIES,

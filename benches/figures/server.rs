@@ -1,7 +1,7 @@
 //! The release binary as a child process, and what `/proc` says of it.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -10,6 +10,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tempfile::TempDir;
@@ -273,6 +275,14 @@ impl Account {
 
     pub fn batch(&self, body: &[u8]) -> Vec<u8> {
         request("POST", "/api/data/batch", &self.credential, body)
+    }
+
+    /// The batch compressed by gzip at its default level, as most agents send theirs.
+    pub fn packed_batch(&self, body: &[u8]) -> Outcome<Vec<u8>> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(body)?;
+        let headers = format!("{}\r\ncontent-encoding: gzip", self.credential);
+        Ok(request("POST", "/api/data/batch", &headers, &encoder.finish()?))
     }
 
     pub fn single(&self, body: &[u8]) -> Vec<u8> {

@@ -7,11 +7,13 @@ use std::collections::HashMap;
 use std::future::poll_fn;
 use std::io::Read;
 use std::ops::Deref;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
+use std::time::Duration;
 
 use actix_web::HttpRequest;
 use actix_web::error::PayloadError;
 use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
+use actix_web::rt::time::sleep;
 use actix_web::web::{Bytes, BytesMut, Data, Payload, block};
 use flate2::read::MultiGzDecoder;
 use futures_core::Stream;
@@ -24,10 +26,15 @@ use crate::limits::BODY_BYTES_MAX;
 
 /// Compressed bodies above this are decompressed off the worker thread.
 const INLINE_DECODE_BYTES_MAX: usize = 16 * 1_024;
-/// What a body may have for its stated length alone, before it arrives.
-const FORETOLD_BYTES_MAX: usize = 128 * 1_024;
+/// The buffer that a body is given for its stated length alone, before it arrives.
+const BUFFER_BYTES: usize = 128 * 1_024;
+/// How long a body that is begun and has not arrived keeps others from beginning. Else a thousand clients that announce
+/// much and send little would keep out everyone.
+const BEGUN_PATIENCE: Duration = Duration::from_millis(250);
 /// Refused bodies up to this length are taken in all the same.
 const DRAIN_BYTES_MAX: usize = 1 << 20;
+/// Bytes that a byte of a compressed batch usually stands for, by which it is weighed before it has arrived.
+const USUAL_RATIO: usize = 8;
 /// Incompressible data grows a little when compressed (frame headers, 5 bytes a 16 KiB block).
 const ENCODING_OVERHEAD_BYTES: usize = 4_096;
 /// Log2 of the largest zstd window: 8 MiB, the most that RFC 9659 lets an HTTP sender use.
@@ -108,7 +115,6 @@ async fn read_stated(
     let budget = request
         .app_data::<Data<BodyBudget>>()
         .ok_or_else(|| ServiceError::internal("BUG: no budget for bodies"))?;
-    let mut share = Share::of(budget);
     let encoding = encoding_of(request)?;
     let sent_bytes_max = match encoding {
         Encoding::Identity => body_bytes_max,
@@ -119,8 +125,13 @@ async fn read_stated(
     if stated > sent_bytes_max {
         return Err(too_large());
     }
-    // Told before it is read that there is no room, a client has cost nothing; in the middle, what was read.
-    share.cover(stated.min(FORETOLD_BYTES_MAX))?;
+    let mut share = Share::begin(
+        budget,
+        match encoding {
+            Encoding::Identity => stated,
+            Encoding::Gzip | Encoding::Zstd => stated * USUAL_RATIO,
+        },
+    )?;
     let sent = collect(payload, stated, sent_bytes_max, &mut share)
         .await?
         .ok_or_else(too_large)?;
@@ -215,7 +226,17 @@ async fn collect(
     share: &mut Share,
 ) -> Result<Option<Bytes>, ServiceError> {
     let mut whole = BytesMut::new();
-    while let Some(chunk) = next_of(payload).await {
+    let mut patience = pin!(sleep(BEGUN_PATIENCE));
+    loop {
+        let next = poll_fn(|context| {
+            let next = Pin::new(&mut *payload).poll_next(context);
+            // Its timer is set by the first wait: most bodies need none.
+            if next.is_pending() && !patience.is_elapsed() && patience.as_mut().poll(context).is_ready() {
+                share.lapse();
+            }
+            next
+        });
+        let Some(chunk) = next.await else { break };
         let chunk = chunk
             .map_err(|cause| ServiceError::validation("the body broke off").caused_by(cause.to_string()))?;
         if whole.len() + chunk.len() > bytes_max {
@@ -227,7 +248,7 @@ async fn collect(
                 // The usual small body arrives in one piece: it is not copied.
                 return Ok(Some(chunk));
             }
-            whole.reserve(stated.clamp(chunk.len(), FORETOLD_BYTES_MAX.max(chunk.len())));
+            whole.reserve(stated.clamp(chunk.len(), BUFFER_BYTES.max(chunk.len())));
         }
         whole.extend_from_slice(&chunk);
     }
@@ -297,8 +318,8 @@ mod tests {
     }
 
     fn decode(encoding: Encoding, sent: &[u8], bytes_max: usize) -> Result<Option<Vec<u8>>, ServiceError> {
-        let budget = Data::new(BodyBudget::new(usize::MAX / 2));
-        super::decode(encoding, sent, bytes_max, &mut Share::of(&budget))
+        let budget = Data::new(BodyBudget::new(usize::MAX / 2, 1));
+        super::decode(encoding, sent, bytes_max, &mut Share::begin(&budget, 0)?)
     }
 
     fn read(
@@ -324,7 +345,7 @@ mod tests {
 
     #[test]
     fn bodies_beyond_the_memory_for_all_of_them_are_refused() {
-        let budget = Data::new(BodyBudget::new(1 << 20));
+        let budget = Data::new(BodyBudget::new(1 << 20, 1));
         let plain = vec![b'x'; 700_000];
         let first = read(&budget, None, plain.clone()).unwrap();
         assert_eq!(*first, plain);

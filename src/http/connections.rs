@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use actix_tls::accept::rustls_0_23::TlsStream;
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::{Extensions, ServiceResponse};
-use actix_web::http::{ConnectionType, Method};
+use actix_web::http::{ConnectionType, Method, StatusCode};
 use actix_web::rt::net::TcpStream;
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, rt};
@@ -36,6 +36,10 @@ const UNTAKEN_MAX: u32 = 100;
 /// Answers without a body on one connection; its client then makes a new one. The HTTP library holds them in memory,
 /// however many a client asks for that reads nothing; those with a body wait until there is room.
 const BODILESS_MAX: u32 = 10_000;
+
+/// Open connections above which those that are refused for want of room are ended: the HTTP library keeps up to some
+/// hundred kilobytes for each that has sent a large body.
+const REFUSED_KEPT_MAX: usize = 512;
 
 /// Answers are handed on in pieces of this size, so that it shows whether their client takes them.
 const PIECE_BYTES: usize = 64 * 1_024;
@@ -131,6 +135,10 @@ impl Connections {
         data.insert(Open { connection, number });
     }
 
+    fn are_many(&self) -> bool {
+        self.0.open.lock().len() > REFUSED_KEPT_MAX
+    }
+
     /// Writes what was counted.
     pub fn write(&self, text: &mut Exposition) {
         text.gauge(
@@ -185,6 +193,10 @@ impl Running {
         let size = answer.response().body().size();
         let is_bodiless = self.is_head || matches!(size, BodySize::None | BodySize::Sized(0));
         if is_bodiless && connection.bodiless.fetch_add(1, Ordering::Relaxed) + 1 >= BODILESS_MAX {
+            let head = answer.response_mut().head_mut();
+            head.set_connection_type(ConnectionType::Close);
+        }
+        if answer.status() == StatusCode::SERVICE_UNAVAILABLE && connection.all.are_many() {
             let head = answer.response_mut().head_mut();
             head.set_connection_type(ConnectionType::Close);
         }

@@ -7,9 +7,10 @@ use actix_web::{HttpRequest, HttpResponse};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
+use super::body::{self, Body};
 use super::docs::{DetailDoc, MeasurementDoc};
-use super::{auth, body, respond};
-use crate::error::ServiceError;
+use super::{auth, respond};
+use crate::error::{ErrorKind, ServiceError};
 use crate::ids::ObjectId;
 use crate::limits::{BATCH_BODY_BYTES_MAX, INGEST_BODY_BYTES_MAX};
 use crate::service::data::{IdempotencyKey, IngestAnswer};
@@ -186,8 +187,7 @@ pub async fn ingest(
     service: Data<Service>,
 ) -> Result<HttpResponse, ServiceError> {
     let caller = auth::authenticate(&request, &service, ACCESS)?;
-    let admitted = service.admit_points();
-    let body = body::read_if(admitted, &request, payload, INGEST_BODY_BYTES_MAX).await?;
+    let body = points_of(&request, payload, &service, INGEST_BODY_BYTES_MAX).await?;
     let key = idempotency_key(&request)?;
     let answer = service.ingest_point(&caller, &body, key.as_ref()).await?;
     answered(&request, answer).await
@@ -217,11 +217,23 @@ pub async fn ingest_batch(
     service: Data<Service>,
 ) -> Result<HttpResponse, ServiceError> {
     let caller = auth::authenticate(&request, &service, ACCESS)?;
-    let admitted = service.admit_points();
-    let body = body::read_if(admitted, &request, payload, BATCH_BODY_BYTES_MAX).await?;
+    let body = points_of(&request, payload, &service, BATCH_BODY_BYTES_MAX).await?;
     let key = idempotency_key(&request)?;
     let answer = service.ingest_batch(&caller, &body, key.as_ref()).await?;
     answered(&request, answer).await
+}
+
+async fn points_of(
+    request: &HttpRequest,
+    payload: Payload,
+    service: &Service,
+    body_bytes_max: usize,
+) -> Result<Body, ServiceError> {
+    let body = body::read_if(service.admit_points(), request, payload, body_bytes_max).await;
+    if matches!(&body, Err(error) if error.kind == ErrorKind::Unavailable) {
+        service.points_refused();
+    }
+    body
 }
 
 fn idempotency_key(request: &HttpRequest) -> Result<Option<IdempotencyKey>, ServiceError> {

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderValue};
+use actix_web::http::{ConnectionType, StatusCode};
 use actix_web::{HttpResponse, ResponseError};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
@@ -74,7 +74,7 @@ pub fn error_response(error: &ServiceError, request_id: RequestId) -> HttpRespon
     if error.kind == ErrorKind::Unauthorized {
         builder.insert_header((header::WWW_AUTHENTICATE, "Bearer"));
     }
-    if matches!(error.kind, ErrorKind::PayloadTooLarge | ErrorKind::Unavailable) {
+    if error.kind == ErrorKind::PayloadTooLarge {
         // What is left of the body is not worth reading, so the connection cannot be used again.
         builder.force_close();
     }
@@ -108,6 +108,8 @@ impl ResponseError for Ended {
     fn error_response(&self) -> HttpResponse {
         let mut response = error_response(&self.error, self.request_id);
         rate_limit::write(self.quota, response.headers_mut());
+        // Whatever of the request is still on its way has had its time.
+        response.head_mut().set_connection_type(ConnectionType::Close);
         response
     }
 }

@@ -47,12 +47,16 @@ pub struct RunningServer {
 /// The address cannot be bound.
 pub fn start(service: Data<Service>, tls: Option<&Tls>) -> io::Result<RunningServer> {
     let config = service.config.server.clone();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let workers = match config.workers {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        0 => cores,
         workers => workers,
     };
     let origins = config.cors_origins.clone();
-    let bodies = Data::new(BodyBudget::of_memory(service.config.storage.memory_bytes_max));
+    let bodies = Data::new(BodyBudget::new(
+        service.config.storage.body_bytes_max() as usize,
+        cores,
+    ));
     let traffic = Traffic::new(patterns(&service));
     process::note_start();
     let connections = Connections::new(&config);

@@ -8,9 +8,9 @@
 //! | passwords | `passwords`, `access::login` (limits), `access::accounts` (lengths); Argon2id's cost beside the code |
 //! | tokens (JWT) | `access::tokens`: every claim and header by itself, signed with the server's own secret |
 //! | mass assignment (API3) | `mass_assignment`: unknown members are ignored, so they change neither answer nor state |
-//! | memory (API4) | `bombs`, `memory`, `general::bodies` (limits) |
+//! | memory (API4) | `bombs`, `memory`, `crowds`, `general::bodies` (limits) |
 //! | nesting | `nesting` |
-//! | slow clients | `general::slow` |
+//! | slow clients | `general::slow`; thousands of them: `crowds` |
 //! | addresses of webhooks (API7) | `webhooks::addresses`; names that turn to another address beside the code |
 //! | webhooks | `webhooks::signatures`, `retries`, `events` (nobody delays another), the crash tests (kill −9) |
 //! | regular expressions | none: no route takes a pattern |
@@ -20,6 +20,7 @@
 //! | server errors and schema (API8) | the generated requests of `make test` against `/api/docs` |
 
 mod bombs;
+mod crowds;
 mod mass_assignment;
 mod memory;
 mod nesting;
