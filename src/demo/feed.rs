@@ -19,7 +19,7 @@ const HISTORY_S: i64 = BATCH_AGE_DAYS_MAX * 86_400 - 3_600;
 /// The newest part of a sensor's history has a point a second, as what comes live: a view of it has no seam.
 const DENSE_S: i64 = 15 * 60;
 /// Between two points of a sensor's history before that.
-const STEP_S: i64 = 60;
+const STEP_S: i64 = 10;
 /// A batch that was refused for now is sent again behind this.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
@@ -219,8 +219,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn history_is_dense_at_its_end_and_has_a_point_a_minute_before() {
+    fn history_has_a_point_a_second_at_its_end_and_one_in_ten_before() {
         let first: Vec<i64> = [0, 1, 899, 900, 901, 902].map(age_s).into();
-        assert_eq!(first, [0, 1, 899, 900, 960, 1_020]);
+        assert_eq!(first, [0, 1, 899, 900, 910, 920]);
     }
 }
