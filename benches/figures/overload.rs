@@ -15,24 +15,34 @@ use crate::points::BATCH;
 use crate::server::Server;
 use crate::table::{Bar, Experiment, Figure, Measured, median, significant};
 
+/// Throughput, memory and recovery of one kind of load.
+macro_rules! figures {
+    ($load:literal) => {
+        &[
+            Figure {
+                what: concat!(
+                    $load,
+                    ": throughput at twice the capacity for a minute, of the peak"
+                ),
+                bar: Bar::AtLeast(90.0),
+                unit: "%",
+            },
+            Figure {
+                what: concat!($load, ": memory at its highest, of its budget"),
+                bar: Bar::AtMost(100.0),
+                unit: "%",
+            },
+            Figure {
+                what: concat!($load, ": from its end until the server is itself again"),
+                bar: Bar::AtMost(5.0),
+                unit: "s",
+            },
+        ]
+    };
+}
+
 pub const INGEST: Experiment = Experiment {
-    figures: &[
-        Figure {
-            what: "overload, ingest: throughput at twice the capacity for a minute, of the peak",
-            bar: Bar::AtLeast(90.0),
-            unit: "%",
-        },
-        Figure {
-            what: "overload, ingest: memory at its highest, of its budget",
-            bar: Bar::AtMost(100.0),
-            unit: "%",
-        },
-        Figure {
-            what: "overload, ingest: from its end until the server is itself again",
-            bar: Bar::AtMost(5.0),
-            unit: "s",
-        },
-    ],
+    figures: figures!("overload, ingest"),
     run: || {
         let mut load = start()?;
         let requests = load.requests_of_now(BATCH);
@@ -41,23 +51,7 @@ pub const INGEST: Experiment = Experiment {
 };
 
 pub const PACKED: Experiment = Experiment {
-    figures: &[
-        Figure {
-            what: "overload, gzip ingest: throughput at twice the capacity for a minute, of the peak",
-            bar: Bar::AtLeast(90.0),
-            unit: "%",
-        },
-        Figure {
-            what: "overload, gzip ingest: memory at its highest, of its budget",
-            bar: Bar::AtMost(100.0),
-            unit: "%",
-        },
-        Figure {
-            what: "overload, gzip ingest: from its end until the server is itself again",
-            bar: Bar::AtMost(5.0),
-            unit: "s",
-        },
-    ],
+    figures: figures!("overload, gzip ingest"),
     run: || {
         let mut load = start()?;
         let requests = load.packed_requests_of_now(BATCH)?;
@@ -66,23 +60,7 @@ pub const PACKED: Experiment = Experiment {
 };
 
 pub const QUERIES: Experiment = Experiment {
-    figures: &[
-        Figure {
-            what: "overload, queries: throughput at twice the capacity for a minute, of the peak",
-            bar: Bar::AtLeast(90.0),
-            unit: "%",
-        },
-        Figure {
-            what: "overload, queries: memory at its highest, of its budget",
-            bar: Bar::AtMost(100.0),
-            unit: "%",
-        },
-        Figure {
-            what: "overload, queries: from its end until the server is itself again",
-            bar: Bar::AtMost(5.0),
-            unit: "s",
-        },
-    ],
+    figures: figures!("overload, queries"),
     run: || {
         let mut load = start()?;
         load.drive(4, BATCH)?;
@@ -100,7 +78,8 @@ const CROWD_CORE: usize = 1;
 const LOOPS: usize = 64;
 /// Connections that the crowd may have open.
 const CROWD: usize = 6_000;
-const PEAK_SPAN: Duration = Duration::from_secs(60);
+/// As long as the overload: less would leave out of the peak some of the sealing and merging that its points are owed.
+const PEAK_SPAN: Duration = OVERLOAD_SPAN;
 const OVERLOAD_SPAN: Duration = Duration::from_secs(60);
 const PROBE_SPAN: Duration = Duration::from_millis(500);
 /// The server is itself again when it is as quick as before, within this factor.

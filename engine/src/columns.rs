@@ -194,6 +194,12 @@ impl Columns {
         }
     }
 
+    /// New columns of some rows.
+    pub(crate) fn slice(&self, rows: Range<usize>) -> Columns {
+        let picks: Vec<(u32, u32)> = (rows.start as u32..rows.end as u32).map(|row| (0, row)).collect();
+        Columns::gather(&[self], &picks)
+    }
+
     /// The rows of all runs in order of (timestamp, sequence).
     pub(crate) fn merged(runs: &[&Columns]) -> Columns {
         let mut picks: Vec<(u32, u32)> = Vec::with_capacity(runs.iter().map(|run| run.rows()).sum());

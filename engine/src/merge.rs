@@ -182,15 +182,10 @@ impl Rewrite<'_> {
             };
             let full = cut_blocks(self.source, &merged, expired..cut);
             full.iter().try_for_each(|block| segment.push(block))?;
-            pending = rest(&merged, cut);
+            pending = merged.slice(cut..merged.rows());
         }
         Ok(())
     }
-}
-
-fn rest(columns: &Columns, from: usize) -> Columns {
-    let picks: Vec<(u32, u32)> = (from as u32..columns.rows() as u32).map(|row| (0, row)).collect();
-    Columns::gather(&[columns], &picks)
 }
 
 #[cfg(test)]

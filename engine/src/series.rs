@@ -101,7 +101,7 @@ impl Sealed {
     /// About the memory that its rows took, and that its blocks take, in bytes.
     pub(crate) fn memory_bytes(&self) -> (usize, usize) {
         (
-            self.runs.iter().map(|run| run.memory_bytes()).sum(),
+            memory_of(&self.runs),
             self.blocks.iter().map(|block| block.bytes().len()).sum(),
         )
     }
@@ -110,7 +110,7 @@ impl Sealed {
 impl Seal {
     /// About the memory that its rows take, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        self.runs.iter().map(|run| run.memory_bytes()).sum()
+        memory_of(&self.runs)
     }
 
     /// Compresses the rows: some hundred microseconds.
@@ -301,6 +301,11 @@ impl Head {
     }
 }
 
+/// About the memory that these take, in bytes.
+fn memory_of(chunks: &[Arc<Columns>]) -> usize {
+    chunks.iter().map(|chunk| chunk.memory_bytes()).sum()
+}
+
 /// How many of the first chunks fill a block, if they do. All but the last are full, by rows or by texts.
 fn full_chunks(chunks: &[Arc<Columns>]) -> Option<usize> {
     let (_, full) = chunks.split_last()?;
@@ -372,8 +377,7 @@ pub(crate) fn cut_blocks(source: u32, sorted: &Columns, rows: Range<usize>) -> V
         blocks.push(Arc::new(if end - start == sorted.rows() {
             encode_block(source, sorted)
         } else {
-            let picks: Vec<(u32, u32)> = (start as u32..end as u32).map(|row| (0, row)).collect();
-            encode_block(source, &Columns::gather(&[sorted], &picks))
+            encode_block(source, &sorted.slice(start..end))
         }));
         start = end;
     }

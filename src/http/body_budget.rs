@@ -19,7 +19,7 @@ const FREE_BYTES: usize = 8 * 1_024;
 const STEP_BYTES: usize = 64 * 1_024;
 /// What a body that is begun counts for at most: large ones arrive over time.
 const BEGUN_BYTES_MAX: usize = 128 * 1_024;
-/// Stated bytes of begun bodies for each core: at some 300 MB/s and core, what arrives while one group goes to the disk.
+/// Stated bytes of begun bodies for each core: some eighty batches of a thousand points, work for tens of milliseconds.
 const BEGUN_BYTES_PER_CORE: usize = 8 << 20;
 /// The part of the memory that begun bodies may claim; the rest is theirs to grow into.
 const BEGUN_PART: usize = 4;

@@ -192,11 +192,8 @@ impl Running {
         let connection = &self.connection;
         let size = answer.response().body().size();
         let is_bodiless = self.is_head || matches!(size, BodySize::None | BodySize::Sized(0));
-        if is_bodiless && connection.bodiless.fetch_add(1, Ordering::Relaxed) + 1 >= BODILESS_MAX {
-            let head = answer.response_mut().head_mut();
-            head.set_connection_type(ConnectionType::Close);
-        }
-        if answer.status() == StatusCode::SERVICE_UNAVAILABLE && connection.all.are_many() {
+        let is_last = is_bodiless && connection.bodiless.fetch_add(1, Ordering::Relaxed) + 1 >= BODILESS_MAX;
+        if is_last || (answer.status() == StatusCode::SERVICE_UNAVAILABLE && connection.all.are_many()) {
             let head = answer.response_mut().head_mut();
             head.set_connection_type(ConnectionType::Close);
         }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use wal::{Log, LogError, Sequence};
@@ -12,8 +12,7 @@ use wal::{Log, LogError, Sequence};
 use super::writer::JournalStats;
 
 /// Requests that were refused no longer ago than this press the log.
-const PRESSED_MS: u64 = 100;
-const NEVER: u64 = u64::MAX;
+const PRESSED: Duration = Duration::from_millis(100);
 
 /// A durable record.
 pub struct Committed {
@@ -86,9 +85,8 @@ pub(super) struct Queue {
     arrived: Condvar,
     bytes_max: usize,
     tail_bytes_max: u64,
-    began: Instant,
-    /// When requests were last refused for want of room, in milliseconds from the beginning.
-    pressed_at_ms: AtomicU64,
+    /// When requests were last refused for want of room.
+    pressed_at: Mutex<Option<Instant>>,
     /// Mirrors of the log's figures, for readers on other threads.
     pub(super) figures: Figures,
 }
@@ -152,8 +150,7 @@ impl Queue {
             arrived: Condvar::new(),
             bytes_max,
             tail_bytes_max,
-            began: Instant::now(),
-            pressed_at_ms: AtomicU64::new(NEVER),
+            pressed_at: Mutex::default(),
             figures: Figures::default(),
         }
     }
@@ -226,17 +223,13 @@ impl Queue {
 
     /// Notes that requests are being refused for want of room.
     pub(super) fn press(&self, now: Instant) {
-        self.pressed_at_ms.store(self.since_began(now), Ordering::Relaxed);
+        *self.pressed_at.lock() = Some(now);
     }
 
     /// Whether requests were refused just now.
     pub(super) fn is_pressed(&self, now: Instant) -> bool {
-        let pressed_at_ms = self.pressed_at_ms.load(Ordering::Relaxed);
-        pressed_at_ms != NEVER && self.since_began(now).saturating_sub(pressed_at_ms) <= PRESSED_MS
-    }
-
-    fn since_began(&self, now: Instant) -> u64 {
-        now.saturating_duration_since(self.began).as_millis() as u64
+        let pressed_at = *self.pressed_at.lock();
+        pressed_at.is_some_and(|at| now.saturating_duration_since(at) <= PRESSED)
     }
 
     /// Records waiting now.
@@ -320,19 +313,18 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
     fn refusals_press_the_log_for_a_moment() {
         let queue = Queue::new(1, 1);
-        let after = |ms| queue.began + Duration::from_millis(ms);
+        let began = Instant::now();
+        let after = |ms| began + Duration::from_millis(ms);
         assert!(!queue.is_pressed(after(0)));
         queue.press(after(5));
         assert!(queue.is_pressed(after(5)));
-        assert!(queue.is_pressed(after(5 + PRESSED_MS)));
-        assert!(!queue.is_pressed(after(6 + PRESSED_MS)));
+        assert!(queue.is_pressed(after(5) + PRESSED));
+        assert!(!queue.is_pressed(after(6) + PRESSED));
         queue.press(after(1_000));
         assert!(queue.is_pressed(after(1_001)));
     }
