@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use actix::{Actor, AsyncContext, Context, Handler, Message};
 use tokio::sync::oneshot;
@@ -78,6 +80,8 @@ pub(super) struct BucketActor {
     known: Box<dyn Fn(u32) -> bool + Send>,
     /// Told the store's unsaved bytes when they change.
     memory: Box<dyn Fn(u64, u64) + Send>,
+    /// When the newest ingest of all buckets was taken, UTC nanoseconds.
+    newest_ingest_ns: Arc<AtomicI64>,
     /// Called when the bucket is deleted.
     deleted: Box<dyn Fn() + Send>,
     pending: HashMap<Digest, Pending>,
@@ -95,6 +99,7 @@ impl BucketActor {
         sealer: Sealer,
         known: Box<dyn Fn(u32) -> bool + Send>,
         memory: Box<dyn Fn(u64, u64) + Send>,
+        newest_ingest_ns: Arc<AtomicI64>,
         deleted: Box<dyn Fn() + Send>,
     ) -> Self {
         memory(0, state.store.unsaved().1);
@@ -104,6 +109,7 @@ impl BucketActor {
             sealer,
             known,
             memory,
+            newest_ingest_ns,
             deleted,
             pending: HashMap::new(),
             deleting: HashMap::new(),
@@ -210,8 +216,8 @@ impl Handler<Take> for BucketActor {
         let key = ingest.idempotency.map(|(key, _)| key);
         let address = context.address();
         // The reply travels with the record; a refused submission hands it back through this slot.
-        let slot = std::sync::Arc::new(parking_lot::Mutex::new(Some((reply, holds))));
-        let for_completion = std::sync::Arc::clone(&slot);
+        let slot = Arc::new(parking_lot::Mutex::new(Some((reply, holds))));
+        let for_completion = Arc::clone(&slot);
         let submitted = self.journal.submit_ingest(
             ingest.record,
             Box::new(move |outcome| {
@@ -274,6 +280,8 @@ impl Handler<Applied> for BucketActor {
                 if let Err(error) = applied {
                     unreachable!("BUG: rows encoded by this program do not read: {error}");
                 }
+                self.newest_ingest_ns
+                    .fetch_max(view.created_at_ns, Ordering::Relaxed);
                 respond(reply, Ok(Ingested::Stored { first_sequence }));
                 self.seal_full(context);
                 if let Some((key, waiting)) = waiting {
@@ -313,8 +321,8 @@ impl Handler<Delete> for BucketActor {
         context: &mut Self::Context,
     ) {
         let address = context.address();
-        let slot = std::sync::Arc::new(parking_lot::Mutex::new(Some(reply)));
-        let for_completion = std::sync::Arc::clone(&slot);
+        let slot = Arc::new(parking_lot::Mutex::new(Some(reply)));
+        let for_completion = Arc::clone(&slot);
         let submitted = self.journal.submit_command(command, move |outcome| {
             if let Some(reply) = for_completion.lock().take() {
                 address.do_send(Deleted {

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 use actix::{Actor, Addr, Arbiter};
 use engine::{ExpiredRows, SeriesStats, Snapshot};
@@ -100,6 +100,8 @@ struct Inner {
     options: BucketsOptions,
     memory: Arc<Budget>,
     refused: AtomicU64,
+    /// When the newest ingest of all buckets was taken, UTC nanoseconds; `i64::MIN` before the first.
+    newest_ingest_ns: Arc<AtomicI64>,
 }
 
 /// One bucket's actor. Cheap to clone.
@@ -120,6 +122,7 @@ fn saturated() -> ServiceError {
 impl Buckets {
     /// A registry with the replayed states. Must be called within an actix system.
     pub fn start(states: Vec<BucketState>, neighbours: Neighbours, options: BucketsOptions) -> Self {
+        let newest_ingest_ns = states.iter().filter_map(|state| state.ingested_at_ns).max();
         let buckets = Buckets(Arc::new(Inner {
             handles: RwLock::default(),
             neighbours,
@@ -128,6 +131,7 @@ impl Buckets {
             options,
             memory: Budget::new(options.memory_bytes_max),
             refused: AtomicU64::new(0),
+            newest_ingest_ns: Arc::new(AtomicI64::new(newest_ingest_ns.unwrap_or(i64::MIN))),
         }));
         for state in states {
             let handle = Inner::start_actor(&buckets.0, state);
@@ -334,6 +338,12 @@ impl Buckets {
         Ok(points)
     }
 
+    /// When the newest ingest was taken, UTC nanoseconds; `None` before the first.
+    pub fn newest_ingest_ns(&self) -> Option<i64> {
+        let newest_ns = self.0.newest_ingest_ns.load(Ordering::Relaxed);
+        (newest_ns > i64::MIN).then_some(newest_ns)
+    }
+
     /// How full they are. Looks at each running actor once.
     pub fn load(&self) -> BucketsLoad {
         let mut load = BucketsLoad {
@@ -385,6 +395,7 @@ impl Inner {
         let sealer = inner.neighbours.sealer.clone();
         let budget = Arc::clone(&inner.memory);
         let memory = Box::new(move |from, to| budget.change(from, to));
+        let newest_ingest_ns = Arc::clone(&inner.newest_ingest_ns);
         // Weak: the registry holds the actor, not the other way round.
         let registry = Arc::downgrade(inner);
         let deleted = Box::new(move || {
@@ -395,7 +406,7 @@ impl Inner {
         });
         let arbiter = inner.next_arbiter.fetch_add(1, Ordering::Relaxed) % inner.arbiters.len();
         let address = BucketActor::start_in_arbiter(&inner.arbiters[arbiter].handle(), move |_| {
-            BucketActor::new(state, journal, sealer, known, memory, deleted)
+            BucketActor::new(state, journal, sealer, known, memory, newest_ingest_ns, deleted)
         });
         (
             ordinal,

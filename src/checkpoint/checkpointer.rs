@@ -34,6 +34,8 @@ pub enum CheckpointError {
     Ledger(LedgerError),
     /// The log.
     Journal(JournalError),
+    /// The actor of the bucket of this ordinal has panicked; a restart replays its rows.
+    ActorGone(u32),
     /// The thread has ended.
     Ended,
 }
@@ -47,6 +49,10 @@ impl fmt::Display for CheckpointError {
             CheckpointError::Engine(error) => error.fmt(f),
             CheckpointError::Ledger(error) => error.fmt(f),
             CheckpointError::Journal(error) => error.fmt(f),
+            CheckpointError::ActorGone(ordinal) => write!(
+                f,
+                "bucket {ordinal} failed; its points are in the log, and are there again after a restart"
+            ),
             CheckpointError::Ended => f.write_str("the checkpointer has ended"),
         }
     }

@@ -6,6 +6,7 @@
 //! called at start and stop, by its own thread in between, and knows nothing of HTTP.
 
 mod checkpointer;
+mod expiry;
 mod layout;
 mod merging;
 mod open;

@@ -8,6 +8,7 @@ use std::thread::available_parallelism;
 use wal::disk::{Disk, StdDisk};
 
 use super::checkpointer::{Checkpointer, Orders};
+use super::expiry::DeletionClock;
 use super::layout::Layout;
 use super::open::{OpenError, Recovered, open};
 use super::task::Task;
@@ -137,6 +138,8 @@ pub(super) fn assemble(
         buckets: buckets.clone(),
         catalog: catalog.clone(),
         clock,
+        deletion: DeletionClock::default(),
+        deletes_at_ns: None,
         journal: writer,
         files,
         ledger: opened.ledger,

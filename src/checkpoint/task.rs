@@ -11,6 +11,7 @@ use engine::{Checkpoint, EngineError, MergeError};
 use wal::disk::{Bytes, Disk};
 
 use super::checkpointer::CheckpointError;
+use super::expiry::{DeletionClock, Reading};
 use super::layout::Layout;
 use super::merging::{MergeJob, Merged};
 use crate::bucket::{
@@ -31,6 +32,9 @@ pub(super) struct Task {
     pub(super) buckets: Buckets,
     pub(super) catalog: CatalogHandle,
     pub(super) clock: Arc<dyn Clock>,
+    pub(super) deletion: DeletionClock,
+    /// The moment that the last checkpoint deleted by; `None` when it deleted nothing.
+    pub(super) deletes_at_ns: Option<i64>,
     pub(super) journal: JournalWriter,
     /// By ordinal; a bucket gets its directory with its first checkpoint.
     pub(super) files: HashMap<u32, BucketFiles>,
@@ -66,6 +70,11 @@ impl Task {
 
     /// Brings the buckets' rows into segments; answers up to which sequence.
     pub(super) fn checkpoint_buckets(&mut self) -> Result<u64, CheckpointError> {
+        let now = Reading {
+            now_ns: self.clock.now_ns(),
+            monotonic_ns: self.clock.monotonic_ns(),
+        };
+        self.deletes_at_ns = self.deletion.read(now, self.buckets.newest_ingest_ns());
         // Messages sent from here on reach an actor behind all records up to `covered`.
         let covered = self.journal.dispatched()?;
         let mut running = self.buckets.running();
@@ -96,7 +105,7 @@ impl Task {
                     ordinal,
                     handle,
                     merge,
-                    cutoff_ns: self.cutoff_ns(ordinal),
+                    cutoff_ns: self.cutoff_ns(ordinal)(),
                     segment,
                 });
             }
@@ -145,7 +154,7 @@ impl Task {
         let cutoff_ns = self.cutoff_ns(ordinal);
         let id = segment.id();
         let adopted = handle.with_blocking(move |state| -> Result<InUse, EngineError> {
-            state.store.finish_merge(merge, id, shared(home), cutoff_ns)?;
+            state.store.finish_merge(merge, id, shared(home), cutoff_ns())?;
             Ok(in_use(state))
         });
         let Some(adopted) = adopted else { return Ok(()) };
@@ -157,12 +166,20 @@ impl Task {
         Ok(())
     }
 
-    fn cutoff_ns(&self, ordinal: u32) -> i64 {
-        let now_ns = self.clock.now_ns();
-        let cutoff = |catalog: &crate::catalog::Catalog| {
-            Some(catalog.bucket_by_ordinal(ordinal)?.retention_cutoff_ns(now_ns))
-        };
-        self.catalog.read(cutoff).unwrap_or(i64::MIN)
+    /// Before which moment a bucket's rows may be removed, by its retention at the time of the call. Called by the
+    /// bucket's actor: there, rows that a longer retention let in are never met before that retention is.
+    fn cutoff_ns(&self, ordinal: u32) -> impl Fn() -> i64 + Send + use<> {
+        let (catalog, deletes_at_ns) = (self.catalog.clone(), self.deletes_at_ns);
+        move || {
+            let cutoff = |catalog: &crate::catalog::Catalog| {
+                Some(
+                    catalog
+                        .bucket_by_ordinal(ordinal)?
+                        .retention_cutoff_ns(deletes_at_ns?),
+                )
+            };
+            catalog.read(cutoff).unwrap_or(i64::MIN)
+        }
     }
 
     fn files(&mut self, ordinal: u32) -> Result<&mut BucketFiles, CheckpointError> {
@@ -179,10 +196,10 @@ impl Task {
     }
 
     fn checkpoint_bucket(&mut self, ordinal: u32, handle: &BucketHandle) -> Result<(), CheckpointError> {
-        let (cutoff_ns, now_ns) = (self.cutoff_ns(ordinal), self.clock.now_ns());
+        let (cutoff_ns, deletes_at_ns) = (self.cutoff_ns(ordinal), self.deletes_at_ns);
         let begun = handle.with_blocking(move |state| {
-            state.store.expire(cutoff_ns);
-            state.idempotency.forget(now_ns);
+            state.store.expire(cutoff_ns());
+            state.idempotency.forget(deletes_at_ns.unwrap_or(i64::MIN));
             Begun {
                 checkpoint: state.begin_checkpoint(),
                 answers: state.idempotency.unsaved(),
@@ -192,8 +209,9 @@ impl Task {
                 in_use: in_use(state),
             }
         });
-        // An actor that is gone belongs to a deleted bucket.
-        let Some(begun) = begun else { return Ok(()) };
+        let Some(begun) = begun else {
+            return self.without_actor(ordinal);
+        };
         self.make_log_durable()?;
         let Written {
             segment,
@@ -202,11 +220,12 @@ impl Task {
         let Begun {
             checkpoint, answers, ..
         } = begun;
+        let cutoff_ns = self.cutoff_ns(ordinal);
         let adopted = handle.with_blocking(move |state| -> Result<InUse, EngineError> {
             if let (Some(checkpoint), Some((id, home))) = (checkpoint, segment) {
                 state
                     .store
-                    .finish_checkpoint(checkpoint, id, shared(home), cutoff_ns)?;
+                    .finish_checkpoint(checkpoint, id, shared(home), cutoff_ns())?;
             }
             if let Some(file) = answers_file {
                 state.idempotency.saved(&answers, file);
@@ -215,6 +234,16 @@ impl Task {
         });
         let Some(adopted) = adopted else { return Ok(()) };
         self.settle(ordinal, adopted?)
+    }
+
+    /// An actor that is gone belongs to a deleted bucket, or has panicked: then what only its memory had is in the log
+    /// still, and must stay there until a restart has replayed it.
+    fn without_actor(&self, ordinal: u32) -> Result<(), CheckpointError> {
+        let exists = |catalog: &crate::catalog::Catalog| catalog.bucket_by_ordinal(ordinal).is_some();
+        if self.catalog.read(exists) {
+            return Err(CheckpointError::ActorGone(ordinal));
+        }
+        Ok(())
     }
 
     /// Writes the files of a bucket's checkpoint and the manifest that names them, or leaves none of them behind.
@@ -266,7 +295,7 @@ impl Task {
 
     /// Which entries of the ledger are kept in the files that a checkpoint writes.
     fn keep(&self, frozen: &Frozen) -> Keep {
-        Keep::of(frozen, self.clock.now_ns())
+        Keep::of(frozen, self.deletes_at_ns.unwrap_or(i64::MIN))
     }
 
     /// Ordinals of the buckets whose manifest is on the disk.

@@ -9,6 +9,7 @@ mod backup;
 mod beside;
 mod crash;
 mod entries;
+mod expiry;
 mod faults;
 mod live;
 mod model;

@@ -1,0 +1,240 @@
+//! What a checkpoint deletes, while retention and clock change around it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use wal::disk::Disk;
+use wal::disk::sim::{Crash, SimDisk};
+
+use super::model::Row;
+use super::seed;
+use super::tap::Tap;
+use super::world::{Live, START_NS, World, in_system, ingest};
+use crate::bucket::{BucketState, Buckets};
+use crate::catalog::{Bucket, CatalogHandle, Command};
+use crate::checkpoint::expiry::CONFIRMED_AFTER_NS;
+use crate::clock::{Clock, DAY_NS, ManualClock, SECOND_NS};
+use crate::journal::JournalHandle;
+
+const SOURCE: u32 = 0;
+/// More than fill a block.
+const BACKFILLED: u32 = 9_000;
+
+type Hook = Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>;
+
+/// A disk that runs the hook once, when a segment is being written.
+fn tapped(disk: SimDisk) -> (Tap, Hook) {
+    let hook = Hook::default();
+    let taken = Arc::clone(&hook);
+    let is_segment = |path: &Path| path.extension().is_some_and(|it| it == "segment");
+    let tap = Tap::new(disk, move |disk| {
+        if disk.files().keys().any(|path| is_segment(path)) {
+            // Not under the lock: what the hook does comes here, too.
+            let hook = taken.lock().take();
+            hook.into_iter().for_each(|hook| hook());
+        }
+    });
+    (tap, hook)
+}
+
+/// The rooms that points and changes of retention go to.
+#[derive(Clone)]
+struct Rooms {
+    catalog: CatalogHandle,
+    journal: JournalHandle,
+    buckets: Buckets,
+}
+
+fn rooms_of(live: &Live) -> Rooms {
+    Rooms {
+        catalog: live.rooms.catalog.clone(),
+        journal: live.rooms.journal.clone(),
+        buckets: live.rooms.buckets.clone(),
+    }
+}
+
+fn any_bucket(rooms: &Rooms) -> Arc<Bucket> {
+    rooms
+        .catalog
+        .read(|catalog| catalog.bucket_by_ordinal(1).cloned())
+        .expect("a bucket was set up")
+}
+
+async fn retain(rooms: &Rooms, now_ns: i64, days: u32) {
+    let bucket = any_bucket(rooms);
+    let command = Command::BucketUpdated {
+        bucket_id: bucket.id,
+        name: bucket.name.clone(),
+        description: None,
+        retention_days: days,
+        at_ns: now_ns,
+        next_sequence: Some(rooms.buckets.next_sequence(&bucket).await.unwrap()),
+        deliveries: Vec::new(),
+    };
+    rooms.journal.commit(command).await.unwrap();
+}
+
+/// So many rows, a second apart, the first of them so old.
+async fn store(rooms: &Rooms, now_ns: i64, age_ns: i64, count: u32) {
+    for first in (0..count).step_by(1_000) {
+        let row = |value: u32| Row {
+            source: SOURCE,
+            timestamp_ns: now_ns - age_ns + i64::from(value) * SECOND_NS,
+            value,
+        };
+        let rows: Vec<Row> = (first..count.min(first + 1_000)).map(row).collect();
+        let bucket = any_bucket(rooms);
+        let stored = rooms.buckets.ingest(&bucket, ingest(1, &rows, None, now_ns));
+        stored.await.unwrap();
+    }
+}
+
+/// Rows that the store holds, expired or not, and whether any of its blocks is in no segment yet.
+async fn held(rooms: &Rooms) -> (u64, bool) {
+    let handle = rooms.buckets.handle(&any_bucket(rooms)).unwrap();
+    let look = |state: &mut BucketState| {
+        let (rows, bytes) = state.store.unsaved();
+        let points = state.store.stats(SOURCE, i64::MIN).unwrap().points;
+        // As rows they would take a timestamp, a sequence and a number each.
+        (points, rows > 0 && bytes < rows * 24)
+    };
+    handle.with(look).await.unwrap()
+}
+
+/// Two checkpoints far enough apart that the next one may delete.
+async fn let_delete(live: &mut Live, clock: &ManualClock) {
+    live.checkpoint().unwrap();
+    clock.advance(CONFIRMED_AFTER_NS);
+    store(&rooms_of(live), clock.now_ns(), 0, 1).await;
+    live.checkpoint().unwrap();
+}
+
+fn start(disk: impl Disk, world: &World) -> Live {
+    Live::start(Arc::new(disk), Arc::clone(&world.clock)).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The checkpoint took the retention of its beginning for that of its end: what a longer one let in meanwhile was
+/// deleted with the next block that was sealed.
+#[test]
+fn rows_that_a_longer_retention_let_in_during_a_checkpoint_stay() {
+    let seed = seed();
+    let disk = SimDisk::new(seed);
+    let (tap, hook) = tapped(disk.clone());
+    let mut world = World::new(seed);
+    in_system(async {
+        let mut live = start(tap, &world);
+        world.set_up(&live.rooms).await.unwrap();
+        retain(&rooms_of(&live), world.clock.now_ns(), 1).await;
+        let_delete(&mut live, &world.clock).await;
+        let before = held(&rooms_of(&live)).await.0;
+        store(&rooms_of(&live), world.clock.now_ns(), 0, 10).await;
+        let (rooms, clock) = (rooms_of(&live), Arc::clone(&world.clock));
+        *hook.lock() = Some(Box::new(move || {
+            let backfill = async {
+                retain(&rooms, clock.now_ns(), 30).await;
+                store(&rooms, clock.now_ns(), 10 * DAY_NS, BACKFILLED).await;
+                let deadline = Instant::now() + Duration::from_secs(60);
+                while !held(&rooms).await.1 {
+                    assert!(Instant::now() < deadline, "a full head is sealed");
+                    std::thread::yield_now();
+                }
+            };
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            runtime.block_on(backfill);
+        }));
+        live.checkpoint().unwrap();
+        assert!(hook.lock().is_none(), "the backfill ran during the checkpoint");
+        let expected = before + 10 + u64::from(BACKFILLED);
+        assert_eq!(held(&rooms_of(&live)).await.0, expected);
+        live.checkpoint().unwrap();
+        live.stop();
+        let live = start(disk.crash(Crash::KINDS[1]), &world);
+        assert_eq!(held(&rooms_of(&live)).await.0, expected, "after a restart");
+        live.stop();
+    });
+}
+
+/// A clock that was wrong during one checkpoint once deleted everything.
+#[test]
+fn a_clock_that_is_wrong_for_a_checkpoint_deletes_nothing() {
+    let seed = seed();
+    for step_ns in [40 * DAY_NS, -40 * DAY_NS, 4_000 * DAY_NS] {
+        let disk = SimDisk::new(seed);
+        let mut world = World::new(seed);
+        in_system(async {
+            let mut live = start(disk.clone(), &world);
+            world.set_up(&live.rooms).await.unwrap();
+            retain(&rooms_of(&live), START_NS, 3).await;
+            store(&rooms_of(&live), START_NS, DAY_NS, 1_000).await;
+            let_delete(&mut live, &world.clock).await;
+            let expected = held(&rooms_of(&live)).await.0;
+            world.clock.step(step_ns);
+            // Also where the log is as wrong as the clock.
+            store(&rooms_of(&live), world.clock.now_ns(), -step_ns.abs(), 1).await;
+            for _ in 0..3 {
+                live.checkpoint().unwrap();
+            }
+            world.clock.step(-step_ns);
+            live.checkpoint().unwrap();
+            assert_eq!(held(&rooms_of(&live)).await.0, expected + 1, "after {step_ns}");
+            live.stop();
+            let live = start(disk.crash(Crash::KINDS[1]), &world);
+            assert_eq!(
+                held(&rooms_of(&live)).await.0,
+                expected + 1,
+                "after {step_ns} and a restart"
+            );
+            live.stop();
+        });
+    }
+}
+
+#[test]
+fn what_had_expired_at_two_checkpoints_an_hour_apart_is_deleted() {
+    let seed = seed();
+    let mut world = World::new(seed);
+    in_system(async {
+        let mut live = start(SimDisk::new(seed), &world);
+        world.set_up(&live.rooms).await.unwrap();
+        retain(&rooms_of(&live), START_NS, 3).await;
+        store(&rooms_of(&live), START_NS, DAY_NS, 1_000).await;
+        live.checkpoint().unwrap();
+        world.clock.advance(4 * DAY_NS);
+        store(&rooms_of(&live), world.clock.now_ns(), 0, 1).await;
+        live.checkpoint().unwrap();
+        assert_eq!(
+            held(&rooms_of(&live)).await.0,
+            1_001,
+            "expired at one checkpoint only"
+        );
+        world.clock.advance(CONFIRMED_AFTER_NS);
+        live.checkpoint().unwrap();
+        assert_eq!(held(&rooms_of(&live)).await.0, 1);
+        live.stop();
+    });
+}
+
+/// The rows of an actor that panicked once were skipped by the next checkpoint, and trimmed from the log.
+#[test]
+fn rows_of_an_actor_that_panicked_are_there_again_after_a_restart() {
+    let seed = seed();
+    let disk = SimDisk::new(seed);
+    let mut world = World::new(seed);
+    in_system(async {
+        let mut live = start(disk.clone(), &world);
+        world.set_up(&live.rooms).await.unwrap();
+        store(&rooms_of(&live), START_NS, DAY_NS, 100).await;
+        let handle = live.rooms.buckets.handle(&any_bucket(&rooms_of(&live))).unwrap();
+        let panicked = handle.with(|_| panic!("on purpose")).await;
+        panicked.unwrap_err();
+        for _ in 0..2 {
+            live.checkpoint().unwrap_err();
+        }
+        live.stop();
+        let live = start(disk.crash(Crash::KINDS[1]), &world);
+        assert_eq!(held(&rooms_of(&live)).await.0, 100);
+        live.stop();
+    });
+}
