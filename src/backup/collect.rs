@@ -7,7 +7,8 @@
 //! 1. the log's files as they are: they reach back to the mark that is there, and to any later one;
 //! 2. the mark, then the catalog's snapshot, which covers at least as much, with the runs it names;
 //! 3. each bucket's manifest with the files it names;
-//! 4. the log's files again: they reach up to what any of these covers, and to all that is acknowledged by then.
+//! 4. the records carried on of buckets that are set apart, which are written before the mark moves;
+//! 5. the log's files again: they reach up to what any of these covers, and to all that is acknowledged by then.
 //!
 //! Each file is held open from the moment it is found. One that is gone by then was replaced meanwhile: then all is
 //! looked at anew.
@@ -22,7 +23,7 @@ use wal::{LogError, Sequence};
 
 use super::error::BackupError;
 use super::pins::{Pin, Pins};
-use crate::bucket::{BucketDir, BucketFileError};
+use crate::bucket::{BucketDir, BucketFileError, CarriedDir, CarriedFile};
 use crate::checked_file::CheckedFileError;
 use crate::checkpoint::{CatalogError, Layout, Snapshot};
 use crate::ledger::LedgerDir;
@@ -86,6 +87,9 @@ fn look(disk: &Arc<dyn Disk>, layout: &Layout) -> Result<Collected, Missed> {
         for path in segments.chain(answers) {
             pin(&pins, &path)?;
         }
+    }
+    for file in carried_files(&**disk, layout)? {
+        pin(&pins, &file.path)?;
     }
     pin_log(&**disk, &pins, &log_dir)?;
     measure_log(&**disk, &pins, &log_dir)?;
@@ -158,6 +162,11 @@ fn check_log(pins: &Pins, layout: &Layout, mark: Sequence, covered: Sequence) ->
         )));
     }
     Ok(found.last_sequence)
+}
+
+fn carried_files(disk: &dyn Disk, layout: &Layout) -> Result<Vec<CarriedFile>, Missed> {
+    let listed = CarriedDir::of(&layout.data_dir).list(disk);
+    listed.map_err(|error| Missed::of_io(&layout.data_dir, error))
 }
 
 /// Ordinals of the buckets that have a directory.

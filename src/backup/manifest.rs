@@ -14,7 +14,14 @@ pub(super) const DATA_PREFIX: &str = "data/";
 const MAGIC: &str = "tidewatch-backup";
 
 /// The names that a data directory has: nothing else is put into one.
-pub(super) const ROOTS: [&str; 5] = ["buckets", "catalog.snapshot", "checkpoint", "ledger", "log"];
+pub(super) const ROOTS: [&str; 6] = [
+    "buckets",
+    "carried",
+    "catalog.snapshot",
+    "checkpoint",
+    "ledger",
+    "log",
+];
 
 /// Which files a backup has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 //! How other rooms reach buckets: a registry that starts actors when they are first needed, and handles that are
 //! bounded in bytes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
@@ -20,6 +20,9 @@ use crate::catalog::{Bucket, CatalogHandle, Command};
 use crate::clock::Clock;
 use crate::error::ServiceError;
 use crate::journal::{Answer, JournalHandle};
+
+/// When to ask again for a bucket that is set apart: somebody has to repair it first.
+const SET_APART_RETRY_SECONDS: u32 = 60;
 
 /// What the engine knows of one source, expired points not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -47,6 +50,8 @@ impl From<SeriesStats> for SourceStats {
 pub struct BucketsLoad {
     /// Actors that run.
     pub actors: u64,
+    /// Buckets that are set apart.
+    pub set_apart: u64,
     /// Bytes of unsaved rows and of what becomes some.
     pub memory_bytes: u64,
     /// Bytes of them above which ingests are refused.
@@ -94,6 +99,8 @@ pub struct Neighbours {
 
 struct Inner {
     handles: RwLock<HashMap<u32, BucketHandle>>,
+    /// Buckets that are set apart, and why, by ordinal.
+    set_apart: RwLock<BTreeMap<u32, String>>,
     neighbours: Neighbours,
     arbiters: Vec<Arbiter>,
     next_arbiter: AtomicUsize,
@@ -115,16 +122,31 @@ pub(super) fn gone() -> ServiceError {
     ServiceError::unavailable("the bucket is not available; send it again in a moment", 1)
 }
 
+fn set_apart(reason: &str) -> ServiceError {
+    ServiceError::unavailable(
+        "the bucket is set apart, as its files or its state failed; nothing acknowledged is lost, and the operator has to \
+         repair it and restart the server",
+        SET_APART_RETRY_SECONDS,
+    )
+    .caused_by(reason.to_owned())
+}
+
 fn saturated() -> ServiceError {
     ServiceError::unavailable("the server is saturated; send it again in a moment", 1)
 }
 
 impl Buckets {
-    /// A registry with the replayed states. Must be called within an actix system.
-    pub fn start(states: Vec<BucketState>, neighbours: Neighbours, options: BucketsOptions) -> Self {
+    /// A registry with the replayed states, and why others are set apart. Must be called within an actix system.
+    pub fn start(
+        states: Vec<BucketState>,
+        set_apart: BTreeMap<u32, String>,
+        neighbours: Neighbours,
+        options: BucketsOptions,
+    ) -> Self {
         let newest_ingest_ns = states.iter().filter_map(|state| state.ingested_at_ns).max();
         let buckets = Buckets(Arc::new(Inner {
             handles: RwLock::default(),
+            set_apart: RwLock::new(set_apart),
             neighbours,
             arbiters: (0..options.threads.max(1)).map(|_| Arbiter::new()).collect(),
             next_arbiter: AtomicUsize::new(0),
@@ -143,7 +165,7 @@ impl Buckets {
     /// The handle of a bucket that exists; its actor is started when there is none yet.
     ///
     /// # Errors
-    /// 404 when the catalog has no such bucket any more.
+    /// 404 when the catalog has no such bucket any more, 503 when it is set apart.
     pub fn handle(&self, bucket: &Bucket) -> Result<BucketHandle, ServiceError> {
         if let Some(handle) = self.0.handles.read().get(&bucket.ordinal) {
             return Ok(handle.clone());
@@ -151,6 +173,9 @@ impl Buckets {
         let mut handles = self.0.handles.write();
         if let Some(handle) = handles.get(&bucket.ordinal) {
             return Ok(handle.clone());
+        }
+        if let Some(reason) = self.0.set_apart.read().get(&bucket.ordinal) {
+            return Err(set_apart(reason));
         }
         if self.is_deleted(bucket) {
             return Err(ServiceError::not_found("bucket"));
@@ -163,6 +188,19 @@ impl Buckets {
     pub(super) fn is_deleted(&self, bucket: &Bucket) -> bool {
         let catalog = &self.0.neighbours.catalog;
         catalog.read(|catalog| catalog.bucket(bucket.id).is_none())
+    }
+
+    /// Sets a bucket apart: from now on it answers nothing but 503, until the next start. The others go on.
+    pub fn set_apart(&self, ordinal: u32, reason: String) {
+        let mut handles = self.0.handles.write();
+        tracing::error!(ordinal, reason, "a bucket is set apart; the others go on");
+        self.0.set_apart.write().insert(ordinal, reason);
+        handles.remove(&ordinal);
+    }
+
+    /// Ordinals of the buckets that are set apart, and why.
+    pub fn all_set_apart(&self) -> BTreeMap<u32, String> {
+        self.0.set_apart.read().clone()
     }
 
     /// Ordinals and handles of the running actors.
@@ -348,6 +386,7 @@ impl Buckets {
     pub fn load(&self) -> BucketsLoad {
         let mut load = BucketsLoad {
             actors: 0,
+            set_apart: self.0.set_apart.read().len() as u64,
             memory_bytes: self.0.memory.used(),
             memory_bytes_max: self.0.options.memory_bytes_max,
             mailbox_bytes: 0,

@@ -5,6 +5,7 @@
 
 mod actor;
 mod budget;
+mod carried;
 mod directory;
 mod figures;
 mod files;
@@ -13,6 +14,7 @@ mod idempotency;
 mod sealer;
 mod state;
 
+pub use carried::{CARRIED_AT_ONCE_MAX, CarriedDir, CarriedFile, CarriedWriter};
 pub use directory::{BucketDir, Listing, Manifest};
 pub use figures::BucketFigures;
 pub use files::{BucketFileError, BucketFiles, NewSegment, shared};

@@ -15,7 +15,7 @@ use super::overlay::Overlay;
 use super::rebuild::{Rebuilt, rebuild};
 use crate::bucket::{BucketDir, BucketFileError, Manifest, shared};
 use crate::checked_file::CheckedFileError;
-use crate::checkpoint::{Layout, OpenError, Snapshot, open};
+use crate::checkpoint::{BucketFault, Layout, OpenError, Snapshot, open};
 
 /// Ending of the name under which a damaged file is kept.
 const ASIDE_SUFFIX: &str = ".damaged";
@@ -66,14 +66,33 @@ fn repair_relations(
 ) -> Result<(), String> {
     loop {
         let untouched: Arc<dyn Disk> = Arc::new(Overlay(Arc::clone(port)));
-        match open(&untouched, Arc::clone(&untouched), layout).map(drop) {
-            Err(OpenError::Bucket(
-                ordinal,
-                BucketFileError::ManifestMissing(_) | BucketFileError::ManifestLost(..),
-            )) => repair_manifest(port, layout, ordinal, last, say)?,
-            Err(OpenError::UnknownBucket(ordinal, _)) => set_aside(&**port, layout, ordinal, say)?,
-            _ => return Ok(()),
-        }
+        let opened = match open(&untouched, Arc::clone(&untouched), layout) {
+            Err(OpenError::UnknownBucket(ordinal, _)) => {
+                set_aside(&**port, layout, ordinal, say)?;
+                continue;
+            }
+            Err(OpenError::BucketsMissing(dir)) => {
+                port.create_dir_all(&dir).map_err(|error| said(&dir, &error))?;
+                say(format!(
+                    "{} is made anew, empty: the points in it are lost",
+                    dir.display()
+                ));
+                continue;
+            }
+            Err(_) => return Ok(()),
+            Ok(opened) => opened,
+        };
+        let without_manifest = |fault: &BucketFault| {
+            matches!(
+                fault,
+                BucketFault::Files(BucketFileError::ManifestMissing(_) | BucketFileError::ManifestLost(..))
+            )
+        };
+        let found = opened.set_apart.iter().find(|(_, fault)| without_manifest(fault));
+        let Some((ordinal, _)) = found else {
+            return Ok(());
+        };
+        repair_manifest(port, layout, *ordinal, last, say)?;
     }
 }
 

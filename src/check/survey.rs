@@ -137,6 +137,9 @@ fn recover(disk: &Arc<dyn Disk>, layout: &Layout, report: &mut Report<'_>) {
         Ok(opened) => opened,
         Err(error) => return report.damage(error),
     };
+    for (ordinal, fault) in &opened.set_apart {
+        report.damage(format_args!("bucket {ordinal}: {fault}"));
+    }
     let mut total = 0;
     for (state, _) in &opened.buckets {
         let Some(bucket) = opened.catalog.bucket_by_ordinal(state.ordinal) else {

@@ -11,12 +11,13 @@ mod layout;
 mod merging;
 mod open;
 mod sealing;
+mod set_apart;
 mod start;
 mod task;
 
 pub use checkpointer::{CheckpointError, CheckpointStats, Checkpointer};
 pub use layout::{CatalogError, Layout, Snapshot};
-pub use open::{OpenError, Opened, Recovered, open};
+pub use open::{BucketFault, OpenError, Opened, Recovered, open};
 pub use start::{Rooms, start};
 
 #[cfg(test)]

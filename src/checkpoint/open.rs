@@ -14,7 +14,7 @@ use wal::{Log, LogOptions, Recovery, Sequence};
 
 use super::layout::{CatalogError, Layout, Snapshot};
 use super::sealing::Sealing;
-use crate::bucket::{BucketDir, BucketFileError, BucketFiles, BucketState};
+use crate::bucket::{BucketDir, BucketFileError, BucketFiles, BucketState, CarriedDir, CarriedFile};
 use crate::catalog::Catalog;
 use crate::checked_file::CheckedFileError;
 use crate::journal::{Record, RecordError};
@@ -32,6 +32,8 @@ pub struct Opened {
     pub manifests: Vec<u32>,
     /// Each bucket's points and directory.
     pub buckets: Vec<(BucketState, BucketFiles)>,
+    /// Buckets that do not open, and why, by ordinal.
+    pub set_apart: BTreeMap<u32, BucketFault>,
     /// Histories and deliveries.
     pub ledger: LedgerFiles,
     /// Figures of the recovery.
@@ -49,6 +51,24 @@ pub struct Recovered {
     pub took: Duration,
 }
 
+/// Why a bucket does not open, though the data directory does.
+#[derive(Debug)]
+pub enum BucketFault {
+    /// Its files.
+    Files(BucketFileError),
+    /// Its records, in the log or carried on from it.
+    Records(String),
+}
+
+impl fmt::Display for BucketFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BucketFault::Files(error) => error.fmt(f),
+            BucketFault::Records(error) => error.fmt(f),
+        }
+    }
+}
+
 /// Why a data directory does not open.
 #[derive(Debug)]
 pub enum OpenError {
@@ -58,8 +78,8 @@ pub enum OpenError {
     Mark(CheckedFileError),
     /// The catalog's snapshot.
     Catalog(CatalogError),
-    /// A bucket.
-    Bucket(u32, BucketFileError),
+    /// The directory of the buckets' directories, though there are checkpoints of some.
+    BucketsMissing(PathBuf),
     /// The directory of a bucket that the catalog has never known.
     UnknownBucket(u32, PathBuf),
     /// A run file of the ledger.
@@ -75,8 +95,6 @@ pub enum OpenError {
     LogBehind(PathBuf, Sequence, Sequence),
     /// A record of the log.
     Record(Sequence, RecordError),
-    /// Rows of a record.
-    Rows(Sequence, engine::EngineError),
     /// The disk's.
     Io(PathBuf, std::io::Error),
 }
@@ -91,7 +109,11 @@ impl fmt::Display for OpenError {
             ),
             OpenError::Mark(error) => error.fmt(f),
             OpenError::Catalog(error) => error.fmt(f),
-            OpenError::Bucket(ordinal, error) => write!(f, "bucket {ordinal}: {error}"),
+            OpenError::BucketsMissing(path) => write!(
+                f,
+                "{} is missing, and with it the points of all buckets; is the volume mounted?",
+                path.display()
+            ),
             OpenError::UnknownBucket(_, path) => write!(
                 f,
                 "{} holds a bucket that neither the catalog's snapshot nor the log knows, so these are missing or too old; \
@@ -116,18 +138,12 @@ impl fmt::Display for OpenError {
                 path.display()
             ),
             OpenError::Record(sequence, error) => write!(f, "record {sequence}: {error}"),
-            OpenError::Rows(sequence, error) => write!(f, "record {sequence}: {error}"),
             OpenError::Io(path, error) => write!(f, "{}: {error}", path.display()),
         }
     }
 }
 
 impl std::error::Error for OpenError {}
-
-enum ReplayError {
-    Record(RecordError),
-    Rows(engine::EngineError),
-}
 
 /// Rows that may wait to be sealed while the log is replayed, in bytes of memory: what a replay holds beyond what the
 /// running server would.
@@ -145,9 +161,6 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
         Ok(true) => return Err(OpenError::Restoring(restoring_path)),
         Err(error) => return Err(OpenError::Io(restoring_path, error)),
     }
-    let buckets_dir = layout.buckets_dir();
-    disk.create_dir_all(&buckets_dir)
-        .map_err(|error| OpenError::Io(buckets_dir, error))?;
     let mark_path = layout.mark_path();
     let mark_exists = disk
         .exists(&mark_path)
@@ -161,6 +174,13 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
     if catalog_covered < mark {
         return Err(OpenError::CatalogBehind(layout.catalog_path(), mark));
     }
+    let buckets_dir = layout.buckets_dir();
+    let in_dir = |error| OpenError::Io(layout.buckets_dir(), error);
+    if !manifests.is_empty() && !disk.exists(&buckets_dir).map_err(in_dir)? {
+        // Not one bucket's matter: a volume that is not mounted.
+        return Err(OpenError::BucketsMissing(buckets_dir));
+    }
+    disk.create_dir_all(&buckets_dir).map_err(in_dir)?;
     if is_empty(&**disk, layout.log_dir())? {
         // Nothing will be replayed: refused before a log is begun anew.
         refuse_unknown(&**disk, layout, &catalog)?;
@@ -171,17 +191,26 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
     // Sequence of the first row replayed to each.
     let mut first_replayed: BTreeMap<u32, u64> = BTreeMap::new();
     // Buckets that do not open. One that was deleted behind these records may have lost a part of its directory.
-    let mut failed: BTreeMap<u32, BucketFileError> = BTreeMap::new();
+    let mut failed: BTreeMap<u32, BucketFault> = BTreeMap::new();
+    let carried = CarriedDir::of(&layout.data_dir);
+    let carried = carried
+        .list(&**disk)
+        .map_err(|error| OpenError::Io(layout.data_dir.clone(), error))?;
     let load = |ordinal: u32| {
-        BucketFiles::open(Arc::clone(disk), &layout.data_dir, ordinal).map(|(files, state)| (state, files))
+        let opened = BucketFiles::open(Arc::clone(disk), &layout.data_dir, ordinal);
+        let (files, mut state) = opened.map_err(BucketFault::Files)?;
+        for file in carried.iter().filter(|file| file.bucket == ordinal) {
+            apply_carried(&**disk, file, &mut state).map_err(BucketFault::Records)?;
+        }
+        Ok::<_, BucketFault>((state, files))
     };
     let mut sealing =
         Sealing::start(SEALING_BYTES_MAX).map_err(|error| OpenError::Io(layout.data_dir.clone(), error))?;
     let mut points = 0u64;
     // The mark is at or before all that snapshot and manifests cover, so the log must reach back to it. Each record
     // is for one of them, and is passed over where that one covers it already.
-    let mut replay = |sequence: Sequence, bytes: &[u8]| -> Result<(), ReplayError> {
-        match Record::decode(bytes).map_err(ReplayError::Record)? {
+    let mut replay = |sequence: Sequence, bytes: &[u8]| -> Result<(), RecordError> {
+        match Record::decode(bytes)? {
             Record::Command(command) => {
                 if sequence > catalog_covered {
                     catalog.apply(&command);
@@ -199,11 +228,20 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
                         }
                     },
                 };
-                if bucket.0.apply(sequence, &ingest).map_err(ReplayError::Rows)? {
-                    first_replayed
-                        .entry(ingest.bucket)
-                        .or_insert(ingest.first_sequence);
-                    points += u64::from(ingest.rows);
+                match bucket.0.apply(sequence, &ingest) {
+                    Ok(false) => {}
+                    Ok(true) => {
+                        first_replayed
+                            .entry(ingest.bucket)
+                            .or_insert(ingest.first_sequence);
+                        points += u64::from(ingest.rows);
+                    }
+                    Err(error) => {
+                        buckets.remove(&ingest.bucket);
+                        let fault = format!("record {sequence}: {error}");
+                        failed.insert(ingest.bucket, BucketFault::Records(fault));
+                        return Ok(());
+                    }
                 }
                 sealing.take(&mut bucket.0);
                 sealing.advance(&mut buckets);
@@ -223,27 +261,30 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
             OpenError::MarkMissing(layout.mark_path(), error)
         }
         wal::OpenError::Log(error) => OpenError::Log(error),
-        wal::OpenError::Replay { sequence, source } => match source {
-            ReplayError::Record(error) => OpenError::Record(sequence, error),
-            ReplayError::Rows(error) => OpenError::Rows(sequence, error),
-        },
+        wal::OpenError::Replay { sequence, source } => OpenError::Record(sequence, source),
     })?;
     sealing.finish(&mut buckets);
     refuse_unknown(&**disk, layout, &catalog)?;
+    failed.retain(|ordinal, _| catalog.bucket_by_ordinal(*ordinal).is_some());
     for bucket in catalog.buckets() {
-        if let Some(error) = failed.remove(&bucket.ordinal) {
-            return Err(OpenError::Bucket(bucket.ordinal, error));
+        let ordinal = bucket.ordinal;
+        if failed.contains_key(&ordinal) {
+            continue;
         }
-        let (_, files) = match buckets.entry(bucket.ordinal) {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => {
-                entry.insert(load(bucket.ordinal).map_err(|error| OpenError::Bucket(bucket.ordinal, error))?)
-            }
+        let files = match buckets.entry(ordinal) {
+            Entry::Occupied(entry) => Ok(&entry.into_mut().1),
+            Entry::Vacant(entry) => load(ordinal).map(|loaded| &entry.insert(loaded).1),
         };
-        if manifests.contains(&bucket.ordinal) && !files.has_manifest() {
-            let missing = BucketFileError::ManifestMissing(files.manifest_path());
-            return Err(OpenError::Bucket(bucket.ordinal, missing));
-        }
+        let missing = |files: &BucketFiles| manifests.contains(&ordinal) && !files.has_manifest();
+        let reason = match files {
+            Ok(files) if missing(files) => {
+                BucketFault::Files(BucketFileError::ManifestMissing(files.manifest_path()))
+            }
+            Ok(_) => continue,
+            Err(reason) => reason,
+        };
+        buckets.remove(&ordinal);
+        failed.insert(ordinal, reason);
     }
     // What was deleted may still be in segments and records: the catalog is the truth of what exists.
     buckets.retain(|ordinal, _| catalog.bucket_by_ordinal(*ordinal).is_some());
@@ -260,15 +301,16 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
             .get(ordinal)
             .copied()
             .unwrap_or(state.next_sequence);
-        files
-            .remove_leftovers(first..state.next_sequence)
-            .map_err(|error| OpenError::Bucket(*ordinal, error))?;
+        if let Err(error) = files.remove_leftovers(first..state.next_sequence) {
+            failed.insert(*ordinal, BucketFault::Files(error));
+        }
         if let Some(bucket) = catalog.bucket_by_ordinal(*ordinal) {
             state
                 .store
                 .retain_sources(|source| catalog.source_by_ordinal(bucket.id, source).is_some());
         }
     }
+    buckets.retain(|ordinal, _| !failed.contains_key(ordinal));
     remove_deleted(&**disk, layout, &catalog)?;
     // Their entries were replayed.
     ledger.remove_unused();
@@ -283,8 +325,23 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
         catalog_covered,
         manifests,
         buckets: buckets.into_values().collect(),
+        set_apart: failed,
         ledger,
         recovered,
+    })
+}
+
+/// Applies the records of a bucket that was set apart, those of before the log.
+fn apply_carried(disk: &dyn Disk, file: &CarriedFile, state: &mut BucketState) -> Result<(), String> {
+    file.read(disk, |sequence, bytes| {
+        let said = |error: &dyn fmt::Display| format!("{}: record {sequence}: {error}", file.path.display());
+        match Record::decode(bytes).map_err(|error| said(&error))? {
+            Record::Ingest(ingest) => state
+                .apply(sequence, &ingest)
+                .map(drop)
+                .map_err(|error| said(&error)),
+            Record::Command(_) => Err(said(&"a command among points")),
+        }
     })
 }
 

@@ -11,6 +11,7 @@ use super::checkpointer::{Checkpointer, Orders};
 use super::expiry::DeletionClock;
 use super::layout::Layout;
 use super::open::{OpenError, Recovered, open};
+use super::set_apart::SetApart;
 use super::task::Task;
 use crate::bucket::{Buckets, BucketsOptions, Neighbours, Sealer};
 use crate::catalog::CatalogHandle;
@@ -130,7 +131,10 @@ pub(super) fn assemble(
         memory_full: Box::new(move || on_full.order()),
         deleted: Box::new(move |ordinal| on_deleted.remove(ordinal)),
     };
-    let buckets = Buckets::start(states, neighbours, options.buckets);
+    let set_apart = SetApart::new(opened.set_apart.keys().copied());
+    let reasons = opened.set_apart.iter();
+    let reasons = reasons.map(|(ordinal, fault)| (*ordinal, fault.to_string()));
+    let buckets = Buckets::start(states, reasons.collect(), neighbours, options.buckets);
     let ledger = opened.ledger.ledger().clone();
     let task = Task {
         disk,
@@ -150,6 +154,7 @@ pub(super) fn assemble(
         merge_again_at_ns: i64::MIN,
         unmergeable: HashSet::new(),
         relaxed,
+        set_apart,
     };
     let rooms = Rooms {
         catalog,

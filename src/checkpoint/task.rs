@@ -3,7 +3,7 @@
 //! adopt them → mark → the log is trimmed → the ledger's merges. Merges of segments have steps of their own, which may
 //! fall between any two checkpoints.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::sync::Arc;
 
@@ -14,8 +14,9 @@ use super::checkpointer::CheckpointError;
 use super::expiry::{DeletionClock, Reading};
 use super::layout::Layout;
 use super::merging::{MergeJob, Merged};
+use super::set_apart::SetApart;
 use crate::bucket::{
-    AnswersFile, BucketFiles, BucketHandle, BucketState, Buckets, Digest, Entry, Manifest, shared,
+    AnswersFile, BucketFiles, BucketHandle, BucketState, Buckets, CarriedDir, Digest, Entry, Manifest, shared,
 };
 use crate::catalog::{CatalogHandle, Frozen};
 use crate::clock::{Clock, SECOND_NS};
@@ -52,6 +53,7 @@ pub(super) struct Task {
     pub(super) unmergeable: HashSet<u32>,
     /// The log's disk, when its syncs are put off.
     pub(super) relaxed: Option<Arc<RelaxedDisk>>,
+    pub(super) set_apart: SetApart,
 }
 
 impl Task {
@@ -61,6 +63,7 @@ impl Task {
         let snapshot = self.checkpoint_catalog(covered)?;
         self.layout.write_mark(&*self.disk, covered)?;
         self.journal.trim(covered)?;
+        self.remove_carried()?;
         // Last, for a merge needs room, and trimming makes some; and a merge that fails must not keep the log long.
         if let Err(error) = self.merge_ledger(snapshot) {
             tracing::warn!(%error, "a merge of the ledger failed; its runs stay as they are");
@@ -68,7 +71,17 @@ impl Task {
         Ok(())
     }
 
-    /// Brings the buckets' rows into segments; answers up to which sequence.
+    /// Removes the records carried on of buckets that opened again: their segments have them by now.
+    fn remove_carried(&self) -> Result<(), CheckpointError> {
+        let dir = CarriedDir::of(&self.layout.data_dir);
+        let mut files = dir.list(&*self.disk)?;
+        files.retain(|file| !self.set_apart.contains(file.bucket));
+        dir.remove(&*self.disk, &files);
+        Ok(())
+    }
+
+    /// Brings the buckets' rows into segments; answers up to which sequence. Of buckets that are set apart, and of those
+    /// that come to be here, the records up to there are carried on.
     pub(super) fn checkpoint_buckets(&mut self) -> Result<u64, CheckpointError> {
         let now = Reading {
             now_ns: self.clock.now_ns(),
@@ -78,20 +91,44 @@ impl Task {
         // Messages sent from here on reach an actor behind all records up to `covered`.
         let covered = self.journal.dispatched()?;
         let mut running = self.buckets.running();
-        let mut outcome = Ok(());
+        let (mut outcome, mut failing) = (Ok(()), BTreeMap::new());
         for (ordinal, handle) in &running {
             // A bucket that fails keeps the log from being trimmed, but not the others' rows in memory.
             let checkpointed = self.checkpoint_bucket(*ordinal, handle);
             if let Err(error) = &checkpointed {
                 tracing::error!(ordinal, %error, "a bucket's checkpoint failed");
             }
-            outcome = outcome.and(checkpointed);
+            if self.set_apart.note(*ordinal, &checkpointed) {
+                failing.extend(checkpointed.err().map(|error| (*ordinal, error.to_string())));
+            } else {
+                outcome = outcome.and(checkpointed);
+            }
         }
+        self.set_apart(covered, failing)?;
+        running.retain(|(ordinal, _)| !self.set_apart.contains(*ordinal));
         if self.clock.now_ns() >= self.merge_again_at_ns {
             running.retain(|(ordinal, _)| !self.unmergeable.contains(ordinal));
             self.to_merge = running;
         }
         outcome.map(|()| covered)
+    }
+
+    /// Carries on what the log holds of buckets that are set apart, and sets these apart, too.
+    fn set_apart(&mut self, covered: u64, failing: BTreeMap<u32, String>) -> Result<(), CheckpointError> {
+        if failing.is_empty() && self.set_apart.ordinals().next().is_none() {
+            return Ok(());
+        }
+        self.make_log_durable()?;
+        let mark = self.layout.read_mark(&*self.disk)?;
+        let also = failing.keys().copied().collect();
+        self.set_apart
+            .carry(&*self.disk, &self.layout, &also, (mark, covered))?;
+        self.set_apart.add(also);
+        for (ordinal, reason) in failing {
+            self.files.remove(&ordinal);
+            self.buckets.set_apart(ordinal, reason);
+        }
+        Ok(())
     }
 
     /// Begins a merge of segments in one of the buckets, where one is worth it.
@@ -302,6 +339,12 @@ impl Task {
     fn written_manifests(&self) -> Vec<u32> {
         let written = self.files.iter().filter(|(_, files)| files.has_manifest());
         let mut manifests: Vec<u32> = written.map(|(ordinal, _)| *ordinal).collect();
+        // Of a bucket that is set apart, what was said of it stands.
+        manifests.extend(
+            self.manifests
+                .iter()
+                .filter(|ordinal| self.set_apart.contains(**ordinal)),
+        );
         manifests.sort_unstable();
         manifests
     }

@@ -85,6 +85,11 @@ fn write_ingest(figures: &Figures, text: &mut Exposition) {
         buckets.actors,
     );
     text.gauge(
+        "tidewatch_buckets_set_apart",
+        "Buckets that answer 503 because their files or their state failed; /ready names them.",
+        buckets.set_apart,
+    );
+    text.gauge(
         "tidewatch_bucket_mailbox_bytes",
         "Bytes on their way into all buckets.",
         buckets.mailbox_bytes,

@@ -25,7 +25,7 @@ pub use check::{CheckReport, FileReport, check};
 pub use error::{Damage, DamageKind, FrameFault, HeaderFault, LogError, OpenError};
 pub use file::FORMAT_VERSION;
 pub use frame::FRAME_BYTES_LIMIT;
-pub use live::{files, whole_bytes};
+pub use live::{files, records, whole_bytes};
 pub use log::{Counters, Log, LogOptions};
 pub use recover::{Recovery, Replay, TornTail};
 pub use repair::{RepairReport, repair};

@@ -3,10 +3,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::Sequence;
 use crate::disk::Disk;
-use crate::error::LogError;
+use crate::error::{LogError, OpenError};
 use crate::file::{self, FILE_HEADER_BYTES, HeaderError};
+use crate::frame;
 use crate::reader::{FileReader, Found};
+use crate::recover::Replay;
 
 /// The files of the log in `dir`, oldest first; none when there is no such directory. All but the last are complete:
 /// a file is begun when the one before it has its last frame.
@@ -34,6 +37,70 @@ pub fn whole_bytes(disk: &dyn Disk, path: &Path) -> Result<Option<u64>, LogError
             read => return read.map(Some),
         }
     }
+}
+
+/// Gives the records behind `after`, up to `until`, to `each`, in order, while the writer goes on. All of them must be
+/// durable, and none of them dropped before this returns. Files that lie before are not read.
+///
+/// # Errors
+/// Those of `each`, the disk's, and damage: a record that is not there.
+pub fn records<E>(
+    disk: &dyn Disk,
+    dir: &Path,
+    (after, until): (Sequence, Sequence),
+    each: &mut Replay<'_, E>,
+) -> Result<(), OpenError<E>> {
+    let files = files(disk, dir)?;
+    let first_of = |path: &PathBuf| path.file_name().and_then(file::parse_name).unwrap_or(0);
+    let mut due = after + 1;
+    for (index, path) in files.iter().enumerate() {
+        let ends_before = files.get(index + 1).is_some_and(|next| first_of(next) <= due);
+        if ends_before || due > until {
+            continue;
+        }
+        let mut read = records_of(disk, path, first_of(path), &mut due, until, each);
+        if let Err(OpenError::Log(LogError::Io { source, .. })) = &read
+            && source.kind() == io::ErrorKind::UnexpectedEof
+        {
+            // The writer has cut the room off the file meanwhile, as it does once for each.
+            read = records_of(disk, path, first_of(path), &mut due, until, each);
+        }
+        read?;
+    }
+    if due <= until {
+        let missing = io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            format!("record {due} is not in the log"),
+        );
+        return Err(LogError::io("read", dir)(missing).into());
+    }
+    Ok(())
+}
+
+/// Those of one file from record `due` on, which then is the next one.
+fn records_of<E>(
+    disk: &dyn Disk,
+    path: &Path,
+    first_sequence: Sequence,
+    due: &mut Sequence,
+    until: Sequence,
+    each: &mut Replay<'_, E>,
+) -> Result<(), OpenError<E>> {
+    let opened = disk.open_read(path).map_err(LogError::io("read", path))?;
+    let mut reader = FileReader::new(opened, path, first_sequence, Vec::new())?;
+    let mut offset = FILE_HEADER_BYTES;
+    while *due <= until
+        && let Found::Frame(header, payload) = reader.frame(offset)?
+    {
+        offset += header.frame_bytes();
+        for (sequence, record) in (header.first_sequence..).zip(frame::records(payload).flatten()) {
+            if (*due..=until).contains(&sequence) {
+                each(sequence, record).map_err(|source| OpenError::Replay { sequence, source })?;
+                *due = sequence + 1;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn read_to_end(disk: &dyn Disk, path: &Path) -> Result<u64, LogError> {

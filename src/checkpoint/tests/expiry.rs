@@ -8,15 +8,14 @@ use parking_lot::Mutex;
 use wal::disk::Disk;
 use wal::disk::sim::{Crash, SimDisk};
 
-use super::model::Row;
+use super::live::{Rooms, bucket, rooms_of, store_in};
 use super::seed;
 use super::tap::Tap;
-use super::world::{Live, START_NS, World, in_system, ingest};
-use crate::bucket::{BucketState, Buckets};
-use crate::catalog::{Bucket, CatalogHandle, Command};
+use super::world::{Live, START_NS, World, in_system};
+use crate::bucket::BucketState;
+use crate::catalog::{Bucket, Command};
 use crate::checkpoint::expiry::CONFIRMED_AFTER_NS;
-use crate::clock::{Clock, DAY_NS, ManualClock, SECOND_NS};
-use crate::journal::JournalHandle;
+use crate::clock::{Clock, DAY_NS, ManualClock};
 
 const SOURCE: u32 = 0;
 /// More than fill a block.
@@ -39,27 +38,8 @@ fn tapped(disk: SimDisk) -> (Tap, Hook) {
     (tap, hook)
 }
 
-/// The rooms that points and changes of retention go to.
-#[derive(Clone)]
-struct Rooms {
-    catalog: CatalogHandle,
-    journal: JournalHandle,
-    buckets: Buckets,
-}
-
-fn rooms_of(live: &Live) -> Rooms {
-    Rooms {
-        catalog: live.rooms.catalog.clone(),
-        journal: live.rooms.journal.clone(),
-        buckets: live.rooms.buckets.clone(),
-    }
-}
-
 fn any_bucket(rooms: &Rooms) -> Arc<Bucket> {
-    rooms
-        .catalog
-        .read(|catalog| catalog.bucket_by_ordinal(1).cloned())
-        .expect("a bucket was set up")
+    bucket(rooms, 1)
 }
 
 async fn retain(rooms: &Rooms, now_ns: i64, days: u32) {
@@ -76,19 +56,8 @@ async fn retain(rooms: &Rooms, now_ns: i64, days: u32) {
     rooms.journal.commit(command).await.unwrap();
 }
 
-/// So many rows, a second apart, the first of them so old.
 async fn store(rooms: &Rooms, now_ns: i64, age_ns: i64, count: u32) {
-    for first in (0..count).step_by(1_000) {
-        let row = |value: u32| Row {
-            source: SOURCE,
-            timestamp_ns: now_ns - age_ns + i64::from(value) * SECOND_NS,
-            value,
-        };
-        let rows: Vec<Row> = (first..count.min(first + 1_000)).map(row).collect();
-        let bucket = any_bucket(rooms);
-        let stored = rooms.buckets.ingest(&bucket, ingest(1, &rows, None, now_ns));
-        stored.await.unwrap();
-    }
+    store_in(rooms, 1, now_ns, age_ns, count).await;
 }
 
 /// Rows that the store holds, expired or not, and whether any of its blocks is in no segment yet.
@@ -212,29 +181,6 @@ fn what_had_expired_at_two_checkpoints_an_hour_apart_is_deleted() {
         world.clock.advance(CONFIRMED_AFTER_NS);
         live.checkpoint().unwrap();
         assert_eq!(held(&rooms_of(&live)).await.0, 1);
-        live.stop();
-    });
-}
-
-/// The rows of an actor that panicked once were skipped by the next checkpoint, and trimmed from the log.
-#[test]
-fn rows_of_an_actor_that_panicked_are_there_again_after_a_restart() {
-    let seed = seed();
-    let disk = SimDisk::new(seed);
-    let mut world = World::new(seed);
-    in_system(async {
-        let mut live = start(disk.clone(), &world);
-        world.set_up(&live.rooms).await.unwrap();
-        store(&rooms_of(&live), START_NS, DAY_NS, 100).await;
-        let handle = live.rooms.buckets.handle(&any_bucket(&rooms_of(&live))).unwrap();
-        let panicked = handle.with(|_| panic!("on purpose")).await;
-        panicked.unwrap_err();
-        for _ in 0..2 {
-            live.checkpoint().unwrap_err();
-        }
-        live.stop();
-        let live = start(disk.crash(Crash::KINDS[1]), &world);
-        assert_eq!(held(&rooms_of(&live)).await.0, 100);
         live.stop();
     });
 }

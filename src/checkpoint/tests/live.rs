@@ -7,15 +7,19 @@ use std::sync::atomic::AtomicBool;
 use actix::System;
 use wal::disk::Disk;
 
-use crate::bucket::BucketsOptions;
+use super::model::Row;
+use super::record::ingest;
+use crate::bucket::{Buckets, BucketsOptions};
+use crate::catalog::{Bucket, CatalogHandle};
+use crate::checkpoint::Rooms as AllRooms;
 use crate::checkpoint::merging::Merged;
 use crate::checkpoint::start::{RoomsOptions, assemble};
 use crate::checkpoint::task::Task;
-use crate::checkpoint::{CheckpointError, Layout, OpenError, Rooms};
-use crate::clock::ManualClock;
+use crate::checkpoint::{CheckpointError, Layout, OpenError};
+use crate::clock::{ManualClock, SECOND_NS};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
-use crate::journal::JournalOptions;
+use crate::journal::{JournalHandle, JournalOptions};
 
 /// The data directory on the simulated disk.
 pub(super) fn layout() -> Layout {
@@ -56,7 +60,7 @@ pub(super) fn id(number: u64) -> ObjectId {
 
 /// Running rooms whose checkpoints the test takes.
 pub(super) struct Live {
-    pub(super) rooms: Rooms,
+    pub(super) rooms: AllRooms,
     pub(super) task: Task,
     /// A merge that was written and not yet put in force.
     merged: Option<Merged>,
@@ -70,7 +74,7 @@ impl Live {
         Ok(Live::of(rooms, task))
     }
 
-    pub(super) fn of(rooms: Rooms, task: Task) -> Self {
+    pub(super) fn of(rooms: AllRooms, task: Task) -> Self {
         Live {
             rooms,
             task,
@@ -126,5 +130,46 @@ pub(super) enum Failure {
 impl From<ServiceError> for Failure {
     fn from(error: ServiceError) -> Self {
         Failure::Service(error)
+    }
+}
+
+/// The rooms that points and changes of retention go to.
+#[derive(Clone)]
+pub(super) struct Rooms {
+    pub(super) catalog: CatalogHandle,
+    pub(super) journal: JournalHandle,
+    pub(super) buckets: Buckets,
+}
+
+pub(super) fn rooms_of(live: &Live) -> Rooms {
+    Rooms {
+        catalog: live.rooms.catalog.clone(),
+        journal: live.rooms.journal.clone(),
+        buckets: live.rooms.buckets.clone(),
+    }
+}
+
+/// A bucket that exists.
+pub(super) fn bucket(rooms: &Rooms, ordinal: u32) -> Arc<Bucket> {
+    rooms
+        .catalog
+        .read(|catalog| catalog.bucket_by_ordinal(ordinal).cloned())
+        .expect("it exists")
+}
+
+/// So many rows, a second apart, the first of them so old, of the first source of a bucket.
+pub(super) async fn store_in(rooms: &Rooms, ordinal: u32, now_ns: i64, age_ns: i64, count: u32) {
+    for first in (0..count).step_by(1_000) {
+        let row = |value: u32| Row {
+            source: 0,
+            timestamp_ns: now_ns - age_ns + i64::from(value) * SECOND_NS,
+            value,
+        };
+        let rows: Vec<Row> = (first..count.min(first + 1_000)).map(row).collect();
+        let bucket = bucket(rooms, ordinal);
+        let stored = rooms
+            .buckets
+            .ingest(&bucket, ingest(ordinal, &rows, None, now_ns));
+        stored.await.unwrap();
     }
 }

@@ -16,6 +16,7 @@ mod model;
 mod order;
 mod record;
 mod rot;
+mod set_apart;
 mod tap;
 mod travel;
 mod world;

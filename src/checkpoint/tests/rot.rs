@@ -50,7 +50,12 @@ fn copy(disk: &SimDisk) -> SimDisk {
 
 fn try_open(disk: &SimDisk) -> Result<Opened, String> {
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());
-    open(&disk, Arc::clone(&disk), &layout()).map_err(|error| error.to_string())
+    let opened = open(&disk, Arc::clone(&disk), &layout()).map_err(|error| error.to_string())?;
+    // A bucket that does not open is set apart, and is none that lost rows without a word.
+    match opened.set_apart.values().next() {
+        Some(fault) => Err(fault.to_string()),
+        None => Ok(opened),
+    }
 }
 
 /// All rows of all sources and all lists of the ledger, or `None` where a part of them does not read.

@@ -1,9 +1,11 @@
 //! Copying a log that is being written.
 
+use std::convert::Infallible;
 use std::path::Path;
 
 use wal::disk::Disk;
 use wal::disk::sim::SimDisk;
+use wal::{OpenError, Sequence};
 
 use crate::common::{commit, dir, file, open, small_log};
 
@@ -54,5 +56,43 @@ fn the_files_of_a_log_are_listed_oldest_first_and_no_others() {
     assert_eq!(
         wal::whole_bytes(&disk, &file(5_000)).expect("the disk is whole"),
         None
+    );
+}
+
+fn records(disk: &SimDisk, range: (Sequence, Sequence)) -> Result<Vec<(Sequence, Vec<u8>)>, String> {
+    let mut found = Vec::new();
+    let mut each = |sequence: Sequence, record: &[u8]| {
+        found.push((sequence, record.to_vec()));
+        Ok::<(), Infallible>(())
+    };
+    wal::records(disk, dir(), range, &mut each).map_err(|error| match error {
+        OpenError::Log(error) => error.to_string(),
+        OpenError::Replay { source, .. } => match source {},
+    })?;
+    Ok(found)
+}
+
+#[test]
+fn records_are_read_while_the_log_is_written() {
+    let disk = SimDisk::new(1);
+    let (mut log, _, _) = open(&disk);
+    for group in 0..60u8 {
+        commit(&mut log, &[&[group; 150], &[group], &[]]);
+        let last = log.last_sequence();
+        let all = records(&disk, (0, last)).unwrap();
+        assert_eq!(all.len() as u64, last);
+        assert!(all.iter().map(|(sequence, _)| *sequence).eq(1..=last));
+        assert_eq!(all[all.len() - 2].1, [group]);
+        let part = records(&disk, (last / 2, last - 1)).unwrap();
+        assert_eq!(part, all[(last / 2) as usize..(last - 1) as usize]);
+    }
+    assert!(wal::files(&disk, dir()).unwrap().len() > 2);
+    records(&disk, (0, log.last_sequence() + 1)).unwrap_err();
+    log.trim(100).unwrap();
+    records(&disk, (0, 110)).unwrap_err();
+    assert_eq!(
+        records(&disk, (100, 110)).unwrap().len(),
+        10,
+        "what was dropped is not needed"
     );
 }

@@ -1,0 +1,294 @@
+//! Records of buckets that are set apart. The log is trimmed for all buckets at once; what it holds of a bucket that
+//! cannot take it into segments is carried on in files of its own, and applied, before the log, when the bucket opens
+//! again. Drawn in src/journal/FORMAT.md, "Carried records".
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use wal::Sequence;
+use wal::disk::Disk;
+
+use crate::sealed_file::FileWriter;
+
+const MAGIC: &[u8; 8] = b"TWCARR01";
+const SUFFIX: &str = ".records";
+/// Sequence, length and checksum of a record.
+const RECORD_HEADER_BYTES: usize = 8 + 4 + 4;
+/// Stands in the place of a sequence behind the last record; what follows is the number of records.
+const END: Sequence = 0;
+/// Files that are written at once, at most: each needs a descriptor.
+pub const CARRIED_AT_ONCE_MAX: usize = 64;
+
+/// The directory of these files.
+#[derive(Clone, Debug)]
+pub struct CarriedDir(PathBuf);
+
+/// One of the files.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CarriedFile {
+    /// The bucket's ordinal.
+    pub bucket: u32,
+    /// Sequence of its first record.
+    pub first: Sequence,
+    /// Where it is.
+    pub path: PathBuf,
+}
+
+impl CarriedDir {
+    /// That of a data directory.
+    pub fn of(data_dir: &Path) -> Self {
+        CarriedDir(data_dir.join("carried"))
+    }
+
+    /// The files there are, by bucket, oldest first.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn list(&self, disk: &dyn Disk) -> io::Result<Vec<CarriedFile>> {
+        let names = match disk.list(&self.0) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            listed => listed?,
+        };
+        let mut files: Vec<CarriedFile> = names.iter().filter_map(|name| self.file(name)).collect();
+        files.sort_unstable();
+        Ok(files)
+    }
+
+    fn file(&self, name: &OsString) -> Option<CarriedFile> {
+        let (bucket, first) = name.to_str()?.strip_suffix(SUFFIX)?.split_once('-')?;
+        Some(CarriedFile {
+            bucket: bucket.parse().ok()?,
+            first: first.parse().ok()?,
+            path: self.0.join(name),
+        })
+    }
+
+    fn path(&self, bucket: u32, first: Sequence) -> PathBuf {
+        self.0.join(format!("{bucket:08}-{first:020}{SUFFIX}"))
+    }
+
+    /// Writes files of several buckets in one pass over the log.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn writer<'a>(&self, disk: &'a dyn Disk) -> io::Result<CarriedWriter<'a>> {
+        disk.create_dir_all(&self.0)?;
+        Ok(CarriedWriter {
+            disk,
+            dir: self.clone(),
+            open: BTreeMap::new(),
+        })
+    }
+
+    /// Removes files; that the disk does not remove one is only logged, for the records in it are covered.
+    pub fn remove(&self, disk: &dyn Disk, files: &[CarriedFile]) {
+        for file in files {
+            match disk.remove(&file.path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    tracing::warn!(path = %file.path.display(), %error, "a file no longer in use stays for now");
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Files on their way. One that is dropped before [`CarriedWriter::finish`] leaves nothing that counts.
+pub struct CarriedWriter<'a> {
+    disk: &'a dyn Disk,
+    dir: CarriedDir,
+    open: BTreeMap<u32, Open>,
+}
+
+struct Open {
+    temporary: PathBuf,
+    path: PathBuf,
+    out: FileWriter,
+    records: u64,
+}
+
+impl Open {
+    fn write(&mut self, sequence: Sequence, record: &[u8]) -> io::Result<()> {
+        let length = u32::try_from(record.len()).map_err(io::Error::other)?;
+        self.out.write_all(&sequence.to_le_bytes())?;
+        self.out.write_all(&length.to_le_bytes())?;
+        self.out.write_all(&checksum(sequence, record).to_le_bytes())?;
+        self.out.write_all(record)
+    }
+}
+
+impl CarriedWriter<'_> {
+    /// Adds a record of a bucket, behind those before it.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn push(&mut self, bucket: u32, sequence: Sequence, record: &[u8]) -> io::Result<()> {
+        let open = match self.open.entry(bucket) {
+            std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
+            std::collections::btree_map::Entry::Vacant(entry) => {
+                let path = self.dir.path(bucket, sequence);
+                let temporary = path.with_extension("tmp");
+                match self.disk.remove(&temporary) {
+                    Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                    _ => {}
+                }
+                let mut out = FileWriter::new(self.disk.create(&temporary)?);
+                out.write_all(MAGIC)?;
+                entry.insert(Open {
+                    temporary,
+                    path,
+                    out,
+                    records: 0,
+                })
+            }
+        };
+        open.records += 1;
+        open.write(sequence, record)
+    }
+
+    /// Makes the files last; a crash before leaves none of them under its name but whole.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn finish(self) -> io::Result<()> {
+        let named = !self.open.is_empty();
+        for (_, mut open) in self.open {
+            open.write(END, &open.records.to_le_bytes())?;
+            open.out.finish()?;
+            self.disk.rename(&open.temporary, &open.path)?;
+        }
+        if named {
+            self.disk.sync_dir(&self.dir.0)?;
+        }
+        Ok(())
+    }
+}
+
+impl CarriedFile {
+    /// Gives each record to `each`, in order.
+    ///
+    /// # Errors
+    /// What kept it from being read, or what `each` said, for people.
+    pub fn read(
+        &self,
+        disk: &dyn Disk,
+        mut each: impl FnMut(Sequence, &[u8]) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let said = |what: &dyn std::fmt::Display| format!("{}: {what}", self.path.display());
+        let bytes = disk.map(&self.path).map_err(|error| said(&error))?;
+        let mut rest = (*bytes)
+            .as_ref()
+            .strip_prefix(MAGIC)
+            .ok_or_else(|| said(&"not a file of carried records of this version"))?;
+        let mut records = 0u64;
+        loop {
+            let (sequence, record, behind) =
+                split_record(rest).ok_or_else(|| said(&"a record is not what was written"))?;
+            if sequence == END {
+                let whole = behind.is_empty() && *record == records.to_le_bytes();
+                return whole.then_some(()).ok_or_else(|| said(&"records are missing"));
+            }
+            each(sequence, record)?;
+            records += 1;
+            rest = behind;
+        }
+    }
+
+    /// Sequence of its last record.
+    ///
+    /// # Errors
+    /// As [`CarriedFile::read`].
+    pub fn last(&self, disk: &dyn Disk) -> Result<Sequence, String> {
+        let mut last = self.first;
+        self.read(disk, |sequence, _| {
+            last = sequence;
+            Ok(())
+        })?;
+        Ok(last)
+    }
+}
+
+fn split_record(bytes: &[u8]) -> Option<(Sequence, &[u8], &[u8])> {
+    let (header, rest) = bytes.split_at_checked(RECORD_HEADER_BYTES)?;
+    let (sequence, header) = header.split_first_chunk()?;
+    let (length, crc) = header.split_first_chunk()?;
+    let sequence = u64::from_le_bytes(*sequence);
+    let (record, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+    (checksum(sequence, record).to_le_bytes() == *crc).then_some((sequence, record, rest))
+}
+
+fn checksum(sequence: Sequence, record: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&sequence.to_le_bytes());
+    hasher.update(record);
+    hasher.finalize()
+}
+
+#[cfg(test)]
+mod tests {
+    use wal::disk::sim::SimDisk;
+
+    use super::*;
+
+    fn read(disk: &SimDisk, file: &CarriedFile) -> Result<Vec<(Sequence, Vec<u8>)>, String> {
+        let mut found = Vec::new();
+        file.read(disk, |sequence, record| {
+            found.push((sequence, record.to_vec()));
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    #[test]
+    fn records_come_back_by_bucket_and_in_order() {
+        let disk = SimDisk::new(1);
+        let dir = CarriedDir::of(Path::new("/data"));
+        assert_eq!(dir.list(&disk).unwrap(), []);
+        let mut writer = dir.writer(&disk).unwrap();
+        for sequence in 5..50 {
+            writer
+                .push(sequence as u32 % 2 + 1, sequence, &vec![7; sequence as usize])
+                .unwrap();
+        }
+        writer.finish().unwrap();
+        drop(dir.writer(&disk).unwrap().push(9, 1, b"dropped"));
+        let files = dir.list(&disk).unwrap();
+        let firsts: Vec<_> = files.iter().map(|file| (file.bucket, file.first)).collect();
+        assert_eq!(firsts, [(1, 6), (2, 5)]);
+        let records = read(&disk, &files[0]).unwrap();
+        assert!(
+            records
+                .iter()
+                .map(|(sequence, _)| *sequence)
+                .eq((6..50).step_by(2))
+        );
+        assert!(
+            records
+                .iter()
+                .all(|(sequence, record)| record.len() as u64 == *sequence)
+        );
+        assert_eq!(files[1].last(&disk).unwrap(), 49);
+        dir.remove(&disk, &files);
+        assert_eq!(dir.list(&disk).unwrap(), []);
+    }
+
+    #[test]
+    fn damage_is_seen_wherever_it_is() {
+        let disk = SimDisk::new(1);
+        let dir = CarriedDir::of(Path::new("/data"));
+        let mut writer = dir.writer(&disk).unwrap();
+        writer.push(1, 1, b"one").unwrap();
+        writer.push(1, 2, b"two").unwrap();
+        writer.finish().unwrap();
+        let file = dir.list(&disk).unwrap().remove(0);
+        let bytes = disk.files()[&file.path].len() as u64;
+        for byte in 0..bytes {
+            disk.flip_bit(&file.path, byte, 0);
+            read(&disk, &file).unwrap_err();
+            disk.flip_bit(&file.path, byte, 0);
+        }
+        assert_eq!(read(&disk, &file).unwrap().len(), 2);
+    }
+}
