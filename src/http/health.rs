@@ -41,7 +41,6 @@ pub async fn alive(request: HttpRequest) -> Result<HttpResponse, ServiceError> {
         (status = 503, description = "Not ready; the message says why.")))]
 pub async fn ready(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
     service
-        .journal
         .readiness()
         .map_err(|why| ServiceError::unavailable(format!("not ready: {why}"), RETRY_AFTER_SECONDS))?;
     respond::json(&request, StatusCode::OK, &HealthAnswer { status: "ready" }).await
