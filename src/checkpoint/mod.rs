@@ -9,6 +9,7 @@ mod checkpointer;
 mod layout;
 mod merging;
 mod open;
+mod schedule;
 mod sealing;
 mod start;
 mod task;
@@ -16,7 +17,9 @@ mod task;
 pub use checkpointer::{CheckpointError, CheckpointStats, Checkpointer};
 pub use layout::{CatalogError, Layout, Snapshot};
 pub use open::{OpenError, Opened, Recovered, open};
+#[cfg(test)]
+pub(crate) use start::start_on;
 pub use start::{Rooms, start};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -24,7 +24,7 @@ pub struct HealthAnswer {
 
 /// Says that the process answers.
 ///
-/// For whatever restarts a process that hangs.
+/// For whatever restarts a process that hangs. Answers while the data directory is recovered, too.
 #[utoipa::path(get, path = "/health", operation_id = "showHealth", tag = "operation",
     responses(
         (status = 200, body = HealthAnswer, description = "The process lives.")))]
@@ -34,11 +34,12 @@ pub async fn alive(request: HttpRequest) -> Result<HttpResponse, ServiceError> {
 
 /// Says whether writes are taken.
 ///
-/// For load balancers: recovery is done and the disk takes writes.
+/// For load balancers: recovery is done, the log takes writes, and there is memory for points.
 #[utoipa::path(get, path = "/ready", operation_id = "showReadiness", tag = "operation",
     responses(
-        (status = 200, body = HealthAnswer, description = "Recovery is done and the disk takes writes."),
-        (status = 503, description = "Not ready; the message says why.")))]
+        (status = 200, body = HealthAnswer, description = "Recovery is done, and writes are taken."),
+        (status = 503, description = "Not ready; the message says why: recovering, the log (failed, full, waiting for a checkpoint, \
+            saturated), or the memory of points.")))]
 pub async fn ready(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
     service
         .readiness()

@@ -170,3 +170,6 @@ impl Service {
             .ok_or_else(|| ServiceError::not_found("organization"))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,12 +10,12 @@ mod beside;
 mod crash;
 mod entries;
 mod faults;
-mod live;
+pub(crate) mod live;
 mod model;
 mod order;
 mod record;
 mod rot;
-mod tap;
+pub(crate) mod tap;
 mod travel;
 mod world;
 
