@@ -124,3 +124,6 @@ impl JournalHandle {
         self.queue.stats()
     }
 }
+
+#[cfg(test)]
+mod tests;

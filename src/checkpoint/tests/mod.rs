@@ -13,6 +13,7 @@ mod faults;
 pub(crate) mod live;
 mod model;
 mod order;
+mod pace;
 mod record;
 mod rot;
 pub(crate) mod tap;

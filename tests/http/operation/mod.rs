@@ -9,5 +9,7 @@ mod evaluator;
 mod health;
 mod lifecycle;
 pub mod metrics;
+mod recovery;
+mod refusals;
 pub mod spoken;
 mod tls;
