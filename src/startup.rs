@@ -1,4 +1,4 @@
-//! From a configuration to a serving process, and back: lock, recover, bind, wait, stop.
+//! From a configuration to a serving process, and back: lock, bind, recover, serve, wait, stop.
 
 mod lock;
 mod logging;
@@ -108,7 +108,8 @@ pub async fn serve(config: Config, clock: Arc<dyn Clock>) -> Result<(), StartupE
     running.stop().await
 }
 
-/// Locks the directory, recovers, and only then binds: nothing is served before all is replayed.
+/// Locks the directory, binds, recovers, and only then serves: until all is replayed there is no answer but that the
+/// process lives and is not ready.
 ///
 /// # Errors
 /// The directory is in use, the log is damaged, the address is taken.
@@ -118,7 +119,55 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
     let tls = tls.transpose().map_err(StartupError::Tls)?;
     open_files::raise_limit();
     let lock = DirectoryLock::take(&config.storage.data_dir).map_err(StartupError::Lock)?;
-    let rooms = checkpoint::start(&config, Arc::clone(&clock)).map_err(StartupError::Rooms)?;
+    let bind_error = |source| StartupError::Bind {
+        address: config.server.listen,
+        source,
+    };
+    let listener = http::listen(&config.server).map_err(bind_error)?;
+    let recovering = http::start_recovering(&config.server, &listener, tls.as_ref()).map_err(bind_error)?;
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    tracing::info!(
+        data_dir = %config.storage.data_dir.display(),
+        "recovering; /health answers on {scheme}://{}",
+        listener.address
+    );
+    let started = start_rooms(&config, clock).await;
+    recovering.stop().await;
+    let Started {
+        service,
+        deliveries,
+        checkpointer,
+    } = started?;
+    let server = http::start(service.clone(), &listener, tls.as_ref()).map_err(bind_error)?;
+    flush_key_touches_every_minute(service.clone());
+    save_calls_every_second(service.clone());
+    tracing::info!(
+        pid = std::process::id(),
+        data_dir = %config.storage.data_dir.display(),
+        "listening on {scheme}://{}",
+        server.address
+    );
+    Ok(Running {
+        server,
+        tls,
+        service,
+        deliveries,
+        checkpointer,
+        _lock: lock,
+    })
+}
+
+/// What runs behind the API.
+struct Started {
+    service: Data<Service>,
+    deliveries: Deliveries,
+    checkpointer: Checkpointer,
+}
+
+/// Recovers, and starts what runs behind the API.
+async fn start_rooms(config: &Arc<Config>, clock: Arc<dyn Clock>) -> Result<Started, StartupError> {
+    let rooms = checkpoint::start(config, Arc::clone(&clock)).await;
+    let rooms = rooms.map_err(StartupError::Rooms)?;
     tracing::info!(
         records = rooms.recovered.log.records,
         points = rooms.recovered.points,
@@ -144,7 +193,7 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
         owed: Box::new(move |ids| owed.queued(ids)),
     });
     let service = Service::new(
-        Arc::clone(&config),
+        Arc::clone(config),
         clock,
         rooms.catalog.clone(),
         rooms.journal.clone(),
@@ -154,27 +203,10 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
         alerts,
         deliveries.clone(),
     );
-    let service = Data::new(service.map_err(StartupError::Service)?);
-    let server = http::start(service.clone(), tls.as_ref()).map_err(|source| StartupError::Bind {
-        address: config.server.listen,
-        source,
-    })?;
-    flush_key_touches_every_minute(service.clone());
-    save_calls_every_second(service.clone());
-    tracing::info!(
-        pid = std::process::id(),
-        data_dir = %config.storage.data_dir.display(),
-        "listening on {}://{}",
-        if tls.is_some() { "https" } else { "http" },
-        server.address
-    );
-    Ok(Running {
-        server,
-        tls,
-        service,
+    Ok(Started {
+        service: Data::new(service.map_err(StartupError::Service)?),
         deliveries,
         checkpointer: rooms.checkpointer,
-        _lock: lock,
     })
 }
 

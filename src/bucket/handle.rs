@@ -106,6 +106,8 @@ struct Inner {
     next_arbiter: AtomicUsize,
     options: BucketsOptions,
     memory: Arc<Budget>,
+    /// Bytes of the ingest that memory last had no room for; 0 when there was room since.
+    no_room_for: AtomicU64,
     refused: AtomicU64,
     /// When the newest ingest of all buckets was taken, UTC nanoseconds; `i64::MIN` before the first.
     newest_ingest_ns: Arc<AtomicI64>,
@@ -152,6 +154,7 @@ impl Buckets {
             next_arbiter: AtomicUsize::new(0),
             options,
             memory: Budget::new(options.memory_bytes_max),
+            no_room_for: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             newest_ingest_ns: Arc::new(AtomicI64::new(newest_ingest_ns.unwrap_or(i64::MIN))),
         }));
@@ -230,6 +233,24 @@ impl Buckets {
         self.0.neighbours.journal.admit().or_else(refused)
     }
 
+    /// Whether there is memory for points: none while what was refused last would be refused again.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn readiness(&self) -> Result<(), String> {
+        let inner = &self.0;
+        let wanted = inner.no_room_for.load(Ordering::Relaxed);
+        let used = inner.memory.used();
+        let has_room = used == 0 || used + wanted <= inner.options.memory_bytes_max;
+        if has_room {
+            inner.no_room_for.store(0, Ordering::Relaxed);
+            return Ok(());
+        }
+        // Who is not ready is sent no points, which would order it.
+        (inner.neighbours.memory_full)();
+        Err("the memory of points that no segment holds yet is full until a checkpoint is done".to_owned())
+    }
+
     /// Ingests are being refused for want of room.
     pub fn press(&self) {
         self.0.neighbours.journal.press();
@@ -258,6 +279,7 @@ impl Buckets {
         Some(Holds {
             _mailbox: handle.mailbox.hold(record_bytes)?,
             _memory: self.0.memory.hold(memory_bytes).or_else(|| {
+                self.0.no_room_for.store(memory_bytes, Ordering::Relaxed);
                 (self.0.neighbours.memory_full)();
                 None
             })?,

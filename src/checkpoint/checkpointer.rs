@@ -2,22 +2,18 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::merging::{Merged, Merger};
+use super::schedule::Schedule;
 use super::task::Task;
 use crate::bucket::BucketFileError;
 use crate::checked_file::CheckedFileError;
 use crate::journal::JournalError;
 use crate::ledger::LedgerError;
-
-/// Retention and forgotten idempotency keys are looked after at least this often.
-const IDLE_PERIOD: Duration = Duration::from_secs(3_600);
-/// After a failure the disk gets this long before the next try.
-const RETRY_PERIOD: Duration = Duration::from_secs(2);
 
 /// Why a checkpoint did not complete. Nothing is lost: the log keeps what it would have covered.
 #[derive(Debug)]
@@ -74,8 +70,8 @@ from!(std::io::Error => Io, CheckedFileError => File, BucketFileError => Bucket,
 
 /// What the thread is asked.
 enum Order {
-    /// A checkpoint, soon.
-    Checkpoint,
+    /// To look whether a checkpoint is ordered.
+    Look,
     /// The directory of a deleted bucket is to go.
     Remove(u32),
     /// A merge of segments has ended.
@@ -103,8 +99,8 @@ struct Figures {
     failures: AtomicU64,
     merges: AtomicU64,
     nanoseconds: AtomicU64,
-    /// Whether a checkpoint is ordered and not yet begun: more orders would say the same.
-    ordered: std::sync::atomic::AtomicBool,
+    /// Whether a checkpoint is ordered and not yet done: more orders would say the same.
+    ordered: AtomicBool,
 }
 
 /// Asks for checkpoints from any thread. Cheap to clone.
@@ -140,11 +136,12 @@ impl Checkpointer {
         )
     }
 
-    /// Orders a checkpoint, soon.
+    /// Orders a checkpoint, soon. One that is under way serves for those who order it meanwhile; whoever wants more
+    /// than it brought orders again.
     pub fn order(&self) {
-        if !self.figures.ordered.swap(true, Ordering::Relaxed) {
+        if !self.figures.ordered.swap(true, Ordering::AcqRel) {
             // Ended only when the server stops, with a checkpoint of its own.
-            let _ = self.orders.send(Order::Checkpoint);
+            let _ = self.orders.send(Order::Look);
         }
     }
 
@@ -168,7 +165,7 @@ impl Checkpointer {
 
     /// Counters since the start.
     pub fn stats(&self) -> CheckpointStats {
-        let load = |figure: &AtomicU64| figure.load(Ordering::Relaxed);
+        let load = |figure: &AtomicU64| figure.load(Ordering::Acquire);
         let figures = &self.figures;
         CheckpointStats {
             checkpoints: load(&figures.checkpoints),
@@ -184,7 +181,8 @@ impl Orders {
     ///
     /// # Errors
     /// The operating system has no thread left.
-    pub(super) fn serve(self, task: Task) -> std::io::Result<JoinHandle<()>> {
+    /// `log_bytes` is the length of the log from which on one is ordered.
+    pub(super) fn serve(self, task: Task, log_bytes: u64) -> std::io::Result<JoinHandle<()>> {
         let done = self.sender.clone();
         // Nobody is there to hear of it once the thread has ended.
         let merger = Merger::start(move |merged| drop(done.send(Order::Merged(Box::new(merged)))))?;
@@ -192,23 +190,29 @@ impl Orders {
             .name("checkpoint".to_owned())
             .spawn(move || {
                 crate::priority::lower();
-                self.serve_until_closed(task, merger);
+                self.serve_until_closed(task, merger, log_bytes);
             })
     }
 
-    fn serve_until_closed(self, mut task: Task, mut merger: Merger) {
-        // The next checkpoint that nobody orders; other orders do not put it off.
-        let mut due = Instant::now() + IDLE_PERIOD;
+    fn serve_until_closed(self, mut task: Task, mut merger: Merger, log_bytes: u64) {
+        let mut schedule = Schedule::new(Instant::now());
         let mut closing = None;
         loop {
-            match self
-                .orders
-                .recv_timeout(due.saturating_duration_since(Instant::now()))
-            {
-                Ok(Order::Checkpoint) | Err(RecvTimeoutError::Timeout) => {
-                    let done = self.checkpoint(&mut task).is_ok();
-                    due = Instant::now() + if done { IDLE_PERIOD } else { RETRY_PERIOD };
-                }
+            let wait = schedule.due().saturating_duration_since(Instant::now());
+            match self.orders.recv_timeout(wait) {
+                // It may be done already: what asked to look for it was sent while one was under way.
+                Ok(Order::Look) if !self.figures.ordered.load(Ordering::Acquire) => {}
+                Ok(Order::Look) => schedule.ordered(Instant::now()),
+                Err(RecvTimeoutError::Timeout) => match self.checkpoint(&mut task) {
+                    Ok(()) => {
+                        schedule.succeeded(Instant::now());
+                        // What came in meanwhile may be as much again, and too much for any more to come and order it.
+                        if task.journal.tail_bytes() > log_bytes {
+                            schedule.ordered(Instant::now());
+                        }
+                    }
+                    Err(_) => schedule.failed(Instant::now()),
+                },
                 Ok(Order::Merged(merged)) => {
                     if let Some(merged) = merger.take(*merged) {
                         task.finish_merge(merged);
@@ -241,7 +245,6 @@ impl Orders {
     }
 
     fn checkpoint(&self, task: &mut Task) -> Result<(), CheckpointError> {
-        self.figures.ordered.store(false, Ordering::Relaxed);
         let started = Instant::now();
         let outcome = task.checkpoint();
         let took = started.elapsed();
@@ -252,7 +255,9 @@ impl Orders {
         self.figures.merges.store(task.merges, Ordering::Relaxed);
         match &outcome {
             Ok(()) => {
-                self.figures.checkpoints.fetch_add(1, Ordering::Relaxed);
+                // In this order: who has seen it counted may order another.
+                self.figures.ordered.store(false, Ordering::Release);
+                self.figures.checkpoints.fetch_add(1, Ordering::Release);
                 tracing::debug!(?took, "checkpoint done");
             }
             Err(error) => {

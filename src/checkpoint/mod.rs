@@ -10,6 +10,7 @@ mod expiry;
 mod layout;
 mod merging;
 mod open;
+mod schedule;
 mod sealing;
 mod set_apart;
 mod start;
@@ -18,7 +19,9 @@ mod task;
 pub use checkpointer::{CheckpointError, CheckpointStats, Checkpointer};
 pub use layout::{CatalogError, Layout, Snapshot};
 pub use open::{BucketFault, OpenError, Opened, Recovered, open};
+#[cfg(test)]
+pub(crate) use start::start_on;
 pub use start::{Rooms, start};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

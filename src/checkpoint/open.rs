@@ -1,4 +1,4 @@
-//! Recovery: the last checkpoint, then the rest of the log. Nothing is served before it is done. Its time is that of
+//! Recovery: the last checkpoint, then the rest of the log. No data is served before it is done. Its time is that of
 //! reading manifests, footers and the log's tail; blocks are not read.
 
 use std::collections::BTreeMap;
@@ -154,6 +154,16 @@ const SEALING_BYTES_MAX: usize = 32 << 20;
 /// # Errors
 /// The disk's, or damage: then nothing has been altered, but for the log's torn tail, which is cut off.
 pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> Result<Opened, OpenError> {
+    open_with(disk, log_disk, layout, LogOptions::default())
+}
+
+/// The same for who goes on with the log, by these bounds.
+pub(super) fn open_with(
+    disk: &Arc<dyn Disk>,
+    log_disk: Arc<dyn Disk>,
+    layout: &Layout,
+    log_options: LogOptions,
+) -> Result<Opened, OpenError> {
     let started = Instant::now();
     let restoring_path = layout.restoring_path();
     match disk.exists(&restoring_path) {
@@ -249,13 +259,7 @@ pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> R
         }
         Ok(())
     };
-    let opened = Log::open(
-        log_disk,
-        &layout.log_dir(),
-        LogOptions::default(),
-        mark,
-        &mut replay,
-    );
+    let opened = Log::open(log_disk, &layout.log_dir(), log_options, mark, &mut replay);
     let (log, recovery) = opened.map_err(|error| match error {
         wal::OpenError::Log(error) if catalog_covered > 0 && !mark_exists => {
             OpenError::MarkMissing(layout.mark_path(), error)

@@ -2,15 +2,18 @@
 //! checkpointer, each given what it needs of the others.
 
 use std::collections::HashSet;
+use std::io;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
+use wal::LogOptions;
 use wal::disk::{Disk, StdDisk};
 
 use super::checkpointer::{Checkpointer, Orders};
 use super::expiry::DeletionClock;
 use super::layout::Layout;
-use super::open::{OpenError, Recovered, open};
+use super::open::{OpenError, Opened, Recovered, open_with};
 use super::set_apart::SetApart;
 use super::task::Task;
 use crate::bucket::{Buckets, BucketsOptions, Neighbours, Sealer};
@@ -24,6 +27,12 @@ use crate::ledger::Ledger;
 const MAILBOX_BYTES_MAX: u64 = 32 << 20;
 /// Bytes that may wait for the log, over all buckets.
 const QUEUE_BYTES_MAX: usize = 64 << 20;
+
+/// Files that the log has between two checkpoints. One being written cannot be dropped, so that a checkpoint leaves up
+/// to a whole one of log that it covers: with few, the next would be due soon behind it.
+const LOG_FILES: u64 = 4;
+/// Smaller ones would be begun more often than they are synced; larger ones save nothing.
+const LOG_FILE_BYTES: RangeInclusive<u64> = 1 << 20..=64 << 20;
 
 /// The running rooms that keep state.
 pub struct Rooms {
@@ -42,19 +51,29 @@ pub struct Rooms {
 }
 
 /// What the rooms are given besides their disks.
-pub(super) struct RoomsOptions {
-    pub(super) journal: JournalOptions,
-    pub(super) buckets: BucketsOptions,
+pub(crate) struct RoomsOptions {
+    pub(crate) journal: JournalOptions,
+    pub(crate) buckets: BucketsOptions,
     /// Log bytes after which a checkpoint is ordered.
-    pub(super) checkpoint_bytes: u64,
+    pub(crate) checkpoint_bytes: u64,
 }
 
-/// Recovers the data directory, whose lock the caller holds, and starts the rooms. Must be called within an actix
-/// system.
+impl RoomsOptions {
+    fn log(&self) -> LogOptions {
+        let (min, max) = LOG_FILE_BYTES.into_inner();
+        LogOptions {
+            file_bytes_max: (self.checkpoint_bytes / LOG_FILES).clamp(min, max),
+            ..LogOptions::default()
+        }
+    }
+}
+
+/// Recovers the data directory, whose lock the caller holds, on a thread of its own, and starts the rooms. Must be
+/// called within an actix system.
 ///
 /// # Errors
 /// The disk's, or damage.
-pub fn start(config: &Config, clock: Arc<dyn Clock>) -> Result<Rooms, OpenError> {
+pub async fn start(config: &Config, clock: Arc<dyn Clock>) -> Result<Rooms, OpenError> {
     let disk: Arc<dyn Disk> = Arc::new(StdDisk);
     let relaxed = |interval| Some(Arc::new(RelaxedDisk::new(Arc::clone(&disk), interval)));
     let relaxed = match config.wal.sync {
@@ -78,37 +97,57 @@ pub fn start(config: &Config, clock: Arc<dyn Clock>) -> Result<Rooms, OpenError>
         },
         checkpoint_bytes: config.storage.checkpoint_bytes,
     };
-    start_on(disk, relaxed, layout, options, clock)
+    start_on(disk, relaxed, layout, options, clock).await
 }
 
 /// The same over a given disk; `relaxed` is the one of the log, when its syncs are put off.
-pub(super) fn start_on(
+pub(crate) async fn start_on(
     disk: Arc<dyn Disk>,
     relaxed: Option<Arc<RelaxedDisk>>,
     layout: Layout,
     options: RoomsOptions,
     clock: Arc<dyn Clock>,
 ) -> Result<Rooms, OpenError> {
-    let data_dir = layout.data_dir.clone();
-    let (rooms, orders, task) = assemble(disk, relaxed, layout, options, clock)?;
-    orders
-        .serve(task)
-        .map_err(|error| OpenError::Io(data_dir, error))?;
+    let (data_dir, checkpoint_bytes) = (layout.data_dir.clone(), options.checkpoint_bytes);
+    let failed = |error| OpenError::Io(data_dir.clone(), error);
+    let (done, recovered) = tokio::sync::oneshot::channel();
+    let (of_thread, log_disk, dirs) = (
+        Arc::clone(&disk),
+        log_disk(&disk, relaxed.as_ref()),
+        layout.clone(),
+    );
+    let log_options = options.log();
+    std::thread::Builder::new()
+        .name("recovery".to_owned())
+        .spawn(move || {
+            // Nobody waits for it any more when the process is about to end.
+            let _ = done.send(open_with(&of_thread, log_disk, &dirs, log_options));
+        })
+        .map_err(failed)?;
+    let recovered = recovered.await;
+    let opened = recovered.unwrap_or_else(|_| Err(failed(io::Error::other("recovery panicked"))))?;
+    let (rooms, orders, task) = assemble(opened, disk, relaxed, layout, options, clock)?;
+    orders.serve(task, checkpoint_bytes).map_err(failed)?;
     Ok(rooms)
 }
 
-/// All but the checkpointer's thread: who has the task decides when a checkpoint is taken.
+/// The log's own disk, when its syncs are put off.
+fn log_disk(disk: &Arc<dyn Disk>, relaxed: Option<&Arc<RelaxedDisk>>) -> Arc<dyn Disk> {
+    match relaxed {
+        Some(relaxed) => Arc::clone(relaxed) as Arc<dyn Disk>,
+        None => Arc::clone(disk),
+    }
+}
+
+/// All but recovery and the checkpointer's thread: who has the task decides when a checkpoint is taken.
 pub(super) fn assemble(
+    opened: Opened,
     disk: Arc<dyn Disk>,
     relaxed: Option<Arc<RelaxedDisk>>,
     layout: Layout,
     options: RoomsOptions,
     clock: Arc<dyn Clock>,
 ) -> Result<(Rooms, Orders, Task), OpenError> {
-    let log_disk = relaxed
-        .clone()
-        .map_or_else(|| Arc::clone(&disk), |relaxed| relaxed as Arc<dyn Disk>);
-    let opened = open(&disk, log_disk, &layout)?;
     let (checkpointer, orders) = Checkpointer::new();
     let catalog = CatalogHandle::new(opened.catalog);
     let order = checkpointer.clone();

@@ -34,6 +34,7 @@ pub mod params;
 mod process;
 pub mod query;
 mod rate_limit;
+mod recovering;
 mod request_id;
 pub mod respond;
 mod schema_input;
@@ -54,7 +55,8 @@ use crate::error::{ErrorKind, ServiceError};
 use crate::service::Service;
 use noted::{RouteNumber, note_route};
 
-pub use server::{RunningServer, start};
+pub use recovering::start_recovering;
+pub use server::{Listener, RunningServer, listen, start};
 pub use tls::{Tls, TlsError};
 
 /// Registers all routes. One that is not in the table is 404; a method that is not is 405 with `Allow`.

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 use actix_cors::Cors;
-use actix_web::dev::ServerHandle;
+use actix_web::dev::{Server, ServerHandle};
 use actix_web::middleware::{Condition, from_fn};
 use actix_web::web::Data;
 use actix_web::{App, HttpServer};
@@ -16,12 +16,13 @@ use super::edge::Edge;
 use super::tls::Tls;
 use super::traffic::Traffic;
 use super::{edge, patterns, process, routes};
+use crate::config::ServerConfig;
 use crate::service::Service;
 
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 1_024;
 /// A client that was told the connection ends has this long to end it.
-const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const DISCONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// What a page of another origin may read of an answer beyond its body.
 const EXPOSED_HEADERS: [&str; 6] = [
     "X-Request-Id",
@@ -34,6 +35,13 @@ const EXPOSED_HEADERS: [&str; 6] = [
 /// Browsers may keep the answer to a preflight this long.
 const PREFLIGHT_SECONDS: usize = 3_600;
 
+/// A bound address, where connections wait for whoever serves next.
+pub struct Listener {
+    /// Where it listens; the real port when the configuration says 0.
+    pub address: SocketAddr,
+    socket: TcpListener,
+}
+
 /// A server that takes requests.
 pub struct RunningServer {
     /// Where it listens; the real port when the configuration says 0.
@@ -41,11 +49,11 @@ pub struct RunningServer {
     handle: ServerHandle,
 }
 
-/// Binds and starts serving, by TLS where there is a certificate.
+/// Starts serving, by TLS where there is a certificate.
 ///
 /// # Errors
-/// The address cannot be bound.
-pub fn start(service: Data<Service>, tls: Option<&Tls>) -> io::Result<RunningServer> {
+/// The operating system's.
+pub fn start(service: Data<Service>, listener: &Listener, tls: Option<&Tls>) -> io::Result<RunningServer> {
     let config = service.config.server.clone();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let workers = match config.workers {
@@ -87,16 +95,29 @@ pub fn start(service: Data<Service>, tls: Option<&Tls>) -> io::Result<RunningSer
         .keep_alive(config.keep_alive)
         .shutdown_timeout(config.shutdown_timeout.as_secs())
         .disable_signals();
-    let listener = listen(config.listen, config.write_timeout)?;
-    let address = listener.local_addr()?;
+    let socket = listener.socket()?;
     let server = match tls {
-        None => server.listen(listener)?,
-        Some(tls) => server.listen_rustls_0_23(listener, tls.server_config().map_err(io::Error::other)?)?,
+        None => server.listen(socket)?,
+        Some(tls) => server.listen_rustls_0_23(socket, tls.server_config().map_err(io::Error::other)?)?,
     };
-    let running = server.run();
-    let handle = running.handle();
-    actix_web::rt::spawn(running);
-    Ok(RunningServer { address, handle })
+    Ok(listener.served_by(server.run()))
+}
+
+impl Listener {
+    /// The same socket under another name: the next server finds it open when one has closed its own.
+    pub(super) fn socket(&self) -> io::Result<TcpListener> {
+        self.socket.try_clone()
+    }
+
+    /// Has the server run.
+    pub(super) fn served_by(&self, server: Server) -> RunningServer {
+        let handle = server.handle();
+        actix_web::rt::spawn(server);
+        RunningServer {
+            address: self.address,
+            handle,
+        }
+    }
 }
 
 impl RunningServer {
@@ -106,19 +127,23 @@ impl RunningServer {
     }
 }
 
-/// Connections inherit the time that their clients have to take what they were sent: a client that reads nothing would
+/// Binds the configured address. Connections inherit the time that their clients have to take what they were sent: a client that reads nothing would
 /// otherwise keep its answer in memory for as long as it likes, for the HTTP library has no such time-out.
-fn listen(address: SocketAddr, write_timeout: Duration) -> io::Result<TcpListener> {
-    let listener = TcpListener::bind(address)?;
-    rustix::net::listen(&listener, BACKLOG)?;
+///
+/// # Errors
+/// The address cannot be bound.
+pub fn listen(config: &ServerConfig) -> io::Result<Listener> {
+    let socket = TcpListener::bind(config.listen)?;
+    rustix::net::listen(&socket, BACKLOG)?;
     #[cfg(target_os = "linux")]
     rustix::net::sockopt::set_tcp_user_timeout(
-        &listener,
-        u32::try_from(write_timeout.as_millis()).unwrap_or(u32::MAX),
+        &socket,
+        u32::try_from(config.write_timeout.as_millis()).unwrap_or(u32::MAX),
     )?;
-    #[cfg(not(target_os = "linux"))]
-    let _ = write_timeout;
-    Ok(listener)
+    Ok(Listener {
+        address: socket.local_addr()?,
+        socket,
+    })
 }
 
 fn cors(origins: &[String]) -> Cors {

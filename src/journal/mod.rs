@@ -4,6 +4,7 @@
 //! (a command to the catalog) or hands on to who applies (an ingest to its bucket's actor). Nothing is acknowledged
 //! earlier. Called by the service for commands and by bucket actors for ingests; knows neither HTTP nor the engine.
 
+mod error;
 mod policy;
 mod queue;
 mod record;
@@ -15,8 +16,9 @@ use std::time::Instant;
 use crate::catalog::{CatalogHandle, Command};
 use crate::error::ServiceError;
 
+pub use error::JournalError;
 pub use policy::RelaxedDisk;
-pub use queue::{Committed, Completion, JournalError};
+pub use queue::{Committed, Completion};
 pub use record::{Answer, AnswerView, IdempotencyView, IngestRecord, IngestView, Record, RecordError};
 pub use writer::{JournalOptions, JournalStats, JournalWriter};
 
@@ -35,22 +37,38 @@ impl JournalHandle {
     /// # Errors
     /// 503 when the log is poisoned, full or saturated.
     pub async fn commit(&self, command: Command) -> Result<(), ServiceError> {
+        self.submit_holding(command, ())?.await
+    }
+
+    /// Queues the command with what must be held until it is applied or refused, a lock for example: that stays with
+    /// the record, whether or not the asker still waits, and comes back to one who does.
+    ///
+    /// # Errors
+    /// 503 when the log is poisoned, full or saturated.
+    pub fn submit_holding<H: Send + 'static>(
+        &self,
+        command: Command,
+        held: H,
+    ) -> Result<impl Future<Output = Result<H, ServiceError>> + Send + 'static, ServiceError> {
         let (done, committed) = tokio::sync::oneshot::channel();
         self.submit_command(command, move |outcome| {
             // Whoever asked may have gone; the command stands all the same.
-            let _ = done.send(outcome);
+            let _ = done.send(outcome.map(|()| held));
         })?;
-        match committed.await {
-            Ok(outcome) => Ok(outcome?),
-            Err(_) => Err(JournalError::Closed.into()),
-        }
+        Ok(async move {
+            match committed.await {
+                Ok(outcome) => Ok(outcome?),
+                // The completion ends without an answer only by a panic.
+                Err(_) => Err(JournalError::Panicked.into()),
+            }
+        })
     }
 
     /// The same for callers that order commands against their own records: `then` runs on the journal's thread once
     /// the command is durable and applied.
     ///
     /// # Errors
-    /// 503 when the log is poisoned or saturated; `then` does not run.
+    /// 503 when the log is poisoned, full or saturated; `then` does not run.
     pub fn submit_command(
         &self,
         command: Command,
@@ -95,7 +113,7 @@ impl JournalHandle {
             // Who is not ready is sent no writes, and would never find out by them that there is room again.
             let queue = Arc::clone(&self.queue);
             let probe = move |log: &mut wal::Log| queue.probed(log.rotate().is_ok());
-            // Refused only when the server stops.
+            // Refused only when the journal has ended, which the answer below tells.
             let _ = self.queue.control(Box::new(probe));
         }
         self.queue.readiness()
@@ -107,21 +125,5 @@ impl JournalHandle {
     }
 }
 
-impl From<JournalError> for ServiceError {
-    fn from(error: JournalError) -> Self {
-        let (message, retry_after_seconds) = match &error {
-            JournalError::Saturated => ("the server is saturated; send it again in a moment", 1),
-            JournalError::TailTooLong => (
-                "the log is waiting for a checkpoint; send it again in a moment",
-                1,
-            ),
-            JournalError::Full(_) => ("the disk is full: nothing can be stored until there is room", 10),
-            JournalError::Poisoned(_) => (
-                "the log failed: nothing can be stored until the server is restarted",
-                30,
-            ),
-            JournalError::Closed => ("the server is stopping", 5),
-        };
-        ServiceError::unavailable(message, retry_after_seconds).caused_by(error)
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -1,14 +1,14 @@
 //! What waits for the log: a queue bounded in bytes between many submitters and the one writer.
 
 use std::collections::VecDeque;
-use std::fmt;
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
-use wal::{Log, LogError, Sequence};
+use wal::{Log, Sequence};
 
+use super::error::JournalError;
 use super::writer::JournalStats;
 
 /// Requests that were refused no longer ago than this press the log.
@@ -25,49 +25,43 @@ pub struct Committed {
 /// Runs on the journal's thread, in log order: it must neither wait nor panic.
 pub type Completion = Box<dyn FnOnce(Result<Committed, JournalError>) + Send>;
 
+/// Tells one waiter; one that panics is noted and costs the others nothing. Answers whether it came to its end.
+pub(super) fn complete(completion: Completion, outcome: Result<Committed, JournalError>) -> bool {
+    let told = catch_unwind(AssertUnwindSafe(|| completion(outcome)));
+    if told.is_err() {
+        tracing::error!("BUG: a record's completion panicked");
+    }
+    told.is_ok()
+}
+
+/// The waiters of a group in the log's order. Those who have not been told when this is dropped hear that the journal
+/// has ended.
+pub(super) struct Waiters(std::vec::IntoIter<Completion>);
+
+impl Waiters {
+    pub(super) fn new(completions: Vec<Completion>) -> Self {
+        Waiters(completions.into_iter())
+    }
+}
+
+impl Iterator for Waiters {
+    type Item = Completion;
+
+    fn next(&mut self) -> Option<Completion> {
+        self.0.next()
+    }
+}
+
+impl Drop for Waiters {
+    fn drop(&mut self) {
+        for completion in self.by_ref() {
+            complete(completion, Err(JournalError::Panicked));
+        }
+    }
+}
+
 /// Work with the log itself (trim, freeze), done between two groups.
 pub(super) type Control = Box<dyn FnOnce(&mut Log) + Send>;
-
-/// Why a record is not durable.
-#[derive(Clone, Debug)]
-pub enum JournalError {
-    /// More bytes wait for the log than it may keep.
-    Saturated,
-    /// The log is as long as it may get before a checkpoint.
-    TailTooLong,
-    /// The disk is full; nothing of the record was kept.
-    Full(Arc<LogError>),
-    /// A write or sync failed: whether the record was kept shows after a restart.
-    Poisoned(Arc<LogError>),
-    /// The server is stopping.
-    Closed,
-}
-
-impl JournalError {
-    /// What a failure of the log means for records: whether it may be used again.
-    pub(super) fn of(error: Arc<LogError>) -> Self {
-        match &*error {
-            LogError::Full { .. } | LogError::FrameTooLarge { .. } => JournalError::Full(error),
-            LogError::Poisoned { .. }
-            | LogError::Io { .. }
-            | LogError::Damaged(_)
-            | LogError::UnsupportedVersion { .. } => JournalError::Poisoned(error),
-        }
-    }
-}
-
-impl fmt::Display for JournalError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            JournalError::Saturated => f.write_str("too many bytes wait for the log"),
-            JournalError::TailTooLong => f.write_str("the log waits for a checkpoint"),
-            JournalError::Full(cause) | JournalError::Poisoned(cause) => cause.fmt(f),
-            JournalError::Closed => f.write_str("the log is closed"),
-        }
-    }
-}
-
-impl std::error::Error for JournalError {}
 
 /// What the writer does next.
 pub(super) enum Work {
@@ -107,6 +101,8 @@ struct State {
     bytes: usize,
     controls: VecDeque<Control>,
     closed: bool,
+    /// Whether the writer's thread has ended: nobody is there to do anything.
+    ended: bool,
     failure: Option<JournalError>,
     /// Why the last group was refused though the log goes on; `None` once a group succeeds.
     refusal: Option<JournalError>,
@@ -163,18 +159,24 @@ impl Queue {
         Ok(())
     }
 
-    pub(super) fn push(&self, record: Vec<u8>, completion: Completion) -> Result<(), JournalError> {
-        self.admit()?;
-        let mut state = self.state.lock();
+    /// Why a record would be refused now, apart from what only the disk can tell.
+    fn check(&self, state: &State) -> Result<(), JournalError> {
         if let Some(failure) = &state.failure {
             return Err(failure.clone());
         }
         if state.closed {
             return Err(JournalError::Closed);
         }
+        self.admit()?;
         if state.bytes > self.bytes_max {
             return Err(JournalError::Saturated);
         }
+        Ok(())
+    }
+
+    pub(super) fn push(&self, record: Vec<u8>, completion: Completion) -> Result<(), JournalError> {
+        let mut state = self.state.lock();
+        self.check(&state)?;
         state.bytes += record.len();
         state.records.push_back((record, completion));
         if state.records.len() >= state.wanted {
@@ -188,6 +190,9 @@ impl Queue {
         let mut state = self.state.lock();
         if state.closed {
             return Err(JournalError::Closed);
+        }
+        if state.ended {
+            return Err(JournalError::Panicked);
         }
         state.controls.push_back(control);
         self.arrived.notify_one();
@@ -244,9 +249,29 @@ impl Queue {
         let waiting = std::mem::take(&mut state.records);
         state.bytes = 0;
         drop(state);
-        waiting
-            .into_iter()
-            .for_each(|(_, completion)| completion(Err(failure.clone())));
+        for (_, completion) in waiting {
+            complete(completion, Err(failure.clone()));
+        }
+    }
+
+    /// The writer's thread ends. What still waits for it, after a panic, is refused, and so is all that comes.
+    pub(super) fn end(&self) {
+        let (controls, is_expected) = {
+            let mut state = self.state.lock();
+            state.ended = true;
+            (
+                std::mem::take(&mut state.controls),
+                state.closed && state.records.is_empty(),
+            )
+        };
+        // Who asked for these hears of it by their being dropped.
+        drop(controls);
+        if !is_expected {
+            tracing::error!(
+                "BUG: the journal's thread has ended: nothing can be stored until the server is restarted"
+            );
+            self.fail(&JournalError::Panicked);
+        }
     }
 
     /// Notes how the last group ended; answers whether that differs in kind from how the one before it did.
@@ -283,10 +308,13 @@ impl Queue {
 
     pub(super) fn readiness(&self) -> Result<(), String> {
         let state = self.state.lock();
-        match state.failure.as_ref().or(state.refusal.as_ref()) {
-            Some(failure) => Err(format!("the log takes no writes: {failure}")),
-            None if state.closed => Err("the server is stopping".to_owned()),
-            None => Ok(()),
+        match self.check(&state) {
+            Err(JournalError::Closed) => Err("the server is stopping".to_owned()),
+            Err(failure) => Err(format!("the log takes no writes: {failure}")),
+            Ok(()) => match &state.refusal {
+                Some(refusal) => Err(format!("the log takes no writes: {refusal}")),
+                None => Ok(()),
+            },
         }
     }
 

@@ -4,6 +4,7 @@
 //! so would form two halves that never share a sync. Hence, when a sync ends, the next one begins as soon as all who were
 //! then known to write are back, or after as long as the last one took: measured, it halves the syncs of 64 writers.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -12,7 +13,8 @@ use std::time::{Duration, Instant};
 use wal::{Log, LogError, Sequence};
 
 use super::JournalHandle;
-use super::queue::{Committed, Completion, Gather, JournalError, Queue, Work};
+use super::error::JournalError;
+use super::queue::{Committed, Completion, Gather, Queue, Waiters, Work, complete};
 use crate::catalog::{CatalogHandle, Frozen};
 
 /// Bytes of one frame, unless a single record is larger: beyond this a sync takes longer than the records it would
@@ -89,6 +91,7 @@ impl JournalWriter {
         let thread = std::thread::Builder::new()
             .name("journal".to_owned())
             .spawn(move || {
+                let _ending = Ending(Arc::clone(&for_thread));
                 Writer {
                     log,
                     queue: for_thread,
@@ -161,7 +164,13 @@ impl JournalWriter {
             // The asker waits below.
             let _ = done.send(work(log));
         }))?;
-        answer.recv().map_err(|_| JournalError::Closed)
+        // Dropped without an answer only when the thread ends by a panic.
+        answer.recv().map_err(|_| JournalError::Panicked)
+    }
+
+    /// Bytes of the live log files.
+    pub fn tail_bytes(&self) -> u64 {
+        self.queue.figures.tail_bytes.load(Ordering::Relaxed)
     }
 
     /// Takes nothing more, completes what waits, and closes the log in order.
@@ -193,6 +202,15 @@ fn trim(log: &mut Log, covered: Sequence) -> Result<(), LogError> {
     Ok(())
 }
 
+/// Has the queue refused when the thread ends, in whatever way.
+struct Ending(Arc<Queue>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
 struct Writer {
     log: Log,
     queue: Arc<Queue>,
@@ -204,13 +222,17 @@ struct Writer {
 }
 
 impl Writer {
-    /// Until the queue is closed and empty. Answers the log unless it is poisoned.
+    /// Until the queue is closed and empty, or something panicked: then what is in memory may be behind the log, and
+    /// neither a record nor a checkpoint may go on from there. Answers the log unless it is poisoned.
     fn run(mut self) -> Option<Log> {
         loop {
-            match self.queue.next(GROUP_BYTES_MAX, self.gather) {
+            let is_whole = match self.queue.next(GROUP_BYTES_MAX, self.gather) {
                 Work::Group(group) => self.commit(group),
-                Work::Control(control) => control(&mut self.log),
+                Work::Control(control) => catch_unwind(AssertUnwindSafe(|| control(&mut self.log))).is_ok(),
                 Work::End => break,
+            };
+            if !is_whole {
+                return None;
             }
         }
         self.log.poisoned().is_none().then_some(self.log)
@@ -245,8 +267,11 @@ impl Writer {
         }
     }
 
-    fn commit(&mut self, group: Vec<(Vec<u8>, Completion)>) {
+    /// Answers whether all completions came to their end.
+    fn commit(&mut self, group: Vec<(Vec<u8>, Completion)>) -> bool {
         let (records, completions): (Vec<Vec<u8>>, Vec<Completion>) = group.into_iter().unzip();
+        let waiters = Waiters::new(completions);
+        let mut is_whole = true;
         let written = self.log.append(&records).and_then(|first| {
             let started = Instant::now();
             self.log.sync()?;
@@ -262,19 +287,16 @@ impl Writer {
         match written {
             Ok(first) => {
                 self.queue.note(None);
-                for (index, (record, completion)) in records.into_iter().zip(completions).enumerate() {
-                    completion(Ok(Committed {
-                        sequence: first + index as u64,
-                        record,
-                    }));
+                for (sequence, (record, waiter)) in (first..).zip(records.into_iter().zip(waiters)) {
+                    is_whole &= complete(waiter, Ok(Committed { sequence, record }));
                 }
             }
             Err(error) => {
                 let failure = JournalError::of(Arc::new(error));
                 self.tell_refusal(&failure);
-                completions
-                    .into_iter()
-                    .for_each(|completion| completion(Err(failure.clone())));
+                for waiter in waiters {
+                    is_whole &= complete(waiter, Err(failure.clone()));
+                }
                 if matches!(failure, JournalError::Poisoned(_)) {
                     self.queue.fail(&failure);
                 }
@@ -292,5 +314,6 @@ impl Writer {
             figure.store(value, Ordering::Relaxed);
         }
         (self.progress)(self.log.tail_bytes());
+        is_whole
     }
 }

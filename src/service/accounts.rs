@@ -74,7 +74,7 @@ impl Service {
             .run(move |hasher| hasher.hash(&password, salt))
             .await??;
         // Hashing takes its time: what others wait for is held only now.
-        let _deciding = self.locks.lock(input.email.as_str()).await;
+        let decision = self.decisions.begin(input.email.as_str()).await;
         self.check_email_free(&input.email)?;
         let now_ns = self.now_ns();
         let organization = Organization {
@@ -97,9 +97,7 @@ impl Service {
             created_at_ns: now_ns,
         };
         let user_id = user.id;
-        self.journal
-            .commit(Command::SignedUp { organization, user })
-            .await?;
+        let _settled = decision.commit(Command::SignedUp { organization, user }).await?;
         self.signed_in(user_id)
     }
 
@@ -177,12 +175,12 @@ impl Service {
                 }
             })
             .await??;
-        let _deciding = self.locks.lock(user_id).await;
+        let decision = self.decisions.begin(user_id).await;
         if self.account(caller)?.user.password_version != known.password_version {
             // Another change was quicker: what was verified is the current one no more.
             return Err(wrong());
         }
-        self.journal
+        let _settled = decision
             .commit(Command::PasswordChanged { user_id, password })
             .await?;
         self.signed_in(user_id)

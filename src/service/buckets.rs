@@ -64,7 +64,7 @@ impl Service {
         caller: &Caller,
         input: BucketInput,
     ) -> Result<Arc<Bucket>, ServiceError> {
-        let _deciding = self.locks.lock(caller.organization_id).await;
+        let decision = self.decisions.begin(caller.organization_id).await;
         let organization = self.organization_of(caller)?;
         let limits = organization.plan.limits();
         let retention_days = input
@@ -93,7 +93,7 @@ impl Service {
             retention_days,
             created_at_ns: self.now_ns(),
         };
-        self.journal.commit(Command::BucketCreated { bucket }).await?;
+        let _settled = decision.commit(Command::BucketCreated { bucket }).await?;
         self.bucket(caller, id)
     }
 
@@ -133,7 +133,7 @@ impl Service {
         id: ObjectId,
         patch: BucketPatch,
     ) -> Result<Arc<Bucket>, ServiceError> {
-        let _deciding = self.locks.lock(caller.organization_id).await;
+        let decision = self.decisions.begin(caller.organization_id).await;
         let known = self.bucket(caller, id)?;
         let name: Box<str> = patch.name.map_or_else(|| known.name.clone(), Into::into);
         let description = patch.description.map_or_else(
@@ -187,7 +187,8 @@ impl Service {
             next_sequence,
             deliveries,
         };
-        self.commit_owing(command, owed).await?;
+        let queued = self.deliveries.clone();
+        let _settled = decision.commit_then(command, move || queued.queued(owed)).await?;
         self.bucket(caller, id)
     }
 
@@ -217,10 +218,12 @@ impl Service {
         caller: &Caller,
         id: ObjectId,
     ) -> Result<BucketWithStats, ServiceError> {
-        let _deciding = self.locks.lock(caller.organization_id).await;
+        let decision = self.decisions.begin(caller.organization_id).await;
         let (bucket, contents, sources) = self.bucket_and_contents(caller, id)?;
         let command = Command::BucketDeleted { bucket_id: id };
-        let points = self.buckets.delete_bucket(&bucket, &sources, command).await?;
+        let (buckets, of) = (self.buckets.clone(), Arc::clone(&bucket));
+        let deletion = async move { buckets.delete_bucket(&of, &sources, command).await };
+        let (points, _) = decision.carry_out(deletion).await?;
         Ok(BucketWithStats {
             bucket,
             contents,

@@ -86,10 +86,10 @@ impl Service {
         }
         let (waiting, waiting_max) = self.alerts.waiting();
         Figures {
-            ready: self.journal.readiness().is_ok(),
+            ready: self.readiness().is_ok(),
             ingest,
             buckets: self.buckets.load(),
-            journal: self.journal.stats(),
+            journal: self.decisions.journal_stats(),
             checkpoints: self.checkpointer.stats(),
             ledger: self.ledger.stats(),
             queries: self.queries.stats(),

@@ -70,7 +70,7 @@ impl Service {
                 "an admin key cannot make admin keys; use the bearer token of a sign-in",
             ));
         }
-        let _deciding = self.locks.lock(caller.organization_id).await;
+        let decision = self.decisions.begin(caller.organization_id).await;
         let bucket = match scope {
             KeyScope::Organization => None,
             KeyScope::Bucket(id) => Some(self.catalog.read(|catalog| bucket_for(catalog, caller, id))?),
@@ -86,9 +86,7 @@ impl Service {
             fresh.shown_prefix().into(),
             self.now_ns(),
         );
-        self.journal
-            .commit(Command::KeyCreated { key: key.clone() })
-            .await?;
+        let _settled = decision.commit(Command::KeyCreated { key: key.clone() }).await?;
         Ok(CreatedKey {
             key: Arc::new(key),
             text: fresh.text,
@@ -106,7 +104,7 @@ impl Service {
         scope: KeyScope,
         key_id: ObjectId,
     ) -> Result<Arc<Key>, ServiceError> {
-        let _deciding = self.locks.lock(caller.organization_id).await;
+        let decision = self.decisions.begin(caller.organization_id).await;
         let key = self.catalog.read(|catalog| {
             keys_of(catalog, caller, scope)?
                 .iter()
@@ -114,7 +112,7 @@ impl Service {
                 .cloned()
                 .ok_or_else(|| ServiceError::not_found("API key"))
         })?;
-        self.journal.commit(Command::KeyDeleted { key_id }).await?;
+        let _settled = decision.commit(Command::KeyDeleted { key_id }).await?;
         Ok(key)
     }
 
@@ -127,7 +125,9 @@ impl Service {
         if touches.is_empty() {
             return Ok(());
         }
-        self.journal.commit(Command::KeysTouched { touches }).await
+        self.decisions
+            .commit_count(Command::KeysTouched { touches })
+            .await
     }
 }
 

@@ -1,7 +1,7 @@
 //! One function per endpoint, free of HTTP: who may, what is decided, which room does it.
 //!
-//! A change is decided under a lock of its organization, then committed through the journal, so that
-//! decide, log and apply are one step for everyone else of that organization, while organizations
+//! A change is decided under a lock of its organization, which goes through the journal with it ([`decision`]), so
+//! that decide, log and apply are one step for everyone else of that organization, while organizations
 //! share one sync. Called by `http`; tests call it with a manual clock and no socket.
 
 pub mod access;
@@ -10,10 +10,10 @@ pub mod analytics;
 pub mod buckets;
 mod credentials;
 pub mod data;
+mod decision;
 pub mod evaluations;
 mod figures;
 pub mod keys;
-mod locks;
 pub mod login_limiter;
 pub mod operator;
 pub mod organization;
@@ -35,7 +35,7 @@ use std::thread::available_parallelism;
 
 use crate::alerts::Alerts;
 use crate::bucket::Buckets;
-use crate::catalog::{CatalogHandle, Organization};
+use crate::catalog::{Catalog, CatalogHandle, Organization};
 use crate::checkpoint::Checkpointer;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -50,9 +50,9 @@ use crate::query_pool::QueryPool;
 pub use figures::{Figures, IngestFigures};
 
 pub use access::{Access, Admission, Caller, Credential, bucket_for, rule_for, source_for};
+use decision::Decisions;
 use figures::IngestCounts;
 use keys::KeyTouches;
-use locks::Locks;
 use login_limiter::LoginLimiter;
 use passwords::Passwords;
 use quota::UnsavedCalls;
@@ -69,8 +69,6 @@ pub struct Service {
     pub ids: Arc<ObjectIds>,
     /// What exists.
     pub catalog: CatalogHandle,
-    /// Makes changes durable.
-    pub journal: JournalHandle,
     /// Owns the points.
     pub buckets: Buckets,
     /// Remembers what happened.
@@ -90,7 +88,8 @@ pub struct Service {
     sign_ups: SignUpLimiter,
     touches: KeyTouches,
     unsaved_calls: UnsavedCalls,
-    locks: Locks,
+    /// Makes changes durable.
+    decisions: Decisions,
     ingested: Sharded<IngestCounts>,
 }
 
@@ -128,7 +127,6 @@ impl Service {
             clock,
             ids: Arc::new(ObjectIds::new()?),
             catalog,
-            journal,
             buckets,
             ledger,
             checkpointer,
@@ -141,9 +139,26 @@ impl Service {
             sign_ups,
             touches: KeyTouches::default(),
             unsaved_calls: UnsavedCalls::default(),
-            locks: Locks::default(),
+            decisions: Decisions::new(journal),
             ingested: Sharded::default(),
         })
+    }
+
+    /// Whether writes are taken.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn readiness(&self) -> Result<(), String> {
+        self.decisions.readiness()?;
+        self.buckets.readiness()
+    }
+
+    /// Ids of the buckets that are set apart.
+    pub fn buckets_set_apart(&self) -> Vec<String> {
+        let ordinals = self.buckets.all_set_apart().into_keys();
+        let id = |catalog: &Catalog, ordinal| Some(catalog.bucket_by_ordinal(ordinal)?.id.to_string());
+        self.catalog
+            .read(|catalog| ordinals.filter_map(|ordinal| id(catalog, ordinal)).collect())
     }
 
     /// UTC nanoseconds.
@@ -163,3 +178,6 @@ impl Service {
             .ok_or_else(|| ServiceError::not_found("organization"))
     }
 }
+
+#[cfg(test)]
+mod tests;

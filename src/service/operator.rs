@@ -51,7 +51,7 @@ impl Service {
         organization_id: ObjectId,
         plan: Plan,
     ) -> Result<Arc<Organization>, ServiceError> {
-        let _deciding = self.locks.lock(organization_id).await;
+        let decision = self.decisions.begin(organization_id).await;
         let find = || {
             self.catalog
                 .read(|catalog| catalog.organization(organization_id).cloned())
@@ -61,13 +61,12 @@ impl Service {
         if known.plan == plan {
             return Ok(known);
         }
-        self.journal
-            .commit(Command::PlanChanged {
-                organization_id,
-                plan,
-                at_ns: self.now_ns(),
-            })
-            .await?;
+        let command = Command::PlanChanged {
+            organization_id,
+            plan,
+            at_ns: self.now_ns(),
+        };
+        let _settled = decision.commit(command).await?;
         find()
     }
 }

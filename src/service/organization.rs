@@ -25,7 +25,7 @@ impl Service {
         name: Option<String>,
     ) -> Result<Arc<Organization>, ServiceError> {
         let organization_id = caller.organization_id;
-        let _deciding = self.locks.lock(organization_id).await;
+        let decision = self.decisions.begin(organization_id).await;
         let known = self.organization_of(caller)?;
         let Some(name) = name.filter(|name| **name != *known.name) else {
             return Ok(known);
@@ -36,7 +36,7 @@ impl Service {
             name: name.into(),
             at_ns,
         };
-        self.journal.commit(command).await?;
+        let _settled = decision.commit(command).await?;
         self.organization_of(caller)
     }
 }

@@ -132,7 +132,11 @@ impl Service {
                     totals.extend(of_one.map(|total| (*id, total.month, total.calls)));
                 }
             });
-            if let Err(error) = self.journal.commit(Command::CallsCounted { totals }).await {
+            if let Err(error) = self
+                .decisions
+                .commit_count(Command::CallsCounted { totals })
+                .await
+            {
                 let not_saved = &organizations[nth * TOTALS_PER_COMMAND_MAX..];
                 self.catalog.read(|catalog| {
                     for id in not_saved {

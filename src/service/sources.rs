@@ -88,7 +88,7 @@ impl Service {
         bucket_id: ObjectId,
         settings: SourceSettings,
     ) -> Result<SourceWithStats, ServiceError> {
-        let _deciding = self.locks.lock(caller.organization_id).await;
+        let decision = self.decisions.begin(caller.organization_id).await;
         let taken = self.catalog.read(|catalog| {
             bucket_for(catalog, caller, bucket_id)?;
             Ok::<_, ServiceError>(catalog.source_by_name(bucket_id, &settings.name).is_some())
@@ -103,7 +103,7 @@ impl Service {
             settings,
             created_at_ns: self.now_ns(),
         };
-        self.journal.commit(Command::SourceCreated { source }).await?;
+        let _settled = decision.commit(Command::SourceCreated { source }).await?;
         let (_, source) = self
             .catalog
             .read(|catalog| source_for(catalog, caller, bucket_id, id))?;
@@ -147,7 +147,7 @@ impl Service {
         patch: SourcePatch,
     ) -> Result<SourceWithStats, ServiceError> {
         {
-            let _deciding = self.locks.lock(caller.organization_id).await;
+            let decision = self.decisions.begin(caller.organization_id).await;
             let (_, known) = self
                 .catalog
                 .read(|catalog| source_for(catalog, caller, bucket_id, source_id))?;
@@ -165,13 +165,12 @@ impl Service {
             }
             if changes(&known, &settings) {
                 let at_ns = self.now_ns();
-                self.journal
-                    .commit(Command::SourceUpdated {
-                        source_id,
-                        settings,
-                        at_ns,
-                    })
-                    .await?;
+                let command = Command::SourceUpdated {
+                    source_id,
+                    settings,
+                    at_ns,
+                };
+                let _settled = decision.commit(command).await?;
             }
         }
         self.source(caller, bucket_id, source_id).await
@@ -187,16 +186,15 @@ impl Service {
         bucket_id: ObjectId,
         source_id: ObjectId,
     ) -> Result<DeletedSource, ServiceError> {
-        let _deciding = self.locks.lock(caller.organization_id).await;
+        let decision = self.decisions.begin(caller.organization_id).await;
         let (bucket, source, alert_rules) = self.catalog.read(|catalog| {
             let (bucket, source) = source_for(catalog, caller, bucket_id, source_id)?;
             Ok::<_, ServiceError>((bucket, source, catalog.rule_count_of_source(bucket_id, source_id)))
         })?;
         let command = Command::SourceDeleted { source_id };
-        let points = self
-            .buckets
-            .delete_source(&bucket, source.ordinal, command)
-            .await?;
+        let (buckets, ordinal) = (self.buckets.clone(), source.ordinal);
+        let deletion = async move { buckets.delete_source(&bucket, ordinal, command).await };
+        let (points, _) = decision.carry_out(deletion).await?;
         Ok(DeletedSource {
             source,
             points,

@@ -12,7 +12,6 @@ pub use crate::delivery::check_secret;
 use crate::delivery::{delivery, generate_secret, test_body};
 use crate::error::{Detail, ServiceError};
 use crate::ids::ObjectId;
-use crate::journal::JournalError;
 
 /// A new webhook whose shape is in order.
 pub struct WebhookInput {
@@ -118,6 +117,9 @@ impl Service {
             Some(secret) => Secret(secret.into()),
             None => generate_secret()?,
         };
+        let decision = self.decisions.begin(caller.organization_id).await;
+        // Finding out whether the URL may be called takes its time: the bucket may have gone meanwhile.
+        self.check_bucket(caller, input.bucket_id)?;
         let (id, now_ns) = (self.next_id(), self.now_ns());
         let webhook = Webhook {
             id,
@@ -134,7 +136,7 @@ impl Service {
             created_at_ns: now_ns,
             updated_at_ns: now_ns,
         };
-        self.journal.commit(Command::WebhookCreated { webhook }).await?;
+        let _settled = decision.commit(Command::WebhookCreated { webhook }).await?;
         self.webhook(caller, id)
     }
 
@@ -151,7 +153,8 @@ impl Service {
         self.webhook(caller, id)?;
         self.check_bucket(caller, patch.bucket_id.flatten())?;
         self.check_url(patch.url.as_deref()).await?;
-        let _deciding = self.locks.lock(caller.organization_id).await;
+        let decision = self.decisions.begin(caller.organization_id).await;
+        self.check_bucket(caller, patch.bucket_id.flatten())?;
         let known = self.webhook(caller, id)?;
         let old = &known.settings;
         let settings = WebhookSettings {
@@ -169,7 +172,7 @@ impl Service {
             settings,
             at_ns: self.now_ns(),
         };
-        self.journal.commit(command).await?;
+        let _settled = decision.commit(command).await?;
         self.webhook(caller, id)
     }
 
@@ -178,9 +181,9 @@ impl Service {
     /// # Errors
     /// 404.
     pub async fn delete_webhook(&self, caller: &Caller, id: ObjectId) -> Result<Arc<Webhook>, ServiceError> {
-        let _deciding = self.locks.lock(caller.organization_id).await;
+        let decision = self.decisions.begin(caller.organization_id).await;
         let webhook = self.webhook(caller, id)?;
-        self.journal
+        let _settled = decision
             .commit(Command::WebhookDeleted { webhook_id: id })
             .await?;
         Ok(webhook)
@@ -191,6 +194,7 @@ impl Service {
     /// # Errors
     /// 404; 503 when the log takes no writes.
     pub async fn test_webhook(&self, caller: &Caller, id: ObjectId) -> Result<Delivery, ServiceError> {
+        let decision = self.decisions.begin(caller.organization_id).await;
         let webhook = self.webhook(caller, id)?;
         let now_ns = self.now_ns();
         let bucket_id = webhook.settings.bucket_id;
@@ -201,7 +205,14 @@ impl Service {
             now_ns,
             |webhook_id| test_body(webhook_id, bucket_id, now_ns),
         );
-        self.queue_delivery(test).await
+        let command = Command::DeliveriesQueued {
+            deliveries: vec![test.clone()],
+        };
+        let (deliveries, owed) = (self.deliveries.clone(), vec![test.id]);
+        let _settled = decision
+            .commit_then(command, move || deliveries.queued(owed))
+            .await?;
+        Ok(test)
     }
 
     /// Sends a delivery once more, with its `webhookId` and a schedule of its own, whatever became of it.
@@ -214,14 +225,18 @@ impl Service {
         webhook_id: ObjectId,
         delivery_id: ObjectId,
     ) -> Result<Delivery, ServiceError> {
+        let mut decision = self.decisions.begin(caller.organization_id).await;
         self.webhook(caller, webhook_id)?;
-        let _deciding = self.locks.lock(caller.organization_id).await;
         loop {
             let known = self.delivery_of(webhook_id, delivery_id)?;
             let known = known.ok_or_else(|| ServiceError::not_found("delivery"))?;
-            if let Some(owed) = self.deliveries.redeliver(known).await? {
+            let deliveries = self.deliveries.clone();
+            let redelivery = async move { deliveries.redeliver(known).await };
+            let (owed, still_deciding) = decision.carry_out(redelivery).await?;
+            if let Some(owed) = owed {
                 return Ok(owed);
             }
+            decision = still_deciding;
         }
     }
 
@@ -253,26 +268,6 @@ impl Service {
         self.deliveries_of(rule_id, page)
     }
 
-    /// Makes a command durable, and has the deliveries that it owes sent, whether or not the asker still waits.
-    pub(super) async fn commit_owing(
-        &self,
-        command: Command,
-        owed: Vec<ObjectId>,
-    ) -> Result<(), ServiceError> {
-        let (done, committed) = tokio::sync::oneshot::channel();
-        let deliveries = self.deliveries.clone();
-        self.journal.submit_command(command, move |outcome| {
-            if outcome.is_ok() {
-                deliveries.queued(owed);
-            }
-            let _ = done.send(outcome);
-        })?;
-        match committed.await {
-            Ok(outcome) => Ok(outcome?),
-            Err(_) => Err(JournalError::Closed.into()),
-        }
-    }
-
     /// What is wrong with a URL that a receiver is to be called at.
     pub(super) async fn url_fault(&self, member: &str, url: Option<&str>) -> Option<Detail> {
         let checked = self.deliveries.check_url(url?).await;
@@ -295,13 +290,5 @@ impl Service {
         };
         self.catalog
             .read(|catalog| bucket_for(catalog, caller, bucket_id).map(drop))
-    }
-
-    async fn queue_delivery(&self, delivery: Delivery) -> Result<Delivery, ServiceError> {
-        let command = Command::DeliveriesQueued {
-            deliveries: vec![delivery.clone()],
-        };
-        self.commit_owing(command, vec![delivery.id]).await?;
-        Ok(delivery)
     }
 }

@@ -179,7 +179,9 @@ pub(super) fn directory() -> SimDisk {
         let system = System::new();
         system.block_on(async {
             let clock = Arc::new(ManualClock::new(NOW_NS));
-            let rooms = start(&config, clock).unwrap_or_else(|error| panic!("{error}"));
+            let rooms = start(&config, clock)
+                .await
+                .unwrap_or_else(|error| panic!("{error}"));
             if rooms.catalog.read(|catalog| catalog.bucket(id(3)).is_none()) {
                 set_up(&rooms).await;
             }

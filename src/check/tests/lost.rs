@@ -93,7 +93,9 @@ fn cut_checkpoint_short(disk: &SimDisk) {
     let system = System::new();
     system.block_on(async {
         let clock = Arc::new(ManualClock::new(NOW_NS));
-        let rooms = start(&config, clock).unwrap_or_else(|error| panic!("{error}"));
+        let rooms = start(&config, clock)
+            .await
+            .unwrap_or_else(|error| panic!("{error}"));
         rooms.checkpointer.close().await.unwrap();
     });
     System::current().stop();

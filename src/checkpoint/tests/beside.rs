@@ -77,7 +77,7 @@ fn checkpoints_go_on_beside_a_merge_and_a_stop_does_not_wait_for_its_end() {
     };
     in_system(async {
         let clock = Arc::clone(&world.clock) as Arc<dyn Clock>;
-        let rooms = start_on(Arc::new(tap), None, layout(), options(), clock);
+        let rooms = start_on(Arc::new(tap), None, layout(), options(), clock).await;
         let rooms = rooms.unwrap_or_else(|error| panic!("{error}"));
         world.set_up(&rooms).await.unwrap();
         for _ in 0..40 {

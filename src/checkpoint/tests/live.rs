@@ -15,20 +15,20 @@ use crate::checkpoint::Rooms as AllRooms;
 use crate::checkpoint::merging::Merged;
 use crate::checkpoint::start::{RoomsOptions, assemble};
 use crate::checkpoint::task::Task;
-use crate::checkpoint::{CheckpointError, Layout, OpenError};
+use crate::checkpoint::{CheckpointError, Layout, OpenError, open};
 use crate::clock::{ManualClock, SECOND_NS};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::journal::{JournalHandle, JournalOptions};
 
 /// The data directory on the simulated disk.
-pub(super) fn layout() -> Layout {
+pub(crate) fn layout() -> Layout {
     Layout {
         data_dir: PathBuf::from("data"),
     }
 }
 
-pub(super) fn options() -> RoomsOptions {
+pub(crate) fn options() -> RoomsOptions {
     RoomsOptions {
         journal: JournalOptions {
             queue_bytes_max: 1 << 20,
@@ -44,7 +44,7 @@ pub(super) fn options() -> RoomsOptions {
 }
 
 /// Runs a future in an actix system of its own, which ends with it.
-pub(super) fn in_system<R>(work: impl Future<Output = R>) -> R {
+pub(crate) fn in_system<R>(work: impl Future<Output = R>) -> R {
     let system = System::new();
     let result = system.block_on(work);
     System::current().stop();
@@ -70,7 +70,8 @@ pub(super) struct Live {
 
 impl Live {
     pub(super) fn start(disk: Arc<dyn Disk>, clock: Arc<ManualClock>) -> Result<Self, OpenError> {
-        let (rooms, _, task) = assemble(disk, None, layout(), options(), clock)?;
+        let opened = open(&disk, Arc::clone(&disk), &layout())?;
+        let (rooms, _, task) = assemble(opened, disk, None, layout(), options(), clock)?;
         Ok(Live::of(rooms, task))
     }
 

@@ -11,13 +11,14 @@ mod crash;
 mod entries;
 mod expiry;
 mod faults;
-mod live;
+pub(crate) mod live;
 mod model;
 mod order;
+mod pace;
 mod record;
 mod rot;
 mod set_apart;
-mod tap;
+pub(crate) mod tap;
 mod travel;
 mod world;
 

@@ -345,8 +345,12 @@ fn a_relaxed_log_loses_its_last_moments_and_nothing_else() {
         let mut world = World::new(seed);
         let relaxed = Arc::new(RelaxedDisk::new(Arc::new(disk.clone()), interval));
         in_system(async {
+            let port: Arc<dyn Disk> = Arc::new(disk.clone());
+            let opened = open(&port, Arc::clone(&relaxed) as Arc<dyn Disk>, &layout());
+            let opened = opened.unwrap_or_else(|error| panic!("{error}"));
             let assembled = assemble(
-                Arc::new(disk.clone()),
+                opened,
+                port,
                 Some(relaxed),
                 layout(),
                 options(),
@@ -393,7 +397,7 @@ fn the_checkpointer_s_thread_closes_everything_in_order() {
     for _ in 0..3 {
         in_system(async {
             let clock = Arc::clone(&world.clock) as Arc<dyn Clock>;
-            let rooms = start_on(Arc::new(disk.clone()), None, layout(), options(), clock);
+            let rooms = start_on(Arc::new(disk.clone()), None, layout(), options(), clock).await;
             let rooms = rooms.unwrap_or_else(|error| panic!("{error}"));
             let checkpointer = rooms.checkpointer.clone();
             if rooms.catalog.read(|catalog| catalog.organizations().len()) == 0 {

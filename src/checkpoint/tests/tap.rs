@@ -11,13 +11,13 @@ use wal::disk::{Bytes, Disk, DiskFile};
 type Before = Arc<dyn Fn(&SimDisk) + Send + Sync>;
 
 #[derive(Clone)]
-pub(super) struct Tap {
+pub(crate) struct Tap {
     disk: SimDisk,
     before: Before,
 }
 
 impl Tap {
-    pub(super) fn new(disk: SimDisk, before: impl Fn(&SimDisk) + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(disk: SimDisk, before: impl Fn(&SimDisk) + Send + Sync + 'static) -> Self {
         Tap {
             disk,
             before: Arc::new(before),

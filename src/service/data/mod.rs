@@ -120,12 +120,12 @@ impl Service {
         for _ in 0..TURNS_MAX {
             let store = match read() {
                 Ok(Turn::Store(store)) => store,
-                Ok(Turn::Extend(bucket, fields)) => {
+                Ok(Turn::Extend(bucket, _)) => {
                     // A request that will be refused, or is not the first, must leave no fields behind.
                     if let Some(answer) = self.answered(&bucket, digests).await? {
                         return Ok(answer);
                     }
-                    self.extend_schemas(caller, fields).await?;
+                    self.extend_schemas(caller, &read).await?;
                     continue;
                 }
                 Err(refusal) => return self.answered_or(refusal, digests).await,
@@ -213,9 +213,17 @@ impl Service {
         }
     }
 
-    /// Adds fields that points brought, in one command for each source.
-    async fn extend_schemas(&self, caller: &Caller, new_fields: Vec<NewField>) -> Result<(), ServiceError> {
-        let _deciding = self.locks.lock(caller.organization_id).await;
+    /// Adds the fields that a request brings, in one command for each source.
+    async fn extend_schemas(
+        &self,
+        caller: &Caller,
+        read: impl Fn() -> Result<Turn, Refusal>,
+    ) -> Result<(), ServiceError> {
+        let decision = self.decisions.begin(caller.organization_id).await;
+        // Somebody else may have added these, or have used up the schema's room, since the request was read.
+        let Ok(Turn::Extend(_, new_fields)) = read() else {
+            return Ok(());
+        };
         let mut by_source: Vec<(ObjectId, Vec<Field>)> = Vec::new();
         for NewField {
             source_id,
@@ -234,16 +242,14 @@ impl Service {
                 None => by_source.push((source_id, vec![field])),
             }
         }
-        for (source_id, fields) in by_source {
-            let at_ns = self.now_ns();
-            self.journal
-                .commit(Command::SchemaExtended {
-                    source_id,
-                    fields,
-                    at_ns,
-                })
-                .await?;
-        }
+        let at_ns = self.now_ns();
+        let extended = |(source_id, fields)| Command::SchemaExtended {
+            source_id,
+            fields,
+            at_ns,
+        };
+        let commands = by_source.into_iter().map(extended).collect();
+        let _settled = decision.commit_all(commands).await?;
         Ok(())
     }
 }

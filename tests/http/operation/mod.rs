@@ -9,5 +9,8 @@ mod evaluator;
 mod health;
 mod lifecycle;
 pub mod metrics;
+mod recovery;
+mod refusals;
+mod set_apart;
 pub mod spoken;
 mod tls;

@@ -24,6 +24,17 @@ impl Spoken {
     /// Returns when it says where it listens.
     #[track_caller]
     pub fn start(command: &mut Command) -> Self {
+        Self::start_until(command, "listening on ")
+    }
+
+    /// Returns when it says where it will listen, and begins to recover.
+    #[track_caller]
+    pub fn recovering(command: &mut Command) -> Self {
+        Self::start_until(command, "recovering; /health answers on ")
+    }
+
+    #[track_caller]
+    fn start_until(command: &mut Command, words: &'static str) -> Self {
         let mut child = command
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
@@ -33,7 +44,7 @@ impl Spoken {
         let (kept, stderr) = (Arc::clone(&log), child.stderr.take().unwrap());
         std::thread::spawn(move || {
             for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-                if let Some((_, base)) = line.split_once("listening on ") {
+                if let Some((_, base)) = line.split_once(words) {
                     let end = |c: char| c.is_whitespace() || c == '"';
                     // Nobody waits for a second one.
                     let _ = said.send(base.split(end).next().unwrap_or_default().to_owned());

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use tempfile::TempDir;
 
+use super::recovery::HeldRecovery;
 use super::spoken::Spoken;
 use crate::support::process::{command, run_to_end, variable};
 use crate::support::waiting::until;
@@ -29,13 +31,17 @@ fn write_pair(directory: &Path) -> CertificateDer<'static> {
 }
 
 /// A server with these files.
+fn serve(directory: &Path) -> Command {
+    let mut command = command(directory);
+    command
+        .args(["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"])
+        .env(variable("server.tls_certificate"), "certificate.pem")
+        .env(variable("server.tls_key"), "key.pem");
+    command
+}
+
 fn start(directory: &Path) -> Spoken {
-    Spoken::start(
-        command(directory)
-            .args(["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"])
-            .env(variable("server.tls_certificate"), "certificate.pem")
-            .env(variable("server.tls_key"), "key.pem"),
-    )
+    Spoken::start(&mut serve(directory))
 }
 
 /// `GET /health` by a client that trusts this certificate alone.
@@ -62,6 +68,23 @@ fn ask(server: &Spoken, trusted: &CertificateDer<'static>) -> std::io::Result<St
         Err(error) if answer.is_empty() => Err(error),
         _ => Ok(answer),
     }
+}
+
+#[test]
+fn health_answers_by_tls_while_the_directory_is_recovered() {
+    let directory = TempDir::new().unwrap();
+    let certificate = write_pair(directory.path());
+    assert!(start(directory.path()).stop().success());
+    let held = HeldRecovery::of(&directory.path().join("data"));
+    let server = Spoken::recovering(&mut serve(directory.path()));
+    let answer = ask(&server, &certificate).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    held.let_go();
+    until("the server listens", || {
+        server.log().contains("listening on").then_some(())
+    });
+    let answer = ask(&server, &certificate).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
 #[test]

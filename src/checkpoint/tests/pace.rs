@@ -1,0 +1,97 @@
+//! How many checkpoints there are: as many as the log needs, whatever comes in while one is under way.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use wal::disk::sim::SimDisk;
+
+use super::live::{in_system, layout, options};
+use super::tap::Tap;
+use super::world::{ORGANIZATION, World, id};
+use crate::catalog::Command;
+use crate::checkpoint::Rooms;
+use crate::checkpoint::start::{RoomsOptions, start_on};
+use crate::clock::Clock;
+
+/// Commands that were committed, for a checkpointer that lets one in between any two steps of its own.
+#[derive(Default)]
+struct Traffic {
+    commits: AtomicU64,
+    /// Whether a checkpoint has come to the disk.
+    is_waited_for: AtomicBool,
+    is_over: AtomicBool,
+}
+
+impl Traffic {
+    fn wait_for_one(&self) {
+        if thread::current().name() != Some("checkpoint") {
+            return;
+        }
+        self.is_waited_for.store(true, Ordering::Release);
+        let before = self.commits.load(Ordering::Acquire);
+        while self.commits.load(Ordering::Acquire) == before && !self.is_over.load(Ordering::Acquire) {
+            thread::yield_now();
+        }
+    }
+
+    /// So many bytes of log in commands of this size.
+    async fn commit(&self, rooms: &Rooms, log_bytes: usize, command_bytes: usize) {
+        for _ in 0..log_bytes / command_bytes {
+            let command = Command::OrganizationRenamed {
+                organization_id: id(ORGANIZATION),
+                name: "x".repeat(command_bytes).into(),
+                at_ns: 0,
+            };
+            rooms.journal.commit(command).await.unwrap();
+            self.commits.fetch_add(1, Ordering::Release);
+        }
+    }
+}
+
+/// Counts the checkpoints, the last one at the close included, while `work` is done with the rooms.
+fn count(checkpoint_bytes: u64, work: impl AsyncFnOnce(&Rooms, &Traffic)) -> u64 {
+    let mut world = World::new(1);
+    let traffic = Arc::new(Traffic::default());
+    let at_disk = Arc::clone(&traffic);
+    let disk = Arc::new(Tap::new(SimDisk::new(1), move |_| at_disk.wait_for_one()));
+    in_system(async {
+        let clock = Arc::clone(&world.clock) as Arc<dyn Clock>;
+        let options = RoomsOptions {
+            checkpoint_bytes,
+            ..options()
+        };
+        let rooms = start_on(disk, None, layout(), options, clock).await;
+        let rooms = rooms.unwrap_or_else(|error| panic!("{error}"));
+        world.set_up(&rooms).await.unwrap();
+        work(&rooms, &traffic).await;
+        traffic.is_over.store(true, Ordering::Release);
+        rooms.checkpointer.close().await.unwrap();
+        rooms.checkpointer.stats().checkpoints
+    })
+}
+
+#[test]
+fn there_are_as_many_checkpoints_as_the_log_is_long() {
+    const CHECKPOINT_BYTES: usize = 16 << 20;
+    const VOLUME: usize = 8 * CHECKPOINT_BYTES;
+    let checkpoints = count(CHECKPOINT_BYTES as u64, async |rooms, traffic| {
+        traffic.commit(rooms, VOLUME, 64 << 10).await;
+    });
+    // A checkpoint leaves up to a file of log, a quarter, and what came in meanwhile; and one at the close.
+    assert!((4..=13).contains(&checkpoints), "{checkpoints} checkpoints");
+}
+
+#[test]
+fn orders_during_a_checkpoint_make_no_other() {
+    let checkpoints = count(1 << 30, async |rooms, traffic| {
+        rooms.checkpointer.order();
+        while !traffic.is_waited_for.load(Ordering::Acquire) {
+            tokio::task::yield_now().await;
+        }
+        for _ in 0..100 {
+            rooms.checkpointer.order();
+        }
+    });
+    assert_eq!(checkpoints, 2, "the one that was ordered, and one at the close");
+}

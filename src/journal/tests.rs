@@ -1,0 +1,166 @@
+//! What becomes of those who wait for the journal when its thread meets a bug.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use wal::disk::sim::SimDisk;
+use wal::{Log, LogOptions};
+
+use super::{JournalError, JournalHandle, JournalOptions, JournalWriter};
+use crate::catalog::{Bytes, Catalog, CatalogHandle, Command};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+type Outcome = Result<(), JournalError>;
+
+struct World {
+    writer: JournalWriter,
+    journal: JournalHandle,
+    outcomes: (Sender<(u8, Outcome)>, Receiver<(u8, Outcome)>),
+}
+
+impl World {
+    fn new(options: JournalOptions, progress: impl Fn(u64) + Send + 'static) -> Self {
+        let disk = Arc::new(SimDisk::new(1));
+        let mut nothing = |_, _: &[u8]| Ok::<_, ()>(());
+        let opened = Log::open(disk, Path::new("log"), LogOptions::default(), 0, &mut nothing);
+        let (log, _) = opened.unwrap_or_else(|_| panic!("an empty log opens"));
+        let catalog = CatalogHandle::new(Catalog::default());
+        let (writer, journal) = JournalWriter::start(log, catalog, options, progress).unwrap();
+        World {
+            writer,
+            journal,
+            outcomes: channel(),
+        }
+    }
+
+    fn roomy() -> Self {
+        Self::new(roomy(), |_| ())
+    }
+
+    /// Stops the thread between two groups until the answer is dropped.
+    fn hold(&self) -> Sender<()> {
+        let (go_on, held) = channel::<()>();
+        let (here, reached) = channel();
+        let control = move |_: &mut Log| {
+            here.send(()).unwrap();
+            // Fails when the test lets go.
+            let _ = held.recv();
+        };
+        self.journal.queue.control(Box::new(control)).unwrap();
+        reached.recv_timeout(PATIENCE).unwrap();
+        go_on
+    }
+
+    fn submit(&self, number: u8) -> bool {
+        let told = self.outcomes.0.clone();
+        let then = move |outcome| told.send((number, outcome)).unwrap();
+        self.journal.submit_command(command(), then).is_ok()
+    }
+
+    fn next_outcome(&self) -> (u8, Outcome) {
+        self.outcomes
+            .1
+            .recv_timeout(PATIENCE)
+            .expect("whoever waits is told")
+    }
+
+    /// Everything that comes is refused at once.
+    fn assert_ended(&self) {
+        // What waited may be told before the rest of the queue is closed.
+        while self.submit(0) {
+            assert!(matches!(self.next_outcome(), (0, Err(JournalError::Panicked))));
+        }
+        let why = self.journal.readiness().unwrap_err();
+        assert!(why.contains("panicked"), "{why}");
+        assert!(matches!(self.writer.dispatched(), Err(JournalError::Panicked)));
+        assert!(self.writer.freeze_catalog().is_err());
+    }
+}
+
+fn roomy() -> JournalOptions {
+    JournalOptions {
+        queue_bytes_max: 1 << 20,
+        tail_bytes_max: 1 << 30,
+    }
+}
+
+fn command() -> Command {
+    Command::ServerSecretSet {
+        secret: Bytes([1; 32]),
+    }
+}
+
+#[test]
+fn a_completion_that_panics_costs_the_others_nothing_and_ends_the_journal() {
+    let world = World::roomy();
+    let held = world.hold();
+    assert!(world.submit(1));
+    let panics = |_| panic!("as the test wants it");
+    world.journal.submit_command(command(), panics).unwrap();
+    assert!(world.submit(2));
+    drop(held);
+    for number in [1, 2] {
+        let (told, outcome) = world.next_outcome();
+        assert_eq!(told, number);
+        outcome.expect("it is durable");
+    }
+    world.assert_ended();
+}
+
+#[test]
+fn a_control_that_panics_fails_those_who_wait_behind_it() {
+    let world = World::roomy();
+    let held = world.hold();
+    assert!(world.submit(1));
+    let panics = |_: &mut Log| panic!("as the test wants it");
+    world.journal.queue.control(Box::new(panics)).unwrap();
+    let (asker, answer) = channel::<()>();
+    let asks = move |_: &mut Log| asker.send(()).unwrap();
+    world.journal.queue.control(Box::new(asks)).unwrap();
+    drop(held);
+    assert!(matches!(world.next_outcome(), (1, Err(JournalError::Panicked))));
+    assert!(
+        answer.recv_timeout(PATIENCE).is_err_and(
+            |ended| ended.to_string().contains("disconnected") || ended.to_string().contains("closed")
+        ),
+        "the asker is not left to wait"
+    );
+    world.assert_ended();
+}
+
+#[test]
+fn a_thread_that_ends_between_two_groups_fails_the_queue() {
+    let world = World::new(roomy(), |_| panic!("as the test wants it"));
+    assert!(world.submit(1));
+    let (_, outcome) = world.next_outcome();
+    outcome.expect("it was durable before");
+    world.assert_ended();
+}
+
+#[test]
+fn a_journal_that_refuses_is_not_ready_and_says_why() {
+    let mut options = roomy();
+    options.tail_bytes_max = 0;
+    let world = World::new(options, |_| ());
+    let why = world.journal.readiness().unwrap_err();
+    assert!(why.contains("waits for a checkpoint"), "{why}");
+
+    options = roomy();
+    options.queue_bytes_max = 10;
+    let mut world = World::new(options, |_| ());
+    world.journal.readiness().unwrap();
+    let held = world.hold();
+    assert!(world.submit(1));
+    assert!(!world.submit(2), "the queue is full");
+    let why = world.journal.readiness().unwrap_err();
+    assert!(why.contains("too many bytes"), "{why}");
+    drop(held);
+    assert!(matches!(world.next_outcome(), (1, Ok(()))));
+    world.journal.readiness().unwrap();
+    world.writer.close().unwrap();
+    let why = world.journal.readiness().unwrap_err();
+    assert!(why.contains("stopping"), "{why}");
+}

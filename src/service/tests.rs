@@ -1,0 +1,322 @@
+//! Requests that go away while the disk holds up what they decided.
+
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use actix::spawn;
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::Notify;
+use tokio::task::yield_now;
+use wal::disk::sim::SimDisk;
+
+use super::accounts::SignUp;
+use super::buckets::BucketInput;
+use super::page::PageRequest;
+use super::{Caller, Credential, Service};
+use crate::alerts::{self, Alerts};
+use crate::catalog::{Bytes, Command, Field, FieldType, Plan, SchemaMode, SourceSettings, SourceStatus};
+use crate::checkpoint::start_on;
+use crate::checkpoint::tests::live::{in_system, layout, options};
+use crate::checkpoint::tests::tap::Tap;
+use crate::clock::{Clock, ManualClock, SECOND_NS};
+use crate::config::Config;
+use crate::delivery::{self, Deliveries};
+use crate::error::{ErrorKind, ServiceError};
+use crate::ids::ObjectId;
+
+/// Far more turns than a task needs until it waits for somebody else.
+const TURNS: usize = 64;
+
+/// Stops the journal's thread at the disk while it is closed.
+#[derive(Default)]
+struct Gate {
+    is_closed: Mutex<bool>,
+    changed: Condvar,
+    reached: Notify,
+}
+
+impl Gate {
+    fn pass(&self) {
+        if thread::current().name() != Some("journal") {
+            return;
+        }
+        let mut is_closed = self.is_closed.lock();
+        while *is_closed {
+            self.reached.notify_one();
+            self.changed.wait(&mut is_closed);
+        }
+    }
+
+    fn close(&self) {
+        *self.is_closed.lock() = true;
+    }
+
+    fn open(&self) {
+        *self.is_closed.lock() = false;
+        self.changed.notify_all();
+    }
+}
+
+struct World {
+    service: Rc<Service>,
+    gate: Arc<Gate>,
+    caller: Caller,
+}
+
+impl World {
+    /// A service with an account, over a disk that can be held.
+    async fn new() -> Self {
+        let gate = Arc::new(Gate::default());
+        let at_gate = Arc::clone(&gate);
+        let disk = Arc::new(Tap::new(SimDisk::new(1), move |_| at_gate.pass()));
+        let clock: Arc<dyn Clock> = Arc::new(ManualClock::new(1_700_000_000 * SECOND_NS));
+        let rooms = start_on(disk, None, layout(), options(), Arc::clone(&clock)).await;
+        let rooms = rooms.unwrap_or_else(|error| panic!("{error}"));
+        let secret = Bytes([7; 32]);
+        rooms
+            .journal
+            .commit(Command::ServerSecretSet { secret })
+            .await
+            .unwrap();
+        let deliveries = Deliveries::start(
+            delivery::Neighbours {
+                catalog: rooms.catalog.clone(),
+                journal: rooms.journal.clone(),
+                clock: Arc::clone(&clock),
+            },
+            true,
+        );
+        let alerts = Alerts::start(alerts::Neighbours {
+            catalog: rooms.catalog.clone(),
+            journal: rooms.journal.clone(),
+            clock: Arc::clone(&clock),
+            owed: Box::new(drop),
+        });
+        let service = Service::new(
+            Arc::new(Config::default()),
+            clock,
+            rooms.catalog,
+            rooms.journal,
+            rooms.buckets,
+            rooms.ledger,
+            rooms.checkpointer,
+            alerts,
+            deliveries.unwrap(),
+        );
+        let service = Rc::new(service.unwrap());
+        let account = service
+            .sign_up(sign_up("first@example.com"), None)
+            .await
+            .unwrap()
+            .account;
+        let caller = Caller {
+            organization_id: account.organization.id,
+            credential: Credential::Bearer {
+                user_id: account.user.id,
+            },
+        };
+        World {
+            service,
+            gate,
+            caller,
+        }
+    }
+
+    /// Begins `first`, drops it while its sync is held, begins `second`, and lets the disk go on.
+    async fn drop_and_try<T: 'static>(
+        &self,
+        first: impl Future<Output = Result<T, ServiceError>> + 'static,
+        second: impl Future<Output = Result<T, ServiceError>> + 'static,
+    ) -> Result<T, ServiceError> {
+        self.gate.close();
+        let first = spawn(first);
+        self.gate.reached.notified().await;
+        first.abort();
+        assert!(first.await.is_err_and(|ended| ended.is_cancelled()));
+        let second = spawn(second);
+        for _ in 0..TURNS {
+            yield_now().await;
+        }
+        // A password is hashed by now, and what waits for it goes as far as it comes.
+        self.service.passwords.run(|_| ()).await.unwrap();
+        for _ in 0..TURNS {
+            yield_now().await;
+        }
+        self.gate.open();
+        second.await.unwrap()
+    }
+
+    fn create_bucket(&self, name: &str) -> impl Future<Output = Result<ObjectId, ServiceError>> + 'static {
+        let (service, caller) = (Rc::clone(&self.service), self.caller);
+        let input = BucketInput {
+            name: name.to_owned(),
+            description: None,
+            retention_days: None,
+        };
+        async move {
+            service
+                .create_bucket(&caller, input)
+                .await
+                .map(|bucket| bucket.id)
+        }
+    }
+
+    fn create_source(&self, bucket: ObjectId) -> impl Future<Output = Result<(), ServiceError>> + 'static {
+        let (service, caller) = (Rc::clone(&self.service), self.caller);
+        let settings = SourceSettings {
+            name: "pump".into(),
+            kind: "sensor".into(),
+            description: None,
+            fields: vec![Field {
+                name: "value".into(),
+                kind: FieldType::Number,
+                unit: None,
+                description: None,
+            }],
+            schema_mode: SchemaMode::Strict,
+            downsampling: false,
+            status: SourceStatus::Active,
+        };
+        async move { service.create_source(&caller, bucket, settings).await.map(drop) }
+    }
+
+    fn delete_bucket(&self, id: ObjectId) -> impl Future<Output = Result<ObjectId, ServiceError>> + 'static {
+        let (service, caller) = (Rc::clone(&self.service), self.caller);
+        async move { service.delete_bucket(&caller, id).await.map(|_| id) }
+    }
+
+    fn sign_up(&self, email: &'static str) -> impl Future<Output = Result<(), ServiceError>> + 'static {
+        let service = Rc::clone(&self.service);
+        async move { service.sign_up(sign_up(email), None).await.map(drop) }
+    }
+
+    fn bucket_names(&self) -> Vec<String> {
+        let organization_id = self.caller.organization_id;
+        let mut names: Vec<_> = self.service.catalog.read(|catalog| {
+            let buckets = catalog.buckets_of(organization_id);
+            buckets.map(|bucket| bucket.name.to_string()).collect()
+        });
+        names.sort_unstable();
+        names
+    }
+
+    async fn end(self) {
+        self.service.checkpointer.close().await.unwrap();
+    }
+}
+
+fn sign_up(email: &str) -> SignUp {
+    SignUp {
+        email: email.to_owned(),
+        password: "correct horse battery".to_owned(),
+        name: "A".to_owned(),
+        organization_name: None,
+    }
+}
+
+fn kind<T>(outcome: Result<T, ServiceError>) -> Option<ErrorKind> {
+    outcome.err().map(|error| error.kind)
+}
+
+#[test]
+fn a_bucket_whose_asker_has_gone_is_not_created_twice() {
+    in_system(async {
+        let world = World::new().await;
+        let again = world.drop_and_try(world.create_bucket("a"), world.create_bucket("a"));
+        assert_eq!(kind(again.await), Some(ErrorKind::Conflict));
+        assert_eq!(world.bucket_names(), ["a"]);
+        world.end().await;
+    });
+}
+
+#[test]
+fn the_last_bucket_of_a_plan_is_not_given_twice() {
+    in_system(async {
+        let world = World::new().await;
+        let max = Plan::Free.limits().buckets_max.expect("the plan has a limit");
+        for number in 1..max {
+            world.create_bucket(&number.to_string()).await.unwrap();
+        }
+        let another = world.drop_and_try(world.create_bucket("a"), world.create_bucket("b"));
+        assert_eq!(kind(another.await), Some(ErrorKind::Forbidden));
+        assert_eq!(world.bucket_names().len(), max as usize);
+        world.end().await;
+    });
+}
+
+#[test]
+fn a_source_whose_asker_has_gone_is_not_created_twice() {
+    in_system(async {
+        let world = World::new().await;
+        let bucket = world.create_bucket("a").await.unwrap();
+        let again = world.drop_and_try(world.create_source(bucket), world.create_source(bucket));
+        assert_eq!(kind(again.await), Some(ErrorKind::Conflict));
+        let page = PageRequest { limit: 10, offset: 0 };
+        let sources = world.service.list_sources(&world.caller, bucket, page).await;
+        assert_eq!(sources.unwrap().total, 1);
+        world.end().await;
+    });
+}
+
+#[test]
+fn an_email_whose_owner_has_gone_is_not_signed_up_twice() {
+    in_system(async {
+        let world = World::new().await;
+        let again = world.drop_and_try(world.sign_up("b@example.com"), world.sign_up("b@example.com"));
+        assert_eq!(kind(again.await), Some(ErrorKind::Conflict));
+        let organizations = world
+            .service
+            .catalog
+            .read(|catalog| catalog.organizations().len());
+        assert_eq!(organizations, 2);
+        world.end().await;
+    });
+}
+
+#[test]
+fn a_name_is_free_behind_the_deletion_whose_asker_has_gone() {
+    in_system(async {
+        let world = World::new().await;
+        let bucket = world.create_bucket("a").await.unwrap();
+        let again = world.drop_and_try(world.delete_bucket(bucket), world.create_bucket("a"));
+        assert_ne!(again.await.unwrap(), bucket);
+        assert_eq!(world.bucket_names(), ["a"]);
+        world.end().await;
+    });
+}
+
+#[test]
+fn several_commands_of_one_decision_are_all_done_though_the_asker_has_gone() {
+    in_system(async {
+        let world = World::new().await;
+        let buckets = [
+            world.create_bucket("a").await.unwrap(),
+            world.create_bucket("b").await.unwrap(),
+        ];
+        world.gate.close();
+        let service = Rc::clone(&world.service);
+        let first = spawn(async move {
+            let decision = service.decisions.begin("subject").await;
+            let deleted = |bucket_id| Command::BucketDeleted { bucket_id };
+            let _settled = decision.commit_all(buckets.map(deleted).into()).await?;
+            Ok::<_, ServiceError>(())
+        });
+        world.gate.reached.notified().await;
+        first.abort();
+        assert!(first.await.is_err());
+        let service = Rc::clone(&world.service);
+        let mut next = pin!(service.decisions.begin("subject"));
+        for _ in 0..TURNS {
+            let waits = tokio::time::timeout(Duration::ZERO, next.as_mut()).await;
+            assert!(waits.is_err(), "decided before the last one is durable");
+        }
+        world.gate.open();
+        let decision = next.await;
+        assert!(world.bucket_names().is_empty());
+        drop(decision);
+        world.end().await;
+    });
+}

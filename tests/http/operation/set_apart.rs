@@ -1,0 +1,123 @@
+//! One bucket whose files fail, and the others, which must not notice.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::scene;
+use crate::support::given::{Account, Bucket};
+use crate::support::process::{Server, Setup};
+use crate::support::waiting::until;
+
+/// Two buckets of two organizations, each with a source.
+fn two_buckets(server: &Server) -> [(Bucket, String); 2] {
+    [0, 1].map(|_| {
+        let bucket = Account::sign_up(&server.client).bucket("plant");
+        let source = bucket.source("gauge", &["level"]);
+        (bucket, source)
+    })
+}
+
+fn store(bucket: &Bucket, source: &str, text: &str) {
+    let point = json!({"dataSourceId": source, "values": {"level": 1}, "metadata": {"text": text}});
+    bucket.single(&point).expect(201, "a point");
+}
+
+fn points(bucket: &Bucket) -> Option<u64> {
+    let answer = bucket.ask(&json!({"bucketId": bucket.id, "limit": 10_000, "downsampling": false}));
+    (answer.status == 200).then(|| {
+        answer.json()["data"]
+            .as_array()
+            .map_or(0, |rows| rows.len() as u64)
+    })
+}
+
+fn set_apart(server: &Server) -> Value {
+    let ready = server.client.get("/ready").send();
+    let body = ready.expect(200, "the others are served");
+    body["setApart"].clone()
+}
+
+#[test]
+fn a_bucket_that_does_not_open_answers_503_and_the_others_go_on() {
+    let mut server = scene::server();
+    let [(failing, failing_source), (other, other_source)] = two_buckets(&server);
+    store(&failing, &failing_source, "");
+    store(&other, &other_source, "");
+    assert!(server.stop().success());
+    let manifest = server.data_dir().join("buckets/00000001/manifest");
+    let whole = fs::read(&manifest).unwrap();
+    let mut damaged = whole.clone();
+    damaged[30] ^= 1;
+    fs::write(&manifest, damaged).unwrap();
+
+    server.launch();
+    assert_eq!(set_apart(&server), json!([failing.id]));
+    assert_eq!(points(&other), Some(1));
+    store(&other, &other_source, "");
+    let base = format!("/api/buckets/{}", failing.id);
+    let point = json!({"dataSourceId": failing_source, "values": {"level": 2}});
+    let refused = [
+        failing.ask(&json!({"bucketId": failing.id})),
+        failing.single(&point),
+        server.client.get(&base).key(&failing.admin).send(),
+        server
+            .client
+            .get(&format!("{base}/sources"))
+            .key(&failing.admin)
+            .send(),
+    ];
+    for answer in refused {
+        let body = answer.expect(503, "the bucket is set apart");
+        let message = body["message"].as_str().unwrap_or_default();
+        assert!(
+            message.contains("set apart") && !message.contains("manifest"),
+            "{answer}"
+        );
+        assert!(answer.header("retry-after").is_some(), "{answer}");
+    }
+    let metrics = server.client.get("/metrics").send();
+    assert!(
+        metrics.text().contains("tidewatch_buckets_set_apart 1\n"),
+        "{metrics}"
+    );
+
+    assert!(server.stop().success());
+    fs::write(&manifest, whole).unwrap();
+    server.launch();
+    assert_eq!(set_apart(&server), Value::Null);
+    assert_eq!((points(&failing), points(&other)), (Some(1), Some(2)));
+}
+
+/// A file in the place of one tenant's directory kept the log of all from being trimmed: 503 for everybody, for ever.
+#[test]
+fn a_bucket_that_cannot_be_written_does_not_keep_the_log_from_being_trimmed() {
+    let setup = Setup::unlimited()
+        .set("storage.checkpoint_bytes", "1048576")
+        .set("wal.tail_bytes_max", "8388608");
+    let mut server = Server::start_with(setup);
+    let [(failing, failing_source), (other, other_source)] = two_buckets(&server);
+    fs::create_dir_all(server.data_dir().join("buckets")).unwrap();
+    let in_the_way = server.data_dir().join("buckets/00000001");
+    fs::write(&in_the_way, "in the way").unwrap();
+    store(&failing, &failing_source, "");
+
+    let text = "x".repeat(16_000);
+    let mut stored = 0;
+    until("the bucket is set apart", || {
+        store(&other, &other_source, &text);
+        stored += 1;
+        set_apart(&server).is_array().then_some(())
+    });
+    // Several times what the log may hold.
+    for _ in 0..2_000 {
+        store(&other, &other_source, &text);
+        stored += 1;
+    }
+    assert_eq!(points(&other), Some(stored));
+    assert_eq!(points(&failing), None);
+    server.kill();
+    fs::remove_file(&in_the_way).unwrap();
+    server.launch();
+    assert_eq!((points(&failing), points(&other)), (Some(1), Some(stored)));
+}
