@@ -74,8 +74,8 @@ pub(super) struct BucketActor {
     state: BucketState,
     journal: JournalHandle,
     sealer: Sealer,
-    /// Whether a source exists, by the catalog.
-    known: Box<dyn Fn(u32) -> bool + Send>,
+    /// Whether all these sources exist, by the catalog of one moment.
+    known: Box<dyn Fn(&[u32]) -> bool + Send>,
     /// Told the store's unsaved bytes when they change.
     memory: Box<dyn Fn(u64, u64) + Send>,
     /// Called when the bucket is deleted.
@@ -93,7 +93,7 @@ impl BucketActor {
         state: BucketState,
         journal: JournalHandle,
         sealer: Sealer,
-        known: Box<dyn Fn(u32) -> bool + Send>,
+        known: Box<dyn Fn(&[u32]) -> bool + Send>,
         memory: Box<dyn Fn(u64, u64) + Send>,
         deleted: Box<dyn Fn() + Send>,
     ) -> Self {
@@ -199,7 +199,7 @@ impl Handler<Take> for BucketActor {
             self.parked.push(reply);
             return;
         }
-        if !ingest.sources.iter().all(|source| (self.known)(*source)) {
+        if !(self.known)(&ingest.sources) {
             respond(reply, Ok(Ingested::SourceGone));
             return;
         }

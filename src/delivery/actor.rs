@@ -13,13 +13,14 @@ use super::counters::Counters;
 use super::guard::Guard;
 use super::handle::{Hold, Neighbours};
 use super::outgoing::{Destination, receiver_key, retry_config};
+use super::pace::Pace;
 use super::points::NewPoints;
-use super::recent::Recent;
+use super::recent::{PER_WEBHOOK_MAX, Recent};
 use super::redelivery::{Redelivered, Requeuing, read_again};
 use super::retry::{after, backoff, remaining};
 use super::schedule::{Class, ReceiverKey, Schedule};
 use super::transport::{Outcome, Transport};
-use crate::catalog::{AfterAttempt, Attempt, AttemptMade, Catalog, Command, Delivery};
+use crate::catalog::{AfterAttempt, Attempt, AttemptMade, Catalog, Command, Delivery, Webhook};
 use crate::ids::{ObjectId, ObjectIds};
 use crate::journal::JournalHandle;
 
@@ -94,6 +95,9 @@ pub(super) struct DeliveryActor {
     pub(super) recent: Arc<Recent>,
     counters: Arc<Counters>,
     schedule: Schedule,
+    pace: Pace,
+    /// Best-effort deliveries made so far.
+    tellings: usize,
     pub(super) unrecorded: HashMap<ObjectId, Unrecorded>,
     pub(super) requeuing: HashMap<ObjectId, Requeuing>,
     record_wait: Duration,
@@ -122,6 +126,8 @@ impl DeliveryActor {
             recent,
             counters,
             schedule: Schedule::default(),
+            pace: Pace::default(),
+            tellings: 0,
             unrecorded: HashMap::new(),
             requeuing: HashMap::new(),
             record_wait: RECORD_WAIT_MIN,
@@ -163,6 +169,32 @@ impl DeliveryActor {
         for (id, receiver, wait) in owed {
             self.schedule
                 .add(id, receiver, Class::Owed, now.saturating_add(wait));
+        }
+    }
+
+    /// Has a webhook told of new points, as far as its queue can take them.
+    fn tell(&mut self, points: &NewPoints, webhook: Arc<Webhook>) {
+        let receiver = ReceiverKey::Webhook(webhook.id);
+        let (sources, now) = (points.rows.len(), self.now());
+        let room = PER_WEBHOOK_MAX.saturating_sub(self.schedule.len_of(&receiver));
+        let told = self.pace.take(webhook.id, sources, room, now);
+        self.counters.dropped(sources - told);
+        // Where not all sources can be told of, the first is another one each time.
+        let first = if told < sources { self.tellings } else { 0 };
+        self.tellings = self.tellings.wrapping_add(told);
+        let webhooks = [webhook];
+        for index in (0..told).map(|index| first.wrapping_add(index) % sources) {
+            // A source that has been deleted meanwhile is not told of.
+            let Some(source) = self.catalog(|catalog| points.source(catalog, index).cloned()) else {
+                continue;
+            };
+            for delivery in points.deliveries(index, &source, &webhooks, &self.ids) {
+                self.schedule
+                    .add(delivery.id, receiver.clone(), Class::BestEffort, now);
+                let dropped = self.recent.keep(delivery);
+                self.counters.dropped(dropped.len());
+                dropped.into_iter().for_each(|id| self.schedule.remove(id));
+            }
         }
     }
 
@@ -366,12 +398,8 @@ impl Handler<Offered> for DeliveryActor {
     fn handle(&mut self, Offered { points, hold }: Offered, context: &mut Self::Context) {
         drop(hold);
         let webhooks = self.catalog(|catalog| points.hearers(catalog));
-        for delivery in points.deliveries(&webhooks, &self.ids) {
-            let (id, receiver) = (delivery.id, ReceiverKey::Webhook(delivery.receiver.owner()));
-            self.schedule.add(id, receiver, Class::BestEffort, self.now());
-            let dropped = self.recent.keep(delivery);
-            self.counters.dropped(dropped.len());
-            dropped.into_iter().for_each(|id| self.schedule.remove(id));
+        for webhook in webhooks {
+            self.tell(&points, webhook);
         }
         self.go_on(context);
     }

@@ -144,9 +144,10 @@ impl Deliveries {
 
     /// Tells webhooks of new points, if there is room: never waits, never fails; what is dropped is counted.
     pub fn offer_received(&self, points: NewPoints) {
+        let sources = points.rows.len();
         match Hold::take(&self.0.offered_bytes, points.bytes()) {
             Some(hold) => self.0.address.do_send(Offered { points, hold }),
-            None => self.0.counters.dropped(1),
+            None => self.0.counters.dropped(sources),
         }
     }
 

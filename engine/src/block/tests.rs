@@ -22,8 +22,9 @@ fn columns(rows: i64) -> Columns {
     let mut bytes = Vec::new();
     writer.encode(&mut bytes);
     let mut columns = Columns::default();
-    let table = RowsReader::new(&bytes).unwrap().next().unwrap().unwrap();
-    columns.append(&table, 0..table.timestamps_ns.len(), 1);
+    let mut reader = RowsReader::new(&bytes).unwrap();
+    let table = reader.next().unwrap().unwrap();
+    columns.append(table, 0..table.timestamps_ns.len(), 1);
     columns
 }
 

@@ -291,18 +291,26 @@ async fn a_silent_receiver_delays_no_other() {
     assert_eq!(world.totals(other).successful, 20);
 }
 
+/// An ingest of one point, which is the bucket's row `number`.
 fn points(number: u64) -> NewPoints {
+    points_of(number, &[SOURCE])
+}
+
+fn points_of(first_sequence: u64, sources: &[u32]) -> NewPoints {
+    let mut rows = RowsWriter::new();
+    for source in sources {
+        rows.begin(*source);
+        rows.number(0, 1.0, 0);
+        rows.commit(START_NS);
+    }
     NewPoints {
         organization_id: id(ORGANIZATION),
         bucket_id: id(BUCKET),
-        source_id: id(20),
-        source_name: "s".into(),
-        point_id: format!("{number:024x}").into(),
-        timestamp_ns: START_NS,
-        values: RawValue::from_string("{\"t\":1}".to_owned()).unwrap(),
-        metadata: None,
-        count: None,
+        bucket_ordinal: 0,
+        first_sequence,
+        batch: false,
         received_at_ns: START_NS,
+        rows: rows.newest(),
     }
 }
 
