@@ -11,16 +11,15 @@ use tokio::sync::oneshot;
 
 use super::counters::Counters;
 use super::guard::Guard;
-use super::handle::{Hold, Neighbours};
+use super::handle::Neighbours;
 use super::outgoing::{Destination, receiver_key, retry_config};
 use super::pace::Pace;
-use super::points::NewPoints;
-use super::recent::{PER_WEBHOOK_MAX, Recent};
+use super::recent::Recent;
 use super::redelivery::{Redelivered, Requeuing, read_again};
 use super::retry::{after, backoff, remaining};
 use super::schedule::{Class, ReceiverKey, Schedule};
 use super::transport::{Outcome, Transport};
-use crate::catalog::{AfterAttempt, Attempt, AttemptMade, Catalog, Command, Delivery, Webhook};
+use crate::catalog::{AfterAttempt, Attempt, AttemptMade, Catalog, Command, Delivery};
 use crate::ids::{ObjectId, ObjectIds};
 use crate::journal::JournalHandle;
 
@@ -38,15 +37,6 @@ const SLEEP_MAX: Duration = Duration::from_secs(3_600);
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Queued(pub(super) Vec<ObjectId>);
-
-/// Points that webhooks may hear of.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(super) struct Offered {
-    pub(super) points: NewPoints,
-    /// Their bytes of the mailbox's bound.
-    pub(super) hold: Hold,
-}
 
 /// Starts no attempt any more; answers when those in flight are over, at the latest after `within`.
 #[derive(Message)]
@@ -91,13 +81,13 @@ pub(super) struct DeliveryActor {
     neighbours: Neighbours,
     guard: Guard,
     transport: Rc<dyn Transport>,
-    ids: ObjectIds,
+    pub(super) ids: ObjectIds,
     pub(super) recent: Arc<Recent>,
-    counters: Arc<Counters>,
-    schedule: Schedule,
-    pace: Pace,
+    pub(super) counters: Arc<Counters>,
+    pub(super) schedule: Schedule,
+    pub(super) pace: Pace,
     /// Best-effort deliveries made so far.
-    tellings: usize,
+    pub(super) tellings: usize,
     pub(super) unrecorded: HashMap<ObjectId, Unrecorded>,
     pub(super) requeuing: HashMap<ObjectId, Requeuing>,
     record_wait: Duration,
@@ -138,7 +128,7 @@ impl DeliveryActor {
         }
     }
 
-    fn now(&self) -> Duration {
+    pub(super) fn now(&self) -> Duration {
         self.began.elapsed()
     }
 
@@ -172,32 +162,6 @@ impl DeliveryActor {
         }
     }
 
-    /// Has a webhook told of new points, as far as its queue can take them.
-    fn tell(&mut self, points: &NewPoints, webhook: Arc<Webhook>) {
-        let receiver = ReceiverKey::Webhook(webhook.id);
-        let (sources, now) = (points.rows.len(), self.now());
-        let room = PER_WEBHOOK_MAX.saturating_sub(self.schedule.len_of(&receiver));
-        let told = self.pace.take(webhook.id, sources, room, now);
-        self.counters.dropped(sources - told);
-        // Where not all sources can be told of, the first is another one each time.
-        let first = if told < sources { self.tellings } else { 0 };
-        self.tellings = self.tellings.wrapping_add(told);
-        let webhooks = [webhook];
-        for index in (0..told).map(|index| first.wrapping_add(index) % sources) {
-            // A source that has been deleted meanwhile is not told of.
-            let Some(source) = self.catalog(|catalog| points.source(catalog, index).cloned()) else {
-                continue;
-            };
-            for delivery in points.deliveries(index, &source, &webhooks, &self.ids) {
-                self.schedule
-                    .add(delivery.id, receiver.clone(), Class::BestEffort, now);
-                let dropped = self.recent.keep(delivery);
-                self.counters.dropped(dropped.len());
-                dropped.into_iter().for_each(|id| self.schedule.remove(id));
-            }
-        }
-    }
-
     /// Schedules a delivery if it is still owed.
     fn schedule_owed(&mut self, id: ObjectId, due: Duration) {
         let receiver = self.catalog(|catalog| {
@@ -210,7 +174,7 @@ impl DeliveryActor {
     }
 
     /// Starts what can be started, and sees to it that the rest is not forgotten.
-    fn go_on(&mut self, context: &mut Context<Self>) {
+    pub(super) fn go_on(&mut self, context: &mut Context<Self>) {
         if self.stopping.is_none() && !self.stopped {
             while let Some(id) = self.schedule.next(self.now()) {
                 self.start(id, context);
@@ -387,19 +351,6 @@ impl Handler<Queued> for DeliveryActor {
                 Some(unrecorded) => unrecorded.again = true,
                 None => self.schedule_owed(id, self.now()),
             }
-        }
-        self.go_on(context);
-    }
-}
-
-impl Handler<Offered> for DeliveryActor {
-    type Result = ();
-
-    fn handle(&mut self, Offered { points, hold }: Offered, context: &mut Self::Context) {
-        drop(hold);
-        let webhooks = self.catalog(|catalog| points.hearers(catalog));
-        for webhook in webhooks {
-            self.tell(&points, webhook);
         }
         self.go_on(context);
     }

@@ -8,9 +8,10 @@ use std::time::Duration;
 use actix::{Actor, Addr, Arbiter};
 use tokio::sync::oneshot;
 
-use super::actor::{DeliveryActor, Offered, Queued, Stop};
+use super::actor::{DeliveryActor, Queued, Stop};
 use super::counters::{Counters, DeliveryStats};
 use super::guard::{CheckedUrl, Guard};
+use super::offered::Offered;
 use super::points::{NewPoints, hearers};
 use super::recent::Recent;
 use super::redelivery::Redeliver;

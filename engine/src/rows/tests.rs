@@ -165,7 +165,10 @@ fn buffers_beyond_the_bound_are_let_go() {
     writer.begin(3);
     writer.number(0, 1.0, 0);
     writer.commit(5);
-    assert_eq!((writer.rows(), writer.sources().collect::<Vec<_>>()), (1, vec![3]));
+    assert_eq!(
+        (writer.rows(), writer.sources().collect::<Vec<_>>()),
+        (1, vec![3])
+    );
 }
 
 #[test]
@@ -188,12 +191,21 @@ fn the_newest_row_of_each_source() {
     assert_eq!(newest.len(), 2);
     let first = newest.get(0).unwrap();
     assert_eq!(
-        (first.source, first.timestamp_ns, first.place, first.count, first.metadata),
+        (
+            first.source,
+            first.timestamp_ns,
+            first.place,
+            first.count,
+            first.metadata
+        ),
         (4, 20, 3, 4, None)
     );
     assert_eq!(first.values().collect::<Vec<_>>(), [(1, Scalar::Number(1.5))]);
     let second = newest.get(1).unwrap();
-    assert_eq!((second.source, second.timestamp_ns, second.place, second.count), (9, 5, 1, 2));
+    assert_eq!(
+        (second.source, second.timestamp_ns, second.place, second.count),
+        (9, 5, 1, 2)
+    );
     assert_eq!(second.values().collect::<Vec<_>>(), [(0, Scalar::Text("x"))]);
     assert_eq!(second.metadata, None);
     assert!(newest.get(2).is_none());

@@ -30,7 +30,7 @@ impl Service {
                 .read(|catalog| bucket_for(catalog, caller, point.bucket_id))?;
             self.catalog
                 .read(|catalog| source_for(catalog, caller, point.bucket_id, point.source_id))
-                .and_then(|(bucket, source)| self.judge(&bucket, source, &point, now_ns, digests))
+                .and_then(|(bucket, source)| self.read_point(&bucket, source, &point, now_ns, digests))
                 .map_err(|error| Refusal {
                     bucket: Some(bucket),
                     error,
@@ -40,7 +40,7 @@ impl Service {
             .await
     }
     /// Writes the point's row, if its source takes it.
-    fn judge(
+    fn read_point(
         &self,
         bucket: &Arc<Bucket>,
         source: Arc<Source>,
