@@ -21,6 +21,7 @@ pub(super) enum SectionKind {
     RollupStarts = 4,
     Rollup = 5,
     RollupRows = 6,
+    RollupCarries = 7,
 }
 
 struct Section {
@@ -203,7 +204,10 @@ impl<'a> BlockReader<'a> {
         };
         let of = u32::from(field) * LEVELS.len() as u32 + level as u32;
         match self.section(SectionKind::Rollup, of)? {
-            Some(bytes) => rollup::decode(bytes, cells, summary.kind == super::FieldKind::Number),
+            Some(bytes) => {
+                let carries = self.section(SectionKind::RollupCarries, of)?;
+                rollup::decode(bytes, carries, cells, summary.kind == super::FieldKind::Number)
+            }
             None => Err(EngineError::Corrupt {
                 what: "block",
                 offset: 0,
