@@ -24,8 +24,8 @@ pub(super) enum SectionKind {
     RollupCarries = 7,
 }
 
-struct Section {
-    kind: u8,
+pub(super) struct Section {
+    pub(super) kind: u8,
     of: u32,
     start: usize,
     len: usize,
@@ -37,7 +37,7 @@ pub struct BlockReader<'a> {
     block: &'a Block,
     body: &'a [u8],
     rows: usize,
-    sections: Vec<Section>,
+    pub(super) sections: Vec<Section>,
 }
 
 impl<'a> BlockReader<'a> {
