@@ -33,9 +33,10 @@ pub const WIDE: Experiment = Experiment {
     run: wide,
 };
 
-const CLIENTS: usize = 4;
+/// As one collector sends them.
+const CLIENTS: usize = 1;
 /// Requests of a client in a round.
-const EACH: usize = 50;
+const EACH: usize = 400;
 /// The first only warms up.
 const ROUNDS: usize = 6;
 
@@ -65,13 +66,20 @@ const TURNS: [Turn; 4] = [
     },
 ];
 
+/// A bucket, and each client's sources in it.
+struct Sources {
+    bucket: String,
+    clients: Vec<Vec<(String, Series)>>,
+}
+
 struct Scene {
     server: Server,
     account: Account,
     webhook: String,
-    /// Each client's sources, of which a batch has one or all.
-    narrow: (String, Vec<Vec<(String, Series)>>),
-    wide: (String, Vec<Vec<(String, Series)>>),
+    /// One source for each client.
+    narrow: Sources,
+    /// A thousand for each.
+    wide: Sources,
     _connections: Receiver<std::net::TcpStream>,
     _dir: TempDir,
 }
@@ -98,11 +106,7 @@ impl Scene {
         })
     }
 
-    fn sources(
-        account: &mut Account,
-        name: &str,
-        each: usize,
-    ) -> Outcome<(String, Vec<Vec<(String, Series)>>)> {
+    fn sources(account: &mut Account, name: &str, each: usize) -> Outcome<Sources> {
         let bucket = account.bucket(name)?;
         let first_ns = days_ago_ns(20)?;
         let ids = account.sources(&bucket, CLIENTS * each)?;
@@ -110,11 +114,12 @@ impl Scene {
             |(seed, id): (usize, &String)| (id.clone(), Series::new(seed as u64, first_ns, SECOND_NS));
         let of_client = |ids: &[String]| ids.iter().enumerate().map(series).collect();
         let clients = ids.chunks(each).map(of_client).collect();
-        Ok((bucket, clients))
+        Ok(Sources { bucket, clients })
     }
 
     fn requests(&mut self, wide: bool) -> Vec<Vec<Vec<u8>>> {
-        let (bucket, clients) = if wide { &mut self.wide } else { &mut self.narrow };
+        let sources = if wide { &mut self.wide } else { &mut self.narrow };
+        let Sources { bucket, clients } = sources;
         let (account, bucket) = (&self.account, &*bucket);
         let of_client = |sources: &mut Vec<(String, Series)>| {
             let batch = |_| {
@@ -159,8 +164,7 @@ fn wide() -> Outcome<Vec<Measured>> {
     let measured = |value_us: f64, against_us: f64| Measured {
         value: value_us / against_us,
         note: format!(
-            "{} against {} µs, {CLIENTS} connections, each with sources of its own, {EACH} requests of {BATCH} points \
-             each a round, medians of {} rounds taken in turns; the receiver never answers",
+            "{} against {} µs, {CLIENTS} connection, {EACH} requests of {BATCH} points a round, medians of {} rounds taken in turns; the receiver never answers",
             significant(value_us),
             significant(against_us),
             ROUNDS - 1

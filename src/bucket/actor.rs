@@ -16,6 +16,8 @@ use crate::catalog::Command;
 use crate::error::ServiceError;
 use crate::journal::{Committed, JournalError, JournalHandle, Record};
 
+/// Whether all sources of these ordinals exist.
+pub(super) type Known = Box<dyn Fn(&[u32]) -> bool + Send>;
 pub(super) type IngestReply = oneshot::Sender<Result<Ingested, ServiceError>>;
 type DeleteReply = oneshot::Sender<Result<u64, ServiceError>>;
 
@@ -75,7 +77,7 @@ pub(super) struct BucketActor {
     journal: JournalHandle,
     sealer: Sealer,
     /// Whether all these sources exist, by the catalog of one moment.
-    known: Box<dyn Fn(&[u32]) -> bool + Send>,
+    known: Known,
     /// Told the store's unsaved bytes when they change.
     memory: Box<dyn Fn(u64, u64) + Send>,
     /// Called when the bucket is deleted.
@@ -93,7 +95,7 @@ impl BucketActor {
         state: BucketState,
         journal: JournalHandle,
         sealer: Sealer,
-        known: Box<dyn Fn(&[u32]) -> bool + Send>,
+        known: Known,
         memory: Box<dyn Fn(u64, u64) + Send>,
         deleted: Box<dyn Fn() + Send>,
     ) -> Self {

@@ -25,7 +25,7 @@ fn columns(rows: i64) -> Columns {
     let mut columns = Columns::default();
     let mut reader = RowsReader::new(&bytes).unwrap();
     let table = reader.next().unwrap().unwrap();
-    columns.append(table, 0..table.timestamps_ns.len(), 1);
+    columns.append(&table, 0..table.timestamps_ns.len(), 1);
     columns
 }
 

@@ -1,6 +1,8 @@
 //! Bytes of the log → columns again, table by table. Nothing here trusts a count: the bytes have passed the log's
 //! checksum, but a fault of ours must come out as an error, not as a panic while recovering.
 
+use std::ops::Deref;
+
 use super::NOT_DECIMAL;
 use super::write::{BOOLEANS, NUMBERS_DECIMAL, NUMBERS_RAW, TEXTS};
 use crate::EngineError;
@@ -15,6 +17,17 @@ pub(crate) struct Table<'a> {
     pub(crate) places: Vec<u32>,
     pub(crate) columns: Vec<TableColumn<'a>>,
     pub(crate) metadata: TableColumn<'a>,
+}
+
+/// One source's rows, which lie in the reader's buffers until the next source's are read.
+pub(crate) struct Present<'r, 'a>(&'r Table<'a>);
+
+impl<'a> Deref for Present<'_, 'a> {
+    type Target = Table<'a>;
+
+    fn deref(&self) -> &Table<'a> {
+        self.0
+    }
 }
 
 /// Values of one field. `present` lists the rows that have one; `None` means all of them.
@@ -63,7 +76,7 @@ impl<'a> RowsReader<'a> {
     }
 
     /// The next source's rows; `None` behind the last.
-    pub(crate) fn next(&mut self) -> Result<Option<&Table<'a>>, EngineError> {
+    pub(crate) fn next(&mut self) -> Result<Option<Present<'_, 'a>>, EngineError> {
         if self.tables == 0 {
             return if self.reader.is_empty() {
                 Ok(None)
@@ -91,7 +104,7 @@ impl<'a> RowsReader<'a> {
         }
         let count = read_presence(reader, rows, &mut table.metadata.present)?;
         read_texts(reader, count, &mut table.metadata.values)?;
-        Ok(Some(table))
+        Ok(Some(Present(table)))
     }
 }
 

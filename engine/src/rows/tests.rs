@@ -9,7 +9,7 @@ fn columns_of(bytes: &[u8], source: u32) -> Columns {
     let mut columns = Columns::default();
     while let Some(table) = reader.next().unwrap() {
         if table.source == source {
-            columns.append(table, 0..table.timestamps_ns.len(), 100);
+            columns.append(&table, 0..table.timestamps_ns.len(), 100);
         }
     }
     columns
