@@ -163,7 +163,7 @@ fn answer_all(stream: TcpStream, arrived: &Sender<Instant>) -> Option<()> {
 }
 
 /// Accepts connections, which stay open, and never reads from them; they end with the answered channel.
-fn silent() -> Outcome<(SocketAddr, Receiver<TcpStream>)> {
+pub fn silent() -> Outcome<(SocketAddr, Receiver<TcpStream>)> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
     let (accepted, connections) = channel();

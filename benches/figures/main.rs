@@ -24,6 +24,7 @@ mod scans;
 mod server;
 mod storage;
 mod table;
+mod wide;
 
 use std::error::Error;
 use std::time::Instant;
@@ -43,6 +44,7 @@ const EXPERIMENTS: &[Experiment] = &[
     analytics::OVERVIEW,
     ingest::BATCHES,
     ingest::SINGLES,
+    wide::WIDE,
     durability::SLOW_SYNC,
     storage::DISK,
     restart::READY,

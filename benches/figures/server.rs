@@ -240,7 +240,11 @@ impl Account {
 
     /// A webhook that hears of triggers.
     pub fn webhook(&mut self, receiver: SocketAddr) -> Outcome<String> {
-        let body = json!({"url": format!("http://{receiver}/"), "events": ["alert.triggered"]});
+        self.webhook_of(receiver, &["alert.triggered"])
+    }
+
+    pub fn webhook_of(&mut self, receiver: SocketAddr, events: &[&str]) -> Outcome<String> {
+        let body = json!({"url": format!("http://{receiver}/"), "events": events});
         let answer = self
             .connection
             .json("POST", "/api/webhooks", &self.credential, &body)?;

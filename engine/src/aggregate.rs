@@ -1,8 +1,15 @@
 //! The aggregate of a set of values: count, sum, least, greatest. Two can be put together, so a cell's answer is
 //! the same whether it came from points, minutes, hours or whole blocks.
 
-/// Count, sum, minimum and maximum. The sum carries the part that rounding would lose (Neumaier's variant of Kahan
-/// summation, ZAMM 54, 1974), so that the order in which parts are put together does not show.
+/// Count, sum, minimum and maximum.
+///
+/// The sum is a pair: a double, and what rounding took from it (Neumaier, "Rundungsfehleranalyse einiger Verfahren zur
+/// Summation endlicher Summen", ZAMM 54, 1974). Of n values it is off by at most 2⁻⁵³ of itself, from being rounded to
+/// one double at the end, and n² · 2⁻¹⁰⁶ of the sum of the values without their signs; however they are put together.
+///
+/// An aggregate with an extreme of at least [`LARGE`] keeps the pair divided by 2⁶⁴, so that no sum ever overflows:
+/// 2⁶⁴ values below it stay below 2¹⁰²², and 2⁶⁴ doubles of any size divided by 2⁶⁴ below 2¹⁰²⁴. What the division
+/// takes from the smallest doubles is beyond all digits of a sum with such a value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Aggregate {
     /// Values present.
@@ -14,6 +21,12 @@ pub struct Aggregate {
     /// Greatest value; negative infinite when there is none.
     pub max: f64,
 }
+
+/// 2⁹⁵⁸: from here on sums are kept divided.
+const LARGE: f64 = f64::from_bits((1_023 + 958) << 52);
+/// What they are multiplied with: 2⁻⁶⁴.
+const DOWN: f64 = 1.0 / UP;
+const UP: f64 = (1u128 << 64) as f64;
 
 impl Default for Aggregate {
     fn default() -> Self {
@@ -27,15 +40,28 @@ impl Default for Aggregate {
     }
 }
 
+/// Whether a sum of values with these extremes is kept divided; not that of no values.
+#[inline]
+fn is_large(min: f64, max: f64) -> bool {
+    max >= LARGE || min <= -LARGE
+}
+
 impl Aggregate {
+    /// Of a sum that one double holds.
     pub(crate) fn new(count: u64, sum: f64, min: f64, max: f64) -> Self {
+        let sum = if is_large(min, max) { sum * DOWN } else { sum };
+        Aggregate::of_parts(count, (sum, 0.0), min, max)
+    }
+
+    /// Of a sum and its carry as [`Aggregate::parts`] answers them.
+    pub(crate) fn of_parts(count: u64, (sum, carry): (f64, f64), min: f64, max: f64) -> Self {
         if count == 0 {
             Aggregate::default()
         } else {
             Aggregate {
                 count,
                 sum,
-                carry: 0.0,
+                carry,
                 min,
                 max,
             }
@@ -47,49 +73,81 @@ impl Aggregate {
         Aggregate::new(count, 0.0, 0.0, 0.0)
     }
 
+    /// The sum as it is kept: the nearest double and what that lacks, both divided by 2⁶⁴ when an extreme is large.
+    pub(crate) fn parts(&self) -> (f64, f64) {
+        let sum = self.sum + self.carry;
+        (sum, lost(self.sum, self.carry, sum))
+    }
+
+    /// Whether [`Aggregate::sum`] is all of the sum: nothing is lost when it is kept as that double.
+    pub(crate) fn is_one_double(&self) -> bool {
+        self.parts().1 == 0.0 && !self.is_beyond()
+    }
+
+    /// Whether the sum is beyond the range of doubles.
+    pub(crate) fn is_beyond(&self) -> bool {
+        self.is_large() && (self.parts().0 * UP).is_infinite()
+    }
+
+    /// The carry as it is, [`Aggregate::parts`] without putting them in order.
+    pub(crate) fn carry(&self) -> f64 {
+        self.carry
+    }
+
+    fn is_large(&self) -> bool {
+        is_large(self.min, self.max)
+    }
+
     /// Adds one number.
     #[inline]
     pub(crate) fn add(&mut self, value: f64) {
         self.count += 1;
-        self.add_to_sum(value);
-        self.min = self.min.min(value);
-        self.max = self.max.max(value);
+        let (min, max) = (self.min.min(value), self.max.max(value));
+        if is_large(min, max) {
+            self.add_divided(value * DOWN, 0.0);
+        } else {
+            self.add_to_sum(value);
+        }
+        (self.min, self.max) = (min, max);
     }
 
     #[inline]
     fn add_to_sum(&mut self, value: f64) {
         let sum = self.sum + value;
-        let lost = if self.sum.abs() >= value.abs() {
-            (self.sum - sum) + value
-        } else {
-            (value - sum) + self.sum
-        };
-        self.carry += lost;
+        self.carry += lost(self.sum, value, sum);
         self.sum = sum;
+    }
+
+    /// Adds to a sum that is kept divided from now on, if it was not before.
+    #[cold]
+    fn add_divided(&mut self, sum: f64, carry: f64) {
+        if !self.is_large() {
+            self.sum *= DOWN;
+            self.carry *= DOWN;
+        }
+        self.add_to_sum(sum);
+        self.carry += carry;
     }
 
     /// Adds all that `other` holds.
     #[inline]
     pub fn merge(&mut self, other: &Aggregate) {
         self.count += other.count;
-        self.add_to_sum(other.sum);
-        self.carry += other.carry;
-        self.min = self.min.min(other.min);
-        self.max = self.max.max(other.max);
+        let (min, max) = (self.min.min(other.min), self.max.max(other.max));
+        if !is_large(min, max) {
+            self.add_to_sum(other.sum);
+            self.carry += other.carry;
+        } else if other.is_large() {
+            self.add_divided(other.sum, other.carry);
+        } else {
+            self.add_divided(other.sum * DOWN, other.carry * DOWN);
+        }
+        (self.min, self.max) = (min, max);
     }
 
     /// The sum, rounded once. Sums beyond the range of doubles are its greatest number: JSON has no infinity.
     pub fn sum(&self) -> f64 {
-        let sum = self.sum + self.carry;
-        if sum.is_finite() {
-            return sum;
-        }
-        // The carry of an overflowed sum is not a number; the plain sum still has the sign.
-        if self.sum.is_sign_negative() {
-            f64::MIN
-        } else {
-            f64::MAX
-        }
+        self.shown(self.sum + self.carry)
     }
 
     /// The mean; of no values, zero.
@@ -97,12 +155,26 @@ impl Aggregate {
         if self.count == 0 {
             return 0.0;
         }
-        let sum = self.sum + self.carry;
-        if sum.is_finite() {
-            return sum / self.count as f64;
+        self.shown((self.sum + self.carry) / self.count as f64)
+    }
+
+    /// A number in the scale of the sum as it is.
+    fn shown(&self, value: f64) -> f64 {
+        if self.is_large() {
+            (value * UP).clamp(f64::MIN, f64::MAX)
+        } else {
+            value
         }
-        // Beyond the doubles the extremes are within a factor of the truth that no sensor sees.
-        self.min / 2.0 + self.max / 2.0
+    }
+}
+
+/// What rounding took from `a + b`, exactly, where that gave `sum`.
+#[inline]
+fn lost(a: f64, b: f64, sum: f64) -> f64 {
+    if a.abs() >= b.abs() {
+        (a - sum) + b
+    } else {
+        (b - sum) + a
     }
 }
 
@@ -127,16 +199,46 @@ mod tests {
     }
 
     #[test]
-    fn overflow_stays_a_number() {
-        let mut aggregate = Aggregate::default();
-        aggregate.add(f64::MAX);
-        aggregate.add(f64::MAX);
-        assert_eq!(aggregate.sum(), f64::MAX);
-        assert!(aggregate.avg().is_finite());
-        let mut negative = Aggregate::default();
-        negative.add(f64::MIN);
-        negative.add(f64::MIN);
-        negative.merge(&aggregate);
-        assert!(negative.sum().is_finite() && negative.avg().is_finite());
+    fn sums_beyond_the_doubles_come_back() {
+        let of = |values: &[f64]| {
+            let mut aggregate = Aggregate::default();
+            values.iter().for_each(|value| aggregate.add(*value));
+            aggregate
+        };
+        let whole = of(&[1.5e308, 1.5e308, -1.5e308, 0.0]);
+        assert_eq!((whole.sum(), whole.avg()), (1.5e308, 3.75e307));
+        let mut parts = of(&[1.5e308, 1.5e308]);
+        assert_eq!((parts.sum(), parts.avg()), (f64::MAX, 1.5e308));
+        parts.merge(&of(&[-1.5e308, 0.0]));
+        assert_eq!((parts.sum(), parts.avg()), (1.5e308, 3.75e307));
+        let mut small = of(&[f64::MAX, 1.0, f64::MAX]);
+        small.merge(&of(&[-f64::MAX, -f64::MAX]));
+        assert_eq!(small.sum(), 1.0);
+        assert_eq!(of(&[f64::MIN, f64::MIN]).sum(), f64::MIN);
+        assert_eq!(of(&[f64::MAX; 3]).avg(), f64::MAX);
+        assert_eq!(of(&[f64::MAX]).sum(), f64::MAX);
+    }
+
+    #[test]
+    fn parts_give_the_aggregate_back() {
+        for values in [
+            &[1e16, 1.0][..],
+            &[f64::MAX, f64::MAX, 1.0],
+            &[0.1, 0.2],
+            &[1e300],
+            &[],
+        ] {
+            let mut aggregate = Aggregate::default();
+            values.iter().for_each(|value| aggregate.add(*value));
+            let Aggregate { count, min, max, .. } = aggregate;
+            let again = Aggregate::of_parts(count, aggregate.parts(), min, max);
+            assert_eq!(again.parts(), aggregate.parts(), "{values:?}");
+            if aggregate.is_one_double() {
+                let again = Aggregate::new(count, aggregate.sum(), min, max);
+                assert_eq!(again.parts(), aggregate.parts(), "{values:?}");
+            }
+            let carried = values.len() > 1;
+            assert_eq!(aggregate.is_one_double(), !carried, "{values:?}");
+        }
     }
 }

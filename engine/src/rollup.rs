@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use crate::EngineError;
 use crate::aggregate::Aggregate;
-use crate::bytes::{Reader, put_bytes};
+use crate::bytes::{Reader, put_bytes, put_varint};
 use crate::calendar::Unit;
 use crate::codec::{decode_doubles, decode_integers, encode_doubles, encode_integers};
 use crate::column::{Column, Values};
@@ -41,7 +41,7 @@ pub(crate) fn cells(level: Unit, timestamps_ns: &[i64]) -> Option<Vec<(i64, Rang
 }
 
 /// The aggregate of a column over some rows. `mantissas` are those of all rows when the column is kept as decimals:
-/// their sum is exact.
+/// where their sum fits, the sum is that of the decimals as they were written, which one double holds.
 pub(crate) fn aggregate(column: &Column, mantissas: Option<(&[i64], u8)>, rows: Range<usize>) -> Aggregate {
     let present = rows.clone().filter(|row| column.has(*row));
     let Values::Numbers { values, .. } = &column.values else {
@@ -62,8 +62,12 @@ pub(crate) fn aggregate(column: &Column, mantissas: Option<(&[i64], u8)>, rows: 
         present.clone().for_each(|row| aggregate.add(values[row]));
     }
     if let Some((mantissas, decimals)) = mantissas {
-        let sum: i128 = present.map(|row| i128::from(mantissas[row])).sum();
-        if sum.unsigned_abs() <= u128::from(SUM_MAX) {
+        let (mut sum, mut whole) = (0i128, 0u128);
+        for row in present {
+            sum += i128::from(mantissas[row]);
+            whole += u128::from(mantissas[row].unsigned_abs());
+        }
+        if whole <= u128::from(sum_max(decimals)) {
             let sum = decimal::value(sum as i64, decimal::power(decimals));
             aggregate = Aggregate::new(aggregate.count, sum, aggregate.min, aggregate.max);
         }
@@ -72,7 +76,7 @@ pub(crate) fn aggregate(column: &Column, mantissas: Option<(&[i64], u8)>, rows: 
 }
 
 /// The same from the mantissas alone, which is quicker and usually possible: they are in the order of their values, and
-/// their sum is exact. `None` where it is beyond what a double holds exactly.
+/// their sum is exact. `None` where it may be beyond [`sum_max`].
 fn of_mantissas(mantissas: &[i64], decimals: u8) -> Option<Aggregate> {
     let (mut least, mut greatest, mut sum) = (i64::MAX, i64::MIN, 0i64);
     for mantissa in mantissas {
@@ -81,15 +85,20 @@ fn of_mantissas(mantissas: &[i64], decimals: u8) -> Option<Aggregate> {
         sum = sum.wrapping_add(*mantissa);
     }
     let largest = least.unsigned_abs().max(greatest.unsigned_abs());
-    let exact = largest <= SUM_MAX / mantissas.len().max(1) as u64;
+    let exact = largest <= sum_max(decimals) / mantissas.len().max(1) as u64;
     let scale = decimal::power(decimals);
     let value = |mantissa| decimal::value(mantissa, scale);
     (exact && !mantissas.is_empty())
         .then(|| Aggregate::new(mantissas.len() as u64, value(sum), value(least), value(greatest)))
 }
 
-/// Integers up to here are doubles.
-const SUM_MAX: u64 = 1 << 53;
+/// What mantissas may add up to, signs left out, for their sum to stand for that of the doubles. Integers up to 2⁵³ are
+/// doubles. The doubles of decimals are off by up to 2⁻⁵³ of themselves, and so is the double of their sum: up to 2⁴⁰
+/// that is at most 2⁻¹² of a unit of the last decimal, and beyond, where parts that cancel each other could show it, the
+/// doubles themselves are added, with a carry.
+fn sum_max(decimals: u8) -> u64 {
+    if decimals == 0 { 1 << 53 } else { 1 << 40 }
+}
 
 /// Appends the aggregates of one field and level.
 pub(crate) fn encode(out: &mut Vec<u8>, aggregates: &[Aggregate], values: &Values) {
@@ -116,8 +125,35 @@ pub(crate) fn encode(out: &mut Vec<u8>, aggregates: &[Aggregate], values: &Value
     }
 }
 
-/// Reads what [`encode`] wrote for `cells` cells.
-pub(crate) fn decode(bytes: &[u8], cells: usize, numbers: bool) -> Result<Vec<Aggregate>, EngineError> {
+/// Appends what the sums of [`encode`] lack, and answers whether they lack anything: nothing is appended where they do
+/// not, which is so of decimals.
+pub(crate) fn encode_carries(out: &mut Vec<u8>, aggregates: &[Aggregate]) -> bool {
+    if aggregates.iter().all(Aggregate::is_one_double) {
+        return false;
+    }
+    let parts: Vec<(f64, f64)> = aggregates.iter().map(Aggregate::parts).collect();
+    let carries: Vec<f64> = parts.iter().map(|(_, carry)| *carry).collect();
+    let mut section = Vec::new();
+    encode_doubles(&mut section, &carries, NOT_DECIMAL);
+    put_bytes(out, &section);
+    let beyond: Vec<usize> = (0..aggregates.len())
+        .filter(|cell| aggregates[*cell].is_beyond())
+        .collect();
+    put_varint(out, beyond.len() as u64);
+    for cell in beyond {
+        put_varint(out, cell as u64);
+        out.extend_from_slice(&parts[cell].0.to_le_bytes());
+    }
+    true
+}
+
+/// Reads what [`encode`] and [`encode_carries`] wrote for `cells` cells.
+pub(crate) fn decode(
+    bytes: &[u8],
+    carries: Option<&[u8]>,
+    cells: usize,
+    numbers: bool,
+) -> Result<Vec<Aggregate>, EngineError> {
     let mut reader = Reader::new(bytes, "rollup");
     let counts = decode_integers(reader.bytes()?, cells)?;
     if !numbers {
@@ -129,11 +165,35 @@ pub(crate) fn decode(bytes: &[u8], cells: usize, numbers: bool) -> Result<Vec<Ag
     let mut part = || -> Result<Vec<f64>, EngineError> { Ok(decode_doubles(reader.bytes()?, cells)?.0) };
     let (sums, mins, maxs) = (part()?, part()?, part()?);
     let numbers = sums.into_iter().zip(mins).zip(maxs);
-    Ok(counts
+    let mut aggregates: Vec<Aggregate> = counts
         .iter()
         .zip(numbers)
         .map(|(count, ((sum, min), max))| Aggregate::new(*count as u64, sum, min, max))
-        .collect())
+        .collect();
+    if let Some(bytes) = carries {
+        decode_carries(bytes, &mut aggregates)?;
+    }
+    Ok(aggregates)
+}
+
+fn decode_carries(bytes: &[u8], aggregates: &mut [Aggregate]) -> Result<(), EngineError> {
+    let mut reader = Reader::new(bytes, "rollup carries");
+    let (carries, _) = decode_doubles(reader.bytes()?, aggregates.len())?;
+    let with = |aggregate: &Aggregate, sum: f64, carry: f64| {
+        Aggregate::of_parts(aggregate.count, (sum, carry), aggregate.min, aggregate.max)
+    };
+    for (aggregate, carry) in aggregates.iter_mut().zip(carries) {
+        *aggregate = with(aggregate, aggregate.parts().0, carry);
+    }
+    for _ in 0..reader.count()? {
+        let cell = reader.varint()? as usize;
+        let sum = reader.f64()?;
+        let Some(aggregate) = aggregates.get_mut(cell) else {
+            return Err(reader.corrupt("a cell of the level"));
+        };
+        *aggregate = with(aggregate, sum, aggregate.carry());
+    }
+    Ok(())
 }
 
 /// The mantissas of a number column for [`aggregate`], if it keeps any.
@@ -156,7 +216,7 @@ mod tests {
         }
     }
 
-    /// Both ways to the same answer: from the mantissas, and value by value with the mantissas' sum.
+    /// Both ways to the same answer: from the mantissas alone, and with rows that have none between.
     #[test]
     fn mantissas_alone_give_the_aggregate_of_their_values_to_the_bit() {
         let seed = 7;
@@ -172,13 +232,50 @@ mod tests {
             let column = column(&values, decimals);
             let mut slow = Aggregate::default();
             values.iter().for_each(|value| slow.add(*value));
-            let sum: i128 = mantissas.iter().map(|mantissa| i128::from(*mantissa)).sum();
-            if sum.unsigned_abs() <= 1 << 53 {
-                slow = Aggregate::new(slow.count, decimal::value(sum as i64, scale), slow.min, slow.max);
+            let whole: u64 = mantissas.iter().map(|mantissa| mantissa.unsigned_abs()).sum();
+            if whole <= sum_max(decimals) {
+                let sum = decimal::value(mantissas.iter().sum(), scale);
+                slow = Aggregate::new(slow.count, sum, slow.min, slow.max);
             }
             let quick = aggregate(&column, Some((&mantissas, decimals)), 0..values.len());
-            let bits = |a: &Aggregate| (a.count, a.sum().to_bits(), a.min.to_bits(), a.max.to_bits());
+            let bits = |a: &Aggregate| (a.count, a.parts(), a.min.to_bits(), a.max.to_bits());
             assert_eq!(bits(&quick), bits(&slow), "seed {seed}, round {round}");
+        }
+    }
+
+    #[test]
+    fn carries_are_written_where_there_are_some() {
+        let of = |values: &[f64]| {
+            let mut aggregate = Aggregate::default();
+            values.iter().for_each(|value| aggregate.add(*value));
+            aggregate
+        };
+        let values = Values::Numbers {
+            values: Vec::new(),
+            decimals: NOT_DECIMAL,
+        };
+        let plain = [of(&[1.0, 2.5]), of(&[]), of(&[1e300])];
+        assert!(!encode_carries(&mut Vec::new(), &plain));
+        let cells = [
+            of(&[1e16, 1.0]),
+            of(&[]),
+            of(&[f64::MAX, f64::MAX, 1.0]),
+            of(&[f64::MIN, f64::MIN]),
+            of(&[1e300, 1e-300]),
+            of(&[3.0]),
+        ];
+        let (mut bytes, mut carries) = (Vec::new(), Vec::new());
+        encode(&mut bytes, &cells, &values);
+        assert!(encode_carries(&mut carries, &cells));
+        let found = decode(&bytes, Some(&carries), cells.len(), true).unwrap();
+        for (found, cell) in found.iter().zip(&cells) {
+            assert_eq!((found.count, found.parts()), (cell.count, cell.parts()));
+        }
+        for len in 0..carries.len() {
+            assert!(
+                decode(&bytes, Some(&carries[..len]), cells.len(), true).is_err(),
+                "{len}"
+            );
         }
     }
 }

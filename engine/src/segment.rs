@@ -8,7 +8,9 @@ use crate::EngineError;
 use crate::block::{Block, BlockSummary, SharedBytes};
 use crate::bytes::{Reader, put_varint};
 
-const MAGIC: &[u8; 8] = b"TWSEGM01";
+const MAGIC: &[u8; 8] = b"TWSEGM02";
+/// Of version 1, whose footers have no carries; read as they are.
+const MAGIC_1: &[u8; 8] = b"TWSEGM01";
 const END_MAGIC: &[u8; 8] = b"TWSEGEND";
 /// Footer length, footer checksum, end magic.
 const TRAILER_BYTES: usize = 8 + 4 + 8;
@@ -68,8 +70,9 @@ pub(crate) fn open_segment(id: u64, home: &SharedBytes) -> Result<Vec<Arc<Block>
         offset,
         expected,
     };
-    if bytes.len() < MAGIC.len() + TRAILER_BYTES || &bytes[..MAGIC.len()] != MAGIC {
-        return Err(corrupt(0, "a segment file of version 1"));
+    let known = bytes.starts_with(MAGIC) || bytes.starts_with(MAGIC_1);
+    if bytes.len() < MAGIC.len() + TRAILER_BYTES || !known {
+        return Err(corrupt(0, "a segment file of version 1 or 2"));
     }
     let trailer_start = bytes.len() - TRAILER_BYTES;
     let mut trailer = Reader::new(&bytes[trailer_start..], "segment trailer");

@@ -18,6 +18,8 @@ use crate::catalog::Command;
 use crate::error::ServiceError;
 use crate::journal::{Committed, JournalError, JournalHandle, Record};
 
+/// Whether all sources of these ordinals exist.
+pub(super) type Known = Box<dyn Fn(&[u32]) -> bool + Send>;
 pub(super) type IngestReply = oneshot::Sender<Result<Ingested, ServiceError>>;
 type DeleteReply = oneshot::Sender<Result<u64, ServiceError>>;
 
@@ -76,8 +78,8 @@ pub(super) struct BucketActor {
     state: BucketState,
     journal: JournalHandle,
     sealer: Sealer,
-    /// Whether a source exists, by the catalog.
-    known: Box<dyn Fn(u32) -> bool + Send>,
+    /// Whether all these sources exist, by the catalog of one moment.
+    known: Known,
     /// Told the store's unsaved bytes when they change.
     memory: Box<dyn Fn(u64, u64) + Send>,
     /// When the newest ingest of all buckets was taken, UTC nanoseconds.
@@ -97,7 +99,7 @@ impl BucketActor {
         state: BucketState,
         journal: JournalHandle,
         sealer: Sealer,
-        known: Box<dyn Fn(u32) -> bool + Send>,
+        known: Known,
         memory: Box<dyn Fn(u64, u64) + Send>,
         newest_ingest_ns: Arc<AtomicI64>,
         deleted: Box<dyn Fn() + Send>,
@@ -205,7 +207,7 @@ impl Handler<Take> for BucketActor {
             self.parked.push(reply);
             return;
         }
-        if !ingest.sources.iter().all(|source| (self.known)(*source)) {
+        if !(self.known)(&ingest.sources) {
             respond(reply, Ok(Ingested::SourceGone));
             return;
         }

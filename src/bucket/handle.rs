@@ -447,12 +447,8 @@ impl Inner {
         let ordinal = state.ordinal;
         let journal = inner.neighbours.journal.clone();
         let catalog = inner.neighbours.catalog.clone();
-        let known = Box::new(move |source| {
-            catalog.read(|catalog| {
-                let bucket = catalog.bucket_by_ordinal(ordinal);
-                bucket.is_some_and(|bucket| catalog.source_by_ordinal(bucket.id, source).is_some())
-            })
-        });
+        let known =
+            Box::new(move |sources: &[u32]| catalog.read(|catalog| catalog.has_sources(ordinal, sources)));
         let sealer = inner.neighbours.sealer.clone();
         let budget = Arc::clone(&inner.memory);
         let memory = Box::new(move |from, to| budget.change(from, to));

@@ -196,6 +196,13 @@ impl Catalog {
         self.buckets.get(&bucket_id)?.sources.get(ordinal)
     }
 
+    /// Whether all these sources of a bucket exist, by their ordinals.
+    pub fn has_sources(&self, bucket_ordinal: u32, ordinals: &[u32]) -> bool {
+        let id = self.bucket_by_ordinal.get(&bucket_ordinal);
+        let bucket = id.and_then(|id| self.buckets.get(id));
+        bucket.is_some_and(|bucket| ordinals.iter().all(|it| bucket.sources.get(*it).is_some()))
+    }
+
     /// A bucket's source of this exact name.
     pub fn source_by_name(&self, bucket_id: ObjectId, name: &str) -> Option<&Arc<Source>> {
         self.buckets.get(&bucket_id)?.sources.by_name(name)

@@ -11,9 +11,9 @@ use tokio::sync::oneshot;
 
 use super::counters::Counters;
 use super::guard::Guard;
-use super::handle::{Hold, Neighbours};
+use super::handle::Neighbours;
 use super::outgoing::{Destination, receiver_key, retry_config};
-use super::points::NewPoints;
+use super::pace::Pace;
 use super::recent::Recent;
 use super::redelivery::{Redelivered, Requeuing, read_again};
 use super::retry::{after, backoff, remaining};
@@ -37,15 +37,6 @@ const SLEEP_MAX: Duration = Duration::from_secs(3_600);
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Queued(pub(super) Vec<ObjectId>);
-
-/// Points that webhooks may hear of.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(super) struct Offered {
-    pub(super) points: NewPoints,
-    /// Their bytes of the mailbox's bound.
-    pub(super) hold: Hold,
-}
 
 /// Starts no attempt any more; answers when those in flight are over, at the latest after `within`.
 #[derive(Message)]
@@ -90,10 +81,13 @@ pub(super) struct DeliveryActor {
     neighbours: Neighbours,
     guard: Guard,
     transport: Rc<dyn Transport>,
-    ids: ObjectIds,
+    pub(super) ids: ObjectIds,
     pub(super) recent: Arc<Recent>,
-    counters: Arc<Counters>,
-    schedule: Schedule,
+    pub(super) counters: Arc<Counters>,
+    pub(super) schedule: Schedule,
+    pub(super) pace: Pace,
+    /// Best-effort deliveries made so far.
+    pub(super) tellings: usize,
     pub(super) unrecorded: HashMap<ObjectId, Unrecorded>,
     pub(super) requeuing: HashMap<ObjectId, Requeuing>,
     record_wait: Duration,
@@ -122,6 +116,8 @@ impl DeliveryActor {
             recent,
             counters,
             schedule: Schedule::default(),
+            pace: Pace::default(),
+            tellings: 0,
             unrecorded: HashMap::new(),
             requeuing: HashMap::new(),
             record_wait: RECORD_WAIT_MIN,
@@ -132,7 +128,7 @@ impl DeliveryActor {
         }
     }
 
-    fn now(&self) -> Duration {
+    pub(super) fn now(&self) -> Duration {
         self.began.elapsed()
     }
 
@@ -178,7 +174,7 @@ impl DeliveryActor {
     }
 
     /// Starts what can be started, and sees to it that the rest is not forgotten.
-    fn go_on(&mut self, context: &mut Context<Self>) {
+    pub(super) fn go_on(&mut self, context: &mut Context<Self>) {
         if self.stopping.is_none() && !self.stopped {
             while let Some(id) = self.schedule.next(self.now()) {
                 self.start(id, context);
@@ -355,23 +351,6 @@ impl Handler<Queued> for DeliveryActor {
                 Some(unrecorded) => unrecorded.again = true,
                 None => self.schedule_owed(id, self.now()),
             }
-        }
-        self.go_on(context);
-    }
-}
-
-impl Handler<Offered> for DeliveryActor {
-    type Result = ();
-
-    fn handle(&mut self, Offered { points, hold }: Offered, context: &mut Self::Context) {
-        drop(hold);
-        let webhooks = self.catalog(|catalog| points.hearers(catalog));
-        for delivery in points.deliveries(&webhooks, &self.ids) {
-            let (id, receiver) = (delivery.id, ReceiverKey::Webhook(delivery.receiver.owner()));
-            self.schedule.add(id, receiver, Class::BestEffort, self.now());
-            let dropped = self.recent.keep(delivery);
-            self.counters.dropped(dropped.len());
-            dropped.into_iter().for_each(|id| self.schedule.remove(id));
         }
         self.go_on(context);
     }

@@ -8,9 +8,10 @@ use std::time::Duration;
 use actix::{Actor, Addr, Arbiter};
 use tokio::sync::oneshot;
 
-use super::actor::{DeliveryActor, Offered, Queued, Stop};
+use super::actor::{DeliveryActor, Queued, Stop};
 use super::counters::{Counters, DeliveryStats};
 use super::guard::{CheckedUrl, Guard};
+use super::offered::Offered;
 use super::points::{NewPoints, hearers};
 use super::recent::Recent;
 use super::redelivery::Redeliver;
@@ -144,9 +145,10 @@ impl Deliveries {
 
     /// Tells webhooks of new points, if there is room: never waits, never fails; what is dropped is counted.
     pub fn offer_received(&self, points: NewPoints) {
+        let sources = points.rows.len();
         match Hold::take(&self.0.offered_bytes, points.bytes()) {
             Some(hold) => self.0.address.do_send(Offered { points, hold }),
-            None => self.0.counters.dropped(1),
+            None => self.0.counters.dropped(sources),
         }
     }
 

@@ -1,44 +1,41 @@
-//! Points on their way from an ingest to the webhooks that hear of them.
+//! Points on their way from an ingest to the webhooks that hear of them: plain data until a delivery is made of it, which
+//! is far from the ingest and only for what there is room for.
 
 use std::sync::Arc;
 
+use engine::rows::{NewestRow, NewestRows, Scalar};
 use serde_json::value::RawValue;
 
 use super::envelope::{Named, Point, Received, deliveries};
-use crate::catalog::{Catalog, Delivery, Event, Webhook};
+use crate::bucket::point_id;
+use crate::catalog::{Catalog, Delivery, Event, Schema, Source, Webhook};
 use crate::ids::{ObjectId, ObjectIds};
+use crate::ingest::json::{write_number, write_string};
 use crate::timestamp::Timestamp;
 
-/// What an ingest brought to one source: all of a `data.received` but for the webhook.
+/// What an ingest brought: all of its `data.received` but for the webhooks.
 #[derive(Clone, Debug)]
 pub struct NewPoints {
     /// The bucket's owner.
     pub organization_id: ObjectId,
-    /// The source's bucket.
+    /// The bucket.
     pub bucket_id: ObjectId,
-    /// The source.
-    pub source_id: ObjectId,
-    /// Its name.
-    pub source_name: Box<str>,
-    /// Id of the newest point.
-    pub point_id: Box<str>,
-    /// Its time, UTC nanoseconds.
-    pub timestamp_ns: i64,
-    /// Its values, an object.
-    pub values: Box<RawValue>,
-    /// Its metadata, an object; `None` when it has none.
-    pub metadata: Option<Box<RawValue>>,
-    /// How many points of this source the batch brought; `None` for a single ingest.
-    pub count: Option<u32>,
+    /// The bucket's ordinal, of which the ids of points are made.
+    pub bucket_ordinal: u32,
+    /// Sequence of the ingest's first row.
+    pub first_sequence: u64,
+    /// Whether it was a batch, of which the points of each source are counted.
+    pub batch: bool,
     /// When they were ingested, UTC nanoseconds.
     pub received_at_ns: i64,
+    /// The newest point of each source.
+    pub rows: NewestRows,
 }
 
 impl NewPoints {
     /// Bytes that it takes while it waits.
     pub(super) fn bytes(&self) -> usize {
-        let metadata = self.metadata.as_ref().map_or(0, |metadata| metadata.get().len());
-        size_of::<Self>() + self.source_name.len() + self.point_id.len() + self.values.get().len() + metadata
+        size_of::<Self>() + self.rows.memory_bytes()
     }
 
     /// The webhooks that are told.
@@ -48,20 +45,41 @@ impl NewPoints {
             .collect()
     }
 
-    pub(super) fn deliveries(&self, webhooks: &[Arc<Webhook>], ids: &ObjectIds) -> Vec<Delivery> {
+    /// The source of the row at this place; `None` when it has been deleted.
+    pub(super) fn source<'c>(&self, catalog: &'c Catalog, index: usize) -> Option<&'c Arc<Source>> {
+        catalog.source_by_ordinal(self.bucket_id, self.rows.get(index)?.source)
+    }
+
+    /// What these webhooks are told of the row at this place, which is one of `source`.
+    pub(super) fn deliveries(
+        &self,
+        index: usize,
+        source: &Source,
+        webhooks: &[Arc<Webhook>],
+        ids: &ObjectIds,
+    ) -> Vec<Delivery> {
+        let Some(row) = self.rows.get(index) else {
+            return Vec::new();
+        };
+        let id = point_id(self.bucket_ordinal, self.first_sequence + u64::from(row.place));
+        let Some((values, point_id)) = values(&row, &source.schema).zip(std::str::from_utf8(&id).ok()) else {
+            return Vec::new();
+        };
+        let metadata = row.metadata.map(ToOwned::to_owned);
+        let metadata = metadata.and_then(|json| RawValue::from_string(json).ok());
         let received = Received {
             bucket_id: self.bucket_id,
             source: Named {
-                id: self.source_id,
-                name: &self.source_name,
+                id: source.id,
+                name: &source.name,
             },
-            point_id: &self.point_id,
+            point_id,
             point: Point {
-                timestamp: Timestamp(self.timestamp_ns),
-                values: &self.values,
-                metadata: self.metadata.as_deref(),
+                timestamp: Timestamp(row.timestamp_ns),
+                values: &values,
+                metadata: metadata.as_deref(),
             },
-            point_count: self.count,
+            point_count: self.batch.then_some(row.count),
             received_at_ns: self.received_at_ns,
         };
         let body = |webhook_id| received.body(webhook_id);
@@ -74,6 +92,28 @@ impl NewPoints {
             body,
         )
     }
+}
+
+/// The values as answers show them. A source never loses a field, so each has its name.
+fn values(row: &NewestRow<'_>, schema: &Schema) -> Option<Box<RawValue>> {
+    let mut json = vec![b'{'];
+    for (field, value) in row.values() {
+        let Some(field) = schema.fields.get(usize::from(field)) else {
+            continue;
+        };
+        if json.len() > 1 {
+            json.push(b',');
+        }
+        write_string(&field.name, &mut json);
+        json.push(b':');
+        match value {
+            Scalar::Number(number) => write_number(number, &mut json),
+            Scalar::Boolean(value) => json.extend_from_slice(if value { b"true" } else { b"false" }),
+            Scalar::Text(text) => write_string(text, &mut json),
+        }
+    }
+    json.push(b'}');
+    RawValue::from_string(String::from_utf8(json).ok()?).ok()
 }
 
 /// The webhooks that hear of ingests into a bucket.

@@ -205,6 +205,11 @@ impl Schedule {
         self.entries.len()
     }
 
+    /// Deliveries of one receiver, waiting, ready and in flight.
+    pub fn len_of(&self, receiver: &ReceiverKey) -> usize {
+        self.receivers.get(receiver).map_or(0, |queue| queue.entries)
+    }
+
     /// Whether a delivery is being attempted.
     pub fn is_in_flight(&self, id: ObjectId) -> bool {
         let entry = self.entries.get(&id);

@@ -30,10 +30,7 @@ pub use json::Malformed;
 pub use point::{Point, PointBody, PointOutcome, parse_point};
 pub use sources::{SourceLookup, SourceView};
 
-use std::collections::HashMap;
-
 use crate::error::{Detail, ServiceError};
-use crate::ids::ObjectId;
 
 /// A body that is refused whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +63,7 @@ pub struct Scratch {
     seen: Vec<sources::Seen>,
     /// For each field of each source seen, the field that came at this place in the entry before.
     orders: Vec<u16>,
-    by_id: HashMap<ObjectId, usize>,
+    by_id: sources::Places,
     text: String,
 }
 

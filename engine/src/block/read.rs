@@ -21,10 +21,11 @@ pub(super) enum SectionKind {
     RollupStarts = 4,
     Rollup = 5,
     RollupRows = 6,
+    RollupCarries = 7,
 }
 
-struct Section {
-    kind: u8,
+pub(super) struct Section {
+    pub(super) kind: u8,
     of: u32,
     start: usize,
     len: usize,
@@ -36,7 +37,7 @@ pub struct BlockReader<'a> {
     block: &'a Block,
     body: &'a [u8],
     rows: usize,
-    sections: Vec<Section>,
+    pub(super) sections: Vec<Section>,
 }
 
 impl<'a> BlockReader<'a> {
@@ -203,7 +204,10 @@ impl<'a> BlockReader<'a> {
         };
         let of = u32::from(field) * LEVELS.len() as u32 + level as u32;
         match self.section(SectionKind::Rollup, of)? {
-            Some(bytes) => rollup::decode(bytes, cells, summary.kind == super::FieldKind::Number),
+            Some(bytes) => {
+                let carries = self.section(SectionKind::RollupCarries, of)?;
+                rollup::decode(bytes, carries, cells, summary.kind == super::FieldKind::Number)
+            }
             None => Err(EngineError::Corrupt {
                 what: "block",
                 offset: 0,

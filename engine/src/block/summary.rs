@@ -15,6 +15,13 @@ pub enum FieldKind {
     String,
 }
 
+/// Kinds of field, as written.
+const NUMBER: u8 = 0;
+const BOOLEAN: u8 = 1;
+const STRING: u8 = 2;
+/// The sum takes more than one double, or is beyond them. Since version 2 of segments.
+const NUMBER_WITH_CARRY: u8 = 3;
+
 /// The whole-block aggregate of a field.
 #[derive(Debug, Clone)]
 pub struct FieldSummary {
@@ -65,21 +72,21 @@ impl BlockSummary {
         put_varint(out, self.fields.len() as u64);
         for summary in &self.fields {
             put_varint(out, u64::from(summary.field));
-            out.push(match summary.kind {
-                FieldKind::Number => 0,
-                FieldKind::Boolean => 1,
-                FieldKind::String => 2,
-            });
-            put_varint(out, summary.aggregate.count);
-            if summary.kind == FieldKind::Number {
-                for part in [
-                    summary.aggregate.sum(),
-                    summary.aggregate.min,
-                    summary.aggregate.max,
-                ] {
-                    out.extend_from_slice(&part.to_le_bytes());
+            let Aggregate { count, min, max, .. } = summary.aggregate;
+            let (sum, carry) = summary.aggregate.parts();
+            let (kind, numbers): (u8, &[f64]) = match summary.kind {
+                FieldKind::Number if summary.aggregate.is_one_double() => {
+                    (NUMBER, &[summary.aggregate.sum(), min, max])
                 }
-            }
+                FieldKind::Number => (NUMBER_WITH_CARRY, &[sum, carry, min, max]),
+                FieldKind::Boolean => (BOOLEAN, &[]),
+                FieldKind::String => (STRING, &[]),
+            };
+            out.push(kind);
+            put_varint(out, count);
+            numbers
+                .iter()
+                .for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
         }
     }
 
@@ -94,16 +101,21 @@ impl BlockSummary {
         let mut fields = Vec::with_capacity(count);
         for _ in 0..count {
             let field = reader.u16()?;
-            let kind = match reader.byte()? {
-                0 => FieldKind::Number,
-                1 => FieldKind::Boolean,
-                2 => FieldKind::String,
-                _ => return Err(reader.corrupt("a kind of field")),
-            };
+            let kind = reader.byte()?;
             let count = reader.varint()?;
-            let aggregate = match kind {
-                FieldKind::Number => Aggregate::new(count, reader.f64()?, reader.f64()?, reader.f64()?),
-                FieldKind::Boolean | FieldKind::String => Aggregate::of_count(count),
+            let (kind, aggregate) = match kind {
+                NUMBER => {
+                    let aggregate = Aggregate::new(count, reader.f64()?, reader.f64()?, reader.f64()?);
+                    (FieldKind::Number, aggregate)
+                }
+                NUMBER_WITH_CARRY => {
+                    let parts = (reader.f64()?, reader.f64()?);
+                    let aggregate = Aggregate::of_parts(count, parts, reader.f64()?, reader.f64()?);
+                    (FieldKind::Number, aggregate)
+                }
+                BOOLEAN => (FieldKind::Boolean, Aggregate::of_count(count)),
+                STRING => (FieldKind::String, Aggregate::of_count(count)),
+                _ => return Err(reader.corrupt("a kind of field")),
             };
             fields.push(FieldSummary {
                 field,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::read::SectionKind;
 use super::*;
 use crate::column::Values;
 use crate::columns::Columns;
@@ -22,9 +23,37 @@ fn columns(rows: i64) -> Columns {
     let mut bytes = Vec::new();
     writer.encode(&mut bytes);
     let mut columns = Columns::default();
-    let table = RowsReader::new(&bytes).unwrap().next().unwrap().unwrap();
+    let mut reader = RowsReader::new(&bytes).unwrap();
+    let table = reader.next().unwrap().unwrap();
     columns.append(&table, 0..table.timestamps_ns.len(), 1);
     columns
+}
+
+/// Decimals, as sensors send them, cost what they did before there were carries.
+#[test]
+fn carries_are_written_for_no_decimals_but_very_long_ones() {
+    let written = |rows: i64, first: i64| {
+        let mut original = columns(rows);
+        let Values::Numbers { values, .. } = &mut original.fields[0].column.values else {
+            panic!("numbers")
+        };
+        values
+            .iter_mut()
+            .for_each(|value| *value = (first + (*value * 10.0) as i64) as f64 / 10.0);
+        let block = encode_block(7, &original);
+        let carries = SectionKind::RollupCarries as u8;
+        let sections = BlockReader::new(&block).unwrap().sections;
+        let in_rollups = sections.iter().any(|section| section.kind == carries);
+        let mut footer = Vec::new();
+        block.summary.encode(&mut footer);
+        (in_rollups, footer.len())
+    };
+    let (in_rollups, len) = written(8_192, 0);
+    assert!(!in_rollups);
+    assert!(!written(8_192, 12_345_678).0);
+    let (in_rollups, with_carry) = written(8_192, 100_000_000_000_000);
+    assert!(in_rollups);
+    assert_eq!(with_carry, len + 8, "one double more in the footer");
 }
 
 #[test]

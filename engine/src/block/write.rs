@@ -65,11 +65,12 @@ pub(crate) fn encode_block(source: u32, columns: &Columns) -> Block {
                     .iter()
                     .map(|(_, rows)| rollup::aggregate(&field.column, mantissas, rows.clone()))
                     .collect();
+                let of = u32::from(field.field) * LEVELS.len() as u32 + level as u32;
                 rollup::encode(sections.open(), &aggregates, &field.column.values);
-                sections.close(
-                    SectionKind::Rollup,
-                    u32::from(field.field) * LEVELS.len() as u32 + level as u32,
-                );
+                sections.close(SectionKind::Rollup, of);
+                if rollup::encode_carries(sections.open(), &aggregates) {
+                    sections.close(SectionKind::RollupCarries, of);
+                }
             }
         }
     }

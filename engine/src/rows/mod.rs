@@ -2,10 +2,12 @@
 //! applies. A point is never an object here: its values go straight to the columns they belong to.
 //! The bytes are drawn in FORMAT.md, "Rows".
 
+mod newest;
 mod read;
 mod table;
 mod write;
 
+pub use newest::{NewestRow, NewestRows, Scalar};
 pub use table::RowsWriter;
 
 pub(crate) use read::{RowsReader, Table, TableColumn, TableValues};

@@ -1,6 +1,8 @@
 //! Bytes of the log → columns again, table by table. Nothing here trusts a count: the bytes have passed the log's
 //! checksum, but a fault of ours must come out as an error, not as a panic while recovering.
 
+use std::ops::Deref;
+
 use super::NOT_DECIMAL;
 use super::write::{BOOLEANS, NUMBERS_DECIMAL, NUMBERS_RAW, TEXTS};
 use crate::EngineError;
@@ -8,6 +10,7 @@ use crate::bytes::Reader;
 use crate::decimal;
 
 /// The rows one request brought for one source.
+#[derive(Default)]
 pub(crate) struct Table<'a> {
     pub(crate) source: u32,
     pub(crate) timestamps_ns: Vec<i64>,
@@ -16,11 +19,29 @@ pub(crate) struct Table<'a> {
     pub(crate) metadata: TableColumn<'a>,
 }
 
+/// One source's rows, which lie in the reader's buffers until the next source's are read.
+pub(crate) struct Present<'r, 'a>(&'r Table<'a>);
+
+impl<'a> Deref for Present<'_, 'a> {
+    type Target = Table<'a>;
+
+    fn deref(&self) -> &Table<'a> {
+        self.0
+    }
+}
+
 /// Values of one field. `present` lists the rows that have one; `None` means all of them.
+#[derive(Default)]
 pub(crate) struct TableColumn<'a> {
     pub(crate) field: u16,
     pub(crate) present: Option<Vec<u32>>,
     pub(crate) values: TableValues<'a>,
+}
+
+impl Default for TableValues<'_> {
+    fn default() -> Self {
+        TableValues::Booleans(Vec::new())
+    }
 }
 
 pub(crate) enum TableValues<'a> {
@@ -39,17 +60,23 @@ pub(crate) enum TableValues<'a> {
 pub(crate) struct RowsReader<'a> {
     reader: Reader<'a>,
     tables: usize,
+    /// The present source's rows: one table for all sources, so that its buffers are allocated once.
+    table: Table<'a>,
 }
 
 impl<'a> RowsReader<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Result<Self, EngineError> {
         let mut reader = Reader::new(bytes, "rows of a log record");
         let tables = reader.count()?;
-        Ok(RowsReader { reader, tables })
+        Ok(RowsReader {
+            reader,
+            tables,
+            table: Table::default(),
+        })
     }
 
     /// The next source's rows; `None` behind the last.
-    pub(crate) fn next(&mut self) -> Result<Option<Table<'a>>, EngineError> {
+    pub(crate) fn next(&mut self) -> Result<Option<Present<'_, 'a>>, EngineError> {
         if self.tables == 0 {
             return if self.reader.is_empty() {
                 Ok(None)
@@ -58,42 +85,39 @@ impl<'a> RowsReader<'a> {
             };
         }
         self.tables -= 1;
-        let reader = &mut self.reader;
-        let source = reader.u32()?;
+        let RowsReader { reader, table, .. } = self;
+        table.source = reader.u32()?;
         let rows = reader.count()?;
-        let mut timestamps_ns = Vec::with_capacity(rows);
+        table.timestamps_ns.clear();
+        table.timestamps_ns.reserve(rows);
         let (mut before, mut step) = (0i64, 0i64);
         for _ in 0..rows {
             step = step.wrapping_add(reader.signed()?);
             before = before.wrapping_add(step);
-            timestamps_ns.push(before);
+            table.timestamps_ns.push(before);
         }
-        let places = read_rows(reader, rows, u32::MAX)?;
+        read_rows(reader, rows, u32::MAX, &mut table.places)?;
         let count = reader.count()?;
-        let mut columns = Vec::with_capacity(count);
-        for _ in 0..count {
-            columns.push(read_column(reader, rows)?);
+        table.columns.resize_with(count, TableColumn::default);
+        for column in &mut table.columns {
+            read_column(reader, rows, column)?;
         }
-        let (present, count) = read_presence(reader, rows)?;
-        let metadata = TableColumn {
-            field: 0,
-            present,
-            values: read_texts(reader, count)?,
-        };
-        Ok(Some(Table {
-            source,
-            timestamps_ns,
-            places,
-            columns,
-            metadata,
-        }))
+        let count = read_presence(reader, rows, &mut table.metadata.present)?;
+        read_texts(reader, count, &mut table.metadata.values)?;
+        Ok(Some(Present(table)))
     }
 }
 
-fn read_rows(reader: &mut Reader<'_>, count: usize, limit: u32) -> Result<Vec<u32>, EngineError> {
+fn read_rows(
+    reader: &mut Reader<'_>,
+    count: usize,
+    limit: u32,
+    rows: &mut Vec<u32>,
+) -> Result<(), EngineError> {
     let mut row = reader.u32()?;
     let gaps = reader.byte()? != 0;
-    let mut rows = Vec::with_capacity(count);
+    rows.clear();
+    rows.reserve(count);
     for index in 0..count {
         if index > 0 {
             let gap = if gaps { reader.u32()? } else { 0 };
@@ -107,67 +131,108 @@ fn read_rows(reader: &mut Reader<'_>, count: usize, limit: u32) -> Result<Vec<u3
         }
         rows.push(row);
     }
-    Ok(rows)
+    Ok(())
 }
 
-fn read_presence(reader: &mut Reader<'_>, rows: usize) -> Result<(Option<Vec<u32>>, usize), EngineError> {
+/// Reads which rows have a value into `present`; answers how many.
+fn read_presence(
+    reader: &mut Reader<'_>,
+    rows: usize,
+    present: &mut Option<Vec<u32>>,
+) -> Result<usize, EngineError> {
     let count = reader.varint()? as usize;
     if count > rows {
         return Err(reader.corrupt("at most as many values as rows"));
     }
-    let present = match count {
-        _ if count == rows => None,
-        0 => Some(Vec::new()),
-        _ => Some(read_rows(reader, count, rows as u32)?),
-    };
-    Ok((present, count))
+    if count == rows {
+        *present = None;
+    } else if count == 0 {
+        present.get_or_insert_default().clear();
+    } else {
+        read_rows(reader, count, rows as u32, present.get_or_insert_default())?;
+    }
+    Ok(count)
 }
 
-fn read_column<'a>(reader: &mut Reader<'a>, rows: usize) -> Result<TableColumn<'a>, EngineError> {
-    let field = reader.u16()?;
+/// Reads a column into the buffers of `column`, as far as they are of its kind.
+fn read_column<'a>(
+    reader: &mut Reader<'a>,
+    rows: usize,
+    column: &mut TableColumn<'a>,
+) -> Result<(), EngineError> {
+    column.field = reader.u16()?;
     let kind = reader.byte()?;
-    let (present, count) = read_presence(reader, rows)?;
-    let values = match kind {
+    let count = read_presence(reader, rows, &mut column.present)?;
+    match kind {
         NUMBERS_DECIMAL => {
             let decimals = reader.byte()?;
             let scale = decimal::power(decimals);
-            let mut values = Vec::with_capacity(count);
+            let values = numbers(&mut column.values, decimals);
+            values.reserve(count);
             let mut mantissa = 0i64;
             for _ in 0..count {
                 mantissa = mantissa.wrapping_add(reader.signed()?);
                 values.push(decimal::value(mantissa, scale));
             }
-            TableValues::Numbers { values, decimals }
         }
         NUMBERS_RAW => {
             let (doubles, _) = reader.take(count.saturating_mul(8))?.as_chunks();
-            let values = doubles.iter().map(|double| f64::from_le_bytes(*double)).collect();
-            TableValues::Numbers {
-                values,
-                decimals: NOT_DECIMAL,
-            }
+            numbers(&mut column.values, NOT_DECIMAL)
+                .extend(doubles.iter().map(|double| f64::from_le_bytes(*double)));
         }
         BOOLEANS => {
             let bits = reader.take(count.div_ceil(8))?;
-            TableValues::Booleans(
-                (0..count)
-                    .map(|row| bits[row / 8] >> (row % 8) & 1 == 1)
-                    .collect(),
-            )
+            if !matches!(column.values, TableValues::Booleans(_)) {
+                column.values = TableValues::Booleans(Vec::new());
+            }
+            if let TableValues::Booleans(values) = &mut column.values {
+                values.clear();
+                values.extend((0..count).map(|row| bits[row / 8] >> (row % 8) & 1 == 1));
+            }
         }
-        TEXTS => read_texts(reader, count)?,
+        TEXTS => read_texts(reader, count, &mut column.values)?,
         _ => return Err(reader.corrupt("a kind of column")),
-    };
-    Ok(TableColumn {
-        field,
-        present,
-        values,
-    })
+    }
+    Ok(())
 }
 
-fn read_texts<'a>(reader: &mut Reader<'a>, count: usize) -> Result<TableValues<'a>, EngineError> {
-    let mut dictionary = Vec::new();
-    let mut codes = Vec::with_capacity(count);
+/// An empty buffer for numbers of so many decimals.
+fn numbers<'v>(values: &'v mut TableValues<'_>, decimals: u8) -> &'v mut Vec<f64> {
+    if !matches!(values, TableValues::Numbers { .. }) {
+        *values = TableValues::Numbers {
+            values: Vec::new(),
+            decimals,
+        };
+    }
+    let TableValues::Numbers {
+        values,
+        decimals: stated,
+    } = values
+    else {
+        unreachable!("BUG: the buffer was made for numbers")
+    };
+    *stated = decimals;
+    values.clear();
+    values
+}
+
+fn read_texts<'a>(
+    reader: &mut Reader<'a>,
+    count: usize,
+    texts: &mut TableValues<'a>,
+) -> Result<(), EngineError> {
+    if !matches!(texts, TableValues::Texts { .. }) {
+        *texts = TableValues::Texts {
+            dictionary: Vec::new(),
+            codes: Vec::new(),
+        };
+    }
+    let TableValues::Texts { dictionary, codes } = texts else {
+        unreachable!("BUG: the buffer was made for texts")
+    };
+    dictionary.clear();
+    codes.clear();
+    codes.reserve(count);
     for _ in 0..count {
         match reader.varint()? {
             0 => {
@@ -178,5 +243,5 @@ fn read_texts<'a>(reader: &mut Reader<'a>, count: usize) -> Result<TableValues<'
             _ => return Err(reader.corrupt("the number of a text seen before")),
         }
     }
-    Ok(TableValues::Texts { dictionary, codes })
+    Ok(())
 }

@@ -1,5 +1,8 @@
 //! The writer: scratch tables, one for each source a request touches, reused from request to request.
 
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
 use super::{DECIMALS_MAX, NOT_DECIMAL};
 use crate::column::TEXT_BYTES;
 
@@ -38,12 +41,25 @@ impl Values {
             Values::Texts(_) => size_of::<u32>(),
         }
     }
+
+    /// Bytes of the buffers.
+    fn scratch_bytes(&self) -> usize {
+        match self {
+            Values::Numbers { values, .. } => values.capacity() * size_of::<f64>(),
+            Values::Booleans(values) => values.capacity(),
+            Values::Texts(texts) => texts.scratch_bytes(),
+        }
+    }
 }
 
 impl Texts {
     /// About the memory of a dictionary of them.
     fn memory_bytes(&self) -> usize {
         self.text.len() + self.ends.len() * TEXT_BYTES
+    }
+
+    fn scratch_bytes(&self) -> usize {
+        self.text.capacity() + self.ends.capacity() * size_of::<usize>()
     }
 
     fn push(&mut self, text: &str) {
@@ -54,6 +70,15 @@ impl Texts {
     fn clear(&mut self) {
         self.text.clear();
         self.ends.clear();
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(super) fn get(&self, index: usize) -> &str {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] };
+        &self.text[start..self.ends[index]]
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
@@ -118,6 +143,20 @@ impl Table {
         self.timestamps_ns.len() * row_bytes + text_bytes
     }
 
+    /// Bytes of the buffers, whatever is in them.
+    fn scratch_bytes(&self) -> usize {
+        let columns = self.columns.iter().flatten();
+        let columns = columns
+            .map(|column| column.rows.capacity() * size_of::<u32>() + column.values.scratch_bytes())
+            .sum::<usize>();
+        size_of::<Self>()
+            + columns
+            + self.columns.capacity() * size_of::<Option<Column>>()
+            + self.timestamps_ns.capacity() * size_of::<i64>()
+            + (self.places.capacity() + self.metadata_rows.capacity()) * size_of::<u32>()
+            + self.metadata.scratch_bytes()
+    }
+
     /// The column of a field, of the kind of `cell`: another request may have used this scratch for a source
     /// whose field of this ordinal is of another type.
     fn column(&mut self, field: u16, cell: &Cell) -> &mut Column {
@@ -151,12 +190,38 @@ impl Table {
     }
 }
 
+/// Hashes a source's ordinal by a multiplication (Knuth, The Art of Computer Programming 3, 6.4). Ordinals are given
+/// out by the catalog, one after the other: no client can choose them to collide.
+#[derive(Default)]
+struct OrdinalHasher(u64);
+
+impl Hasher for OrdinalHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes
+            .iter()
+            .for_each(|byte| self.write_u32(self.0 as u32 ^ u32::from(*byte)));
+    }
+
+    #[inline]
+    fn write_u32(&mut self, ordinal: u32) {
+        // 2^64 divided by the golden ratio; the map takes its bits from both ends.
+        let product = u64::from(ordinal).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = product ^ product >> 32;
+    }
+}
+
 /// Gathers rows of many sources into columns. One is kept for many requests, so that its buffers are allocated
 /// once; the order of calls is `begin`, values and metadata, then `commit` or `abort`.
 #[derive(Default)]
 pub struct RowsWriter {
     tables: Vec<Table>,
     used: usize,
+    /// The table of each source but the first of the request.
+    by_source: HashMap<u32, usize, BuildHasherDefault<OrdinalHasher>>,
     rows: u32,
     open: usize,
     cells: Vec<(u16, Cell)>,
@@ -175,8 +240,32 @@ impl RowsWriter {
     /// Forgets all rows; the buffers stay.
     pub fn clear(&mut self) {
         self.used = 0;
+        self.by_source.clear();
         self.rows = 0;
         self.abort();
+    }
+
+    /// Lets go of buffers beyond about `bytes`, so that a rare wide or long request does not hold its memory for good.
+    /// The rows are forgotten as by [`RowsWriter::clear`].
+    pub fn clear_keeping(&mut self, bytes: usize) {
+        let mut kept = 0;
+        // Tables that this request did not use were within the bound when one did.
+        let over = self.tables[..self.used].iter().position(|table| {
+            kept += table.scratch_bytes();
+            kept > bytes
+        });
+        if let Some(index) = over {
+            self.tables.truncate(index);
+            self.tables.shrink_to_fit();
+            self.by_source = HashMap::default();
+        }
+        self.text.shrink_to(bytes);
+        self.clear();
+    }
+
+    #[cfg(test)]
+    pub(super) fn scratch_bytes(&self) -> usize {
+        self.tables.iter().map(Table::scratch_bytes).sum()
     }
 
     /// About the memory that the rows take in a store, in bytes; no less than they take in here.
@@ -188,24 +277,35 @@ impl RowsWriter {
     #[inline]
     pub fn begin(&mut self, source: u32) {
         self.abort();
-        // Nearly always the source of the row before.
-        if self.open < self.used && self.tables[self.open].source == source {
+        // Mostly the source of the row before, or the one behind it when sources take turns.
+        let is = |table: &Table| table.source == source;
+        let used = &self.tables[..self.used];
+        if used.get(self.open).is_some_and(is) {
             return;
         }
-        self.open = match self.tables[..self.used]
-            .iter()
-            .position(|table| table.source == source)
-        {
-            Some(index) => index,
-            None => {
-                if self.tables.len() == self.used {
-                    self.tables.push(Table::default());
-                }
-                self.tables[self.used].clear(source);
-                self.used += 1;
-                self.used - 1
+        if used.get(self.open + 1).is_some_and(is) {
+            self.open += 1;
+        } else if used.first().is_some_and(is) {
+            self.open = 0;
+        } else {
+            self.open = self.find_or_add(source);
+        }
+    }
+
+    /// The table of a source, a new one where it has none yet.
+    fn find_or_add(&mut self, source: u32) -> usize {
+        if self.used > 0 {
+            let table = *self.by_source.entry(source).or_insert(self.used);
+            if table < self.used {
+                return table;
             }
-        };
+        }
+        if self.tables.len() == self.used {
+            self.tables.push(Table::default());
+        }
+        self.tables[self.used].clear(source);
+        self.used += 1;
+        self.used - 1
     }
 
     /// Sets a number field of the open row. `decimals` is the count of digits behind the point as written, or

@@ -118,3 +118,118 @@ fn damage_is_an_error_and_never_a_panic() {
         }
     }
 }
+
+#[test]
+fn many_sources_in_any_order_keep_their_rows() {
+    let seed = 11;
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut writer = RowsWriter::new();
+    for request in 0..20 {
+        writer.clear();
+        let sources = random.u32(1..300);
+        let mut expected = std::collections::BTreeMap::<u32, Vec<i64>>::new();
+        for row in 0..600 {
+            let source = random.u32(0..sources) * 7;
+            writer.begin(source);
+            writer.number(0, row as f64, 0);
+            writer.commit(row);
+            expected.entry(source).or_default().push(row);
+        }
+        let mut bytes = Vec::new();
+        writer.encode(&mut bytes);
+        let mut reader = RowsReader::new(&bytes).unwrap();
+        let mut found = std::collections::BTreeMap::new();
+        while let Some(table) = reader.next().unwrap() {
+            let earlier = found.insert(table.source, table.timestamps_ns.clone());
+            assert!(earlier.is_none(), "seed {seed}, request {request}: once each");
+        }
+        assert_eq!(found, expected, "seed {seed}, request {request}");
+        if request % 3 == 0 {
+            writer.clear_keeping(10_000);
+        }
+    }
+}
+
+#[test]
+fn buffers_beyond_the_bound_are_let_go() {
+    let mut writer = RowsWriter::new();
+    for source in 0..1_000 {
+        writer.begin(source);
+        (0..100).for_each(|field| writer.number(field, 1.0, 0));
+        writer.commit(0);
+    }
+    assert!(writer.scratch_bytes() > 4 << 20);
+    writer.clear_keeping(1 << 20);
+    assert!(writer.scratch_bytes() <= 1 << 20, "{}", writer.scratch_bytes());
+    assert!(writer.scratch_bytes() > 1 << 18, "what fits stays");
+    writer.begin(3);
+    writer.number(0, 1.0, 0);
+    writer.commit(5);
+    assert_eq!(
+        (writer.rows(), writer.sources().collect::<Vec<_>>()),
+        (1, vec![3])
+    );
+}
+
+#[test]
+fn the_newest_row_of_each_source() {
+    let mut writer = RowsWriter::new();
+    let mut row = |source, timestamp_ns, value: Option<f64>, text: Option<&str>, metadata: Option<&str>| {
+        writer.begin(source);
+        value.into_iter().for_each(|value| writer.number(1, value, 1));
+        text.into_iter().for_each(|text| writer.string(0, text));
+        metadata.into_iter().for_each(|json| writer.metadata(json));
+        writer.commit(timestamp_ns);
+    };
+    row(4, 10, Some(0.5), Some("a"), Some("{\"n\":1}"));
+    row(9, 5, None, Some("x"), None);
+    row(4, 20, None, Some("b"), Some("{ \"n\": 2 }"));
+    row(4, 20, Some(1.5), None, None);
+    row(4, 19, Some(2.5), Some("c"), Some("{}"));
+    row(9, 4, Some(9.5), None, Some("{}"));
+    let newest = writer.newest();
+    assert_eq!(newest.len(), 2);
+    let first = newest.get(0).unwrap();
+    assert_eq!(
+        (
+            first.source,
+            first.timestamp_ns,
+            first.place,
+            first.count,
+            first.metadata
+        ),
+        (4, 20, 3, 4, None)
+    );
+    assert_eq!(first.values().collect::<Vec<_>>(), [(1, Scalar::Number(1.5))]);
+    let second = newest.get(1).unwrap();
+    assert_eq!(
+        (second.source, second.timestamp_ns, second.place, second.count),
+        (9, 5, 1, 2)
+    );
+    assert_eq!(second.values().collect::<Vec<_>>(), [(0, Scalar::Text("x"))]);
+    assert_eq!(second.metadata, None);
+    assert!(newest.get(2).is_none());
+}
+
+#[test]
+fn texts_are_written_alike_whether_few_or_many() {
+    let seed = 5;
+    let mut random = fastrand::Rng::with_seed(seed);
+    for rows in 1..20 {
+        let mut writer = RowsWriter::new();
+        let texts: Vec<String> = (0..rows).map(|_| format!("t{}", random.u8(0..5))).collect();
+        for (row, text) in texts.iter().enumerate() {
+            writer.begin(1);
+            writer.string(0, text);
+            writer.commit(row as i64);
+        }
+        let mut bytes = Vec::new();
+        writer.encode(&mut bytes);
+        let columns = columns_of(&bytes, 1);
+        let Values::Texts(found) = &columns.field(0).unwrap().values else {
+            panic!("texts")
+        };
+        let found: Vec<&str> = (0..rows).map(|row| &**found.get(row)).collect();
+        assert_eq!(found, texts, "seed {seed}");
+    }
+}

@@ -127,8 +127,14 @@ fn put_mantissas(out: &mut Vec<u8>, values: &[f64], decimals: u8) -> bool {
     true
 }
 
+/// Texts up to which it is quicker to look through those before than to hash them.
+const LINEAR_TEXTS_MAX: usize = 8;
+
 /// A text seen for the first time stands behind a zero; one seen before is its number, counted from one.
 fn put_texts(out: &mut Vec<u8>, texts: &Texts) {
+    if texts.len() <= LINEAR_TEXTS_MAX {
+        return put_few_texts(out, texts);
+    }
     let mut seen: HashMap<&str, u64> = HashMap::new();
     for text in texts.iter() {
         let next = seen.len() as u64 + 1;
@@ -136,6 +142,25 @@ fn put_texts(out: &mut Vec<u8>, texts: &Texts) {
             Some(number) => put_varint(out, *number),
             None => {
                 seen.insert(text, next);
+                put_varint(out, 0);
+                put_bytes(out, text.as_bytes());
+            }
+        }
+    }
+}
+
+fn put_few_texts(out: &mut Vec<u8>, texts: &Texts) {
+    let mut numbers = [0u64; LINEAR_TEXTS_MAX];
+    let mut different = 0;
+    for (index, text) in texts.iter().enumerate() {
+        match (0..index).find(|before| texts.get(*before) == text) {
+            Some(before) => {
+                numbers[index] = numbers[before];
+                put_varint(out, numbers[index]);
+            }
+            None => {
+                different += 1;
+                numbers[index] = different;
                 put_varint(out, 0);
                 put_bytes(out, text.as_bytes());
             }

@@ -110,42 +110,106 @@ fn check(store: &Store) {
     );
 }
 
-fn written() -> (Vec<u8>, Vec<u8>) {
-    let rows = rows();
+/// What is left of an hour whose sum was beyond the doubles: 2^960.
+const REST: f64 = f64::from_bits((1_023 + 960) << 52);
+
+/// A third source, whose sums take more than a double: over the whole block, and in hours.
+fn rows_with_carries() -> Vec<u8> {
+    let mut writer = RowsWriter::new();
+    for row in 0..7_200i64 {
+        writer.begin(3);
+        let value = match row {
+            0 => 1e16,
+            3_600 => REST,
+            3_601 => 1.7e308,
+            3_602 => 1.6e308,
+            _ if row < 3_600 => 1.0,
+            _ => 0.0,
+        };
+        writer.number(0, value, NOT_DECIMAL);
+        writer.commit(row * SECOND);
+    }
+    let mut bytes = Vec::new();
+    writer.encode(&mut bytes);
+    bytes
+}
+
+/// The hours of the third source after what is taken off again.
+fn check_carries(store: &mut Store) {
+    let mut writer = RowsWriter::new();
+    for (row, value) in [(0, -1e16), (3_600, -1.7e308), (3_601, -1.6e308)] {
+        writer.begin(3);
+        writer.number(0, value, NOT_DECIMAL);
+        writer.commit(row * SECOND);
+    }
+    let mut rows = Vec::new();
+    writer.encode(&mut rows);
+    store.apply(&rows, 1 << 20).unwrap();
+    let snapshot = store.snapshot([3]);
+    for (unit, expected) in [(Unit::Hour, &[3_599.0, REST][..]), (Unit::Day, &[REST])] {
+        let query = GroupQuery {
+            range_ns: (i64::MIN, i64::MAX),
+            unit,
+            fields: &[0],
+            metadata: None,
+            stop: &|| false,
+        };
+        let groups = group(&snapshot.series[0], &query).unwrap();
+        let sums: Vec<f64> = (0..expected.len())
+            .map(|cell| groups.cell(cell)[0].sum())
+            .collect();
+        assert_eq!(sums, expected);
+    }
+}
+
+fn segment_of(all: &[(&[u8], u64)]) -> Vec<u8> {
     let mut store = Store::new();
-    store.apply(&rows, 1).unwrap();
+    for (rows, first_sequence) in all {
+        store.apply(rows, *first_sequence).unwrap();
+    }
     let mut segment = Vec::new();
     store.begin_checkpoint().unwrap().write(&mut segment).unwrap();
-    (rows, segment)
+    segment
+}
+
+/// The segment of the present version.
+fn segment() -> Vec<u8> {
+    segment_of(&[(&rows(), 1), (&rows_with_carries(), ROWS as u64 + 3)])
+}
+
+fn opened(segment: Vec<u8>) -> Store {
+    let mut store = Store::new();
+    store.add_segment(1, Arc::new(segment)).unwrap();
+    store
 }
 
 #[test]
-fn rows_and_segments_of_version_1_are_read() {
+fn rows_and_segments_of_every_version_are_read() {
     if std::env::var_os("TIDEWATCH_WRITE_FIXTURES").is_some() {
-        let (rows, segment) = written();
         std::fs::create_dir_all(path("")).unwrap();
-        std::fs::write(path("rows-1.bin"), rows).unwrap();
-        std::fs::write(path("segment-1.bin"), segment).unwrap();
+        std::fs::write(path("rows-1.bin"), rows()).unwrap();
+        std::fs::write(path("segment-2.bin"), segment()).unwrap();
     }
     let mut store = Store::new();
     store
         .apply(&std::fs::read(path("rows-1.bin")).unwrap(), 1)
         .unwrap();
     check(&store);
-    let mut store = Store::new();
-    store
-        .add_segment(1, Arc::new(std::fs::read(path("segment-1.bin")).unwrap()))
-        .unwrap();
+    check(&opened(std::fs::read(path("segment-1.bin")).unwrap()));
+    let mut store = opened(std::fs::read(path("segment-2.bin")).unwrap());
     check(&store);
+    check_carries(&mut store);
 }
 
 #[test]
 fn what_is_written_now_is_read_now() {
-    let (rows, segment) = written();
     let mut store = Store::new();
-    store.apply(&rows, 1).unwrap();
+    store.apply(&rows(), 1).unwrap();
     check(&store);
     let mut store = Store::new();
-    store.add_segment(1, Arc::new(segment)).unwrap();
+    store.apply(&rows_with_carries(), 1).unwrap();
+    check_carries(&mut store);
+    let mut store = opened(segment());
     check(&store);
+    check_carries(&mut store);
 }

@@ -3,4 +3,5 @@
 
 mod fixtures;
 mod model;
+mod sums;
 mod twin;

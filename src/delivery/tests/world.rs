@@ -9,8 +9,9 @@ use wal::{Log, LogOptions};
 
 use super::script::Script;
 use crate::catalog::{
-    Body, Bytes, Catalog, CatalogHandle, Command, Delivery, DeliveryTotals, Event, NewBucket, Organization,
-    PasswordHash, Plan, Receiver, RetryConfig, Secret, Stream, User, Webhook, WebhookSettings, WebhookStatus,
+    Body, Bytes, Catalog, CatalogHandle, Command, Delivery, DeliveryTotals, Event, Field, FieldType,
+    NewBucket, NewSource, Organization, PasswordHash, Plan, Receiver, RetryConfig, SchemaMode, Secret,
+    SourceSettings, SourceStatus, Stream, User, Webhook, WebhookSettings, WebhookStatus,
 };
 use crate::clock::{Clock, ManualClock, SECOND_NS};
 use crate::delivery::guard::Guard;
@@ -131,6 +132,31 @@ impl World {
         drop(self.deliveries);
         self.writer.close().unwrap();
         World::open(found, now_ns, Script::default())
+    }
+
+    /// A source with a number field `t`; the first has the ordinal 0.
+    pub(super) async fn source(&self, number: u64, name: &str) {
+        let field = Field {
+            name: "t".into(),
+            kind: FieldType::Number,
+            unit: None,
+            description: None,
+        };
+        let source = NewSource {
+            id: id(number),
+            bucket_id: id(BUCKET),
+            settings: SourceSettings {
+                name: name.into(),
+                kind: "k".into(),
+                description: None,
+                fields: vec![field],
+                schema_mode: SchemaMode::Strict,
+                downsampling: false,
+                status: SourceStatus::Active,
+            },
+            created_at_ns: START_NS,
+        };
+        self.commit(Command::SourceCreated { source }).await;
     }
 
     pub(super) async fn commit(&self, command: Command) {

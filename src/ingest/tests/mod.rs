@@ -12,6 +12,7 @@ use engine::rows::RowsWriter;
 
 use super::*;
 use crate::catalog::{Field, FieldType, SchemaMode, Source, SourceStatus};
+use crate::ids::ObjectId;
 
 const NOW_NS: i64 = 1_767_225_600_000_000_000; // 2026-01-01T00:00:00Z
 const OLDEST_NS: i64 = 1_764_633_600_000_000_000; // 2025-12-02T00:00:00Z

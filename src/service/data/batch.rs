@@ -40,7 +40,8 @@ impl Service {
         now_ns: i64,
         digests: Option<Digests>,
     ) -> Result<Turn, Refusal> {
-        let mut look_up = |id: ObjectId| self.source_view(caller, id, now_ns);
+        let mut last = None;
+        let mut look_up = |id: ObjectId| self.source_view(caller, id, now_ns, &mut last);
         with_buffers(|rows, scratch| {
             let batch = parse_batch(body, now_ns, &mut look_up, scratch, rows).map_err(ServiceError::from)?;
             let bucket_id = match &batch {
@@ -80,6 +81,7 @@ impl Service {
                 IngestRecord::new(bucket.ordinal, now_ns, rows.rows(), entry, |out| rows.encode(out));
             let sources = rows.sources().collect();
             Ok(Turn::Store(Box::new(Store {
+                newest: self.newest_heard(&bucket, rows),
                 bucket,
                 record,
                 rows: rows.rows(),
@@ -91,14 +93,31 @@ impl Service {
         })
     }
 
-    /// A source of the caller's organization, and how old a batch entry of it may be.
-    fn source_view(&self, caller: &Caller, id: ObjectId, now_ns: i64) -> Option<SourceView> {
+    /// A source of the caller's organization, and how old a batch entry of it may be. `last` is the bucket of the source
+    /// asked for before, and its oldest timestamp: nearly always the same.
+    fn source_view(
+        &self,
+        caller: &Caller,
+        id: ObjectId,
+        now_ns: i64,
+        last: &mut Option<(ObjectId, i64)>,
+    ) -> Option<SourceView> {
         self.catalog.read(|catalog| {
             let source = catalog.source(id)?;
-            let bucket = catalog.bucket(source.bucket_id)?;
-            let oldest_ns = now_ns.saturating_sub(BATCH_AGE_DAYS_MAX * DAY_NS);
-            let oldest_ns = oldest_ns.max(bucket.retention_cutoff_ns(now_ns));
-            (bucket.organization_id == caller.organization_id).then(|| SourceView {
+            let oldest_ns = match *last {
+                Some((bucket_id, oldest_ns)) if bucket_id == source.bucket_id => oldest_ns,
+                _ => {
+                    let bucket = catalog.bucket(source.bucket_id)?;
+                    if bucket.organization_id != caller.organization_id {
+                        return None;
+                    }
+                    let oldest_ns = now_ns.saturating_sub(BATCH_AGE_DAYS_MAX * DAY_NS);
+                    let oldest_ns = oldest_ns.max(bucket.retention_cutoff_ns(now_ns));
+                    *last = Some((bucket.id, oldest_ns));
+                    oldest_ns
+                }
+            };
+            Some(SourceView {
                 source: Arc::clone(source),
                 oldest_ns,
             })

@@ -5,12 +5,11 @@ mod answer;
 mod batch;
 mod idempotency;
 mod point;
-mod received;
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use engine::rows::RowsWriter;
+use engine::rows::{NewestRows, RowsWriter};
 
 pub use answer::IngestAnswer;
 pub use idempotency::IdempotencyKey;
@@ -18,6 +17,7 @@ pub use idempotency::IdempotencyKey;
 use super::{Caller, Service};
 use crate::bucket::{Ingest, Ingested};
 use crate::catalog::{Bucket, Command, Field};
+use crate::delivery::NewPoints;
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::ingest::{NewField, Scratch};
@@ -28,7 +28,7 @@ use idempotency::Digests;
 /// Each turn needs another change by somebody else, so this many say that something is wrong.
 const TURNS_MAX: usize = 8;
 
-/// Rows that took more than this leave no buffers behind: a rare huge request must not hold its memory for good.
+/// Buffers of rows that a thread keeps: a rare huge request must not hold its memory for good.
 const BUFFER_BYTES_KEPT: usize = 1 << 20;
 
 thread_local! {
@@ -39,9 +39,7 @@ thread_local! {
 fn with_buffers<R>(work: impl FnOnce(&mut RowsWriter, &mut Scratch) -> R) -> R {
     BUFFERS.with_borrow_mut(|(rows, scratch)| {
         let result = work(rows, scratch);
-        if rows.memory_bytes() > BUFFER_BYTES_KEPT {
-            *rows = RowsWriter::new();
-        }
+        rows.clear_keeping(BUFFER_BYTES_KEPT);
         result
     })
 }
@@ -65,6 +63,8 @@ struct Store {
     /// Entries that are not stored.
     refused: usize,
     answer: IngestAnswer,
+    /// What webhooks are told; `None` when none hears of this bucket's points.
+    newest: Option<NewestRows>,
 }
 
 /// The body of a request.
@@ -95,6 +95,11 @@ impl From<ServiceError> for Refusal {
 }
 
 impl Service {
+    /// What webhooks will be told of these rows, if any hears of the bucket's points.
+    fn newest_heard(&self, bucket: &Bucket, rows: &RowsWriter) -> Option<NewestRows> {
+        self.deliveries.hears_received(bucket).then(|| rows.newest())
+    }
+
     /// Whether points would be taken now; to be asked before their body is read.
     ///
     /// # Errors
@@ -138,6 +143,7 @@ impl Service {
                 sources,
                 refused,
                 answer,
+                newest,
             } = *store;
             let ingest = Ingest {
                 record,
@@ -153,18 +159,16 @@ impl Service {
                     counts.stored(rows, sent.bytes());
                     counts.refused(refused);
                     let answer = answer.numbered(bucket.ordinal, first_sequence);
-                    if self.deliveries.hears_received(&bucket) {
-                        let stored = received::Stored {
-                            bucket: &bucket,
-                            sent,
-                            answer: &answer,
+                    if let Some(rows) = newest {
+                        self.deliveries.offer_received(NewPoints {
+                            organization_id: bucket.organization_id,
+                            bucket_id: bucket.id,
+                            bucket_ordinal: bucket.ordinal,
                             first_sequence,
-                            now_ns,
-                        };
-                        let points = stored.points(&self.catalog);
-                        points
-                            .into_iter()
-                            .for_each(|points| self.deliveries.offer_received(points));
+                            batch: matches!(sent, Sent::Batch(_)),
+                            received_at_ns: now_ns,
+                            rows,
+                        });
                     }
                     return Ok(answer);
                 }

@@ -30,7 +30,7 @@ impl Service {
                 .read(|catalog| bucket_for(catalog, caller, point.bucket_id))?;
             self.catalog
                 .read(|catalog| source_for(catalog, caller, point.bucket_id, point.source_id))
-                .and_then(|(bucket, source)| judge(&bucket, source, &point, now_ns, digests))
+                .and_then(|(bucket, source)| self.read_point(&bucket, source, &point, now_ns, digests))
                 .map_err(|error| Refusal {
                     bucket: Some(bucket),
                     error,
@@ -39,56 +39,58 @@ impl Service {
         self.ingest(caller, digests, now_ns, Sent::Point(body), read)
             .await
     }
-}
-
-fn judge(
-    bucket: &Arc<Bucket>,
-    source: Arc<Source>,
-    point: &PointBody<'_>,
-    now_ns: i64,
-    digests: Option<Digests>,
-) -> Result<Turn, ServiceError> {
-    let view = SourceView {
-        source: Arc::clone(&source),
-        oldest_ns: bucket.retention_cutoff_ns(now_ns),
-    };
-    with_buffers(|rows, _| {
-        let written = point.write(&view, now_ns, rows).map_err(ServiceError::faults)?;
-        if source.status == SourceStatus::Inactive {
-            return Err(ServiceError::conflict(format!(
-                "the data source {:?} is inactive and takes no data; set its status to active first",
-                source.name
-            )));
-        }
-        let outcome = match written {
-            Point::NeedsFields(fields) => return Ok(Turn::Extend(Arc::clone(bucket), fields)),
-            Point::Ready(outcome) => outcome,
+    /// Writes the point's row, if its source takes it.
+    fn read_point(
+        &self,
+        bucket: &Arc<Bucket>,
+        source: Arc<Source>,
+        point: &PointBody<'_>,
+        now_ns: i64,
+        digests: Option<Digests>,
+    ) -> Result<Turn, ServiceError> {
+        let view = SourceView {
+            source: Arc::clone(&source),
+            oldest_ns: bucket.retention_cutoff_ns(now_ns),
         };
-        let answer = IngestAnswer::of_point(bucket, &source, point, outcome.timestamp_ns, now_ns);
-        let entry = digests.map(|digests| {
-            let view = AnswerView {
-                status: answer.status,
-                body: &answer.body,
+        with_buffers(|rows, _| {
+            let written = point.write(&view, now_ns, rows).map_err(ServiceError::faults)?;
+            if source.status == SourceStatus::Inactive {
+                return Err(ServiceError::conflict(format!(
+                    "the data source {:?} is inactive and takes no data; set its status to active first",
+                    source.name
+                )));
+            }
+            let outcome = match written {
+                Point::NeedsFields(fields) => return Ok(Turn::Extend(Arc::clone(bucket), fields)),
+                Point::Ready(outcome) => outcome,
             };
-            (
-                IdempotencyView {
-                    key: digests.key,
-                    body: digests.body,
-                    answer: view,
-                },
-                answer.id_at,
-            )
-        });
-        let record = IngestRecord::new(bucket.ordinal, now_ns, 1, entry, |out| rows.encode(out));
-        let (bucket, sources) = (Arc::clone(bucket), vec![source.ordinal]);
-        Ok(Turn::Store(Box::new(Store {
-            bucket,
-            record,
-            rows: 1,
-            memory_bytes: rows.memory_bytes(),
-            sources,
-            refused: 0,
-            answer,
-        })))
-    })
+            let answer = IngestAnswer::of_point(bucket, &source, point, outcome.timestamp_ns, now_ns);
+            let entry = digests.map(|digests| {
+                let view = AnswerView {
+                    status: answer.status,
+                    body: &answer.body,
+                };
+                (
+                    IdempotencyView {
+                        key: digests.key,
+                        body: digests.body,
+                        answer: view,
+                    },
+                    answer.id_at,
+                )
+            });
+            let record = IngestRecord::new(bucket.ordinal, now_ns, 1, entry, |out| rows.encode(out));
+            let (bucket, sources) = (Arc::clone(bucket), vec![source.ordinal]);
+            Ok(Turn::Store(Box::new(Store {
+                newest: self.newest_heard(&bucket, rows),
+                bucket,
+                record,
+                rows: 1,
+                memory_bytes: rows.memory_bytes(),
+                sources,
+                refused: 0,
+                answer,
+            })))
+        })
+    }
 }

@@ -1,0 +1,41 @@
+//! A full queue is renewed at a bounded pace.
+
+use std::time::Duration;
+
+use super::world::id;
+use crate::delivery::pace::Pace;
+use crate::delivery::recent::PER_WEBHOOK_MAX;
+
+const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+#[test]
+fn room_is_always_given_and_a_full_queue_renewed_once_a_second() {
+    let mut pace = Pace::default();
+    assert_eq!(pace.take(id(1), 700, 1_000, ms(0)), 700);
+    assert_eq!(pace.take(id(1), 900, 300, ms(0)), 900, "600 of the allowance");
+    assert_eq!(pace.take(id(1), 900, 0, ms(0)), PER_WEBHOOK_MAX - 600);
+    assert_eq!(pace.take(id(1), 900, 0, ms(0)), 0);
+    assert_eq!(pace.take(id(1), 900, 10, ms(0)), 10, "room costs no allowance");
+    assert_eq!(pace.take(id(2), 900, 0, ms(0)), 900, "each webhook has its own");
+    assert_eq!(pace.take(id(1), 900, 0, ms(100)), PER_WEBHOOK_MAX / 10);
+    assert_eq!(pace.take(id(1), 5_000, 0, ms(60_000)), PER_WEBHOOK_MAX);
+}
+
+#[test]
+fn many_looks_lose_no_part_of_the_allowance() {
+    let mut pace = Pace::default();
+    assert_eq!(pace.take(id(1), PER_WEBHOOK_MAX, 0, ms(0)), PER_WEBHOOK_MAX);
+    let looks = (1..=3_000u64).map(|look| pace.take(id(1), 5, 0, Duration::from_micros(333 * look)));
+    assert_eq!(looks.sum::<usize>(), 999);
+}
+
+#[test]
+fn whose_allowance_is_whole_is_forgotten() {
+    let mut pace = Pace::default();
+    for number in 0..5_000 {
+        assert_eq!(pace.take(id(number), 2, 1, ms(10 * number)), 2);
+    }
+    assert!(pace.remembered() <= 1_024, "{}", pace.remembered());
+}
