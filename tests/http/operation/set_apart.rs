@@ -9,6 +9,10 @@ use crate::support::given::{Account, Bucket};
 use crate::support::process::{Server, Setup};
 use crate::support::waiting::until;
 
+const CHECKPOINT_BYTES: &str = "1048576";
+/// What the log has at most while checkpoints keep up: some of its files, each a mebibyte.
+const LOG_BYTES_MAX: u64 = 4 << 20;
+
 /// Two buckets of two organizations, each with a source.
 fn two_buckets(server: &Server) -> [(Bucket, String); 2] {
     [0, 1].map(|_| {
@@ -92,9 +96,7 @@ fn a_bucket_that_does_not_open_answers_503_and_the_others_go_on() {
 /// A file in the place of one tenant's directory kept the log of all from being trimmed: 503 for everybody, for ever.
 #[test]
 fn a_bucket_that_cannot_be_written_does_not_keep_the_log_from_being_trimmed() {
-    let setup = Setup::unlimited()
-        .set("storage.checkpoint_bytes", "1048576")
-        .set("wal.tail_bytes_max", "8388608");
+    let setup = Setup::unlimited().set("storage.checkpoint_bytes", CHECKPOINT_BYTES);
     let mut server = Server::start_with(setup);
     let [(failing, failing_source), (other, other_source)] = two_buckets(&server);
     fs::create_dir_all(server.data_dir().join("buckets")).unwrap();
@@ -104,16 +106,24 @@ fn a_bucket_that_cannot_be_written_does_not_keep_the_log_from_being_trimmed() {
 
     let text = "x".repeat(16_000);
     let mut stored = 0;
+    let mut store_more = |points: u64| {
+        (0..points).for_each(|_| store(&other, &other_source, &text));
+        stored += points;
+    };
+    // More than a checkpoint waits for.
+    store_more(100);
     until("the bucket is set apart", || {
-        store(&other, &other_source, &text);
-        stored += 1;
+        store_more(1);
         set_apart(&server).is_array().then_some(())
     });
-    // Several times what the log may hold.
-    for _ in 0..2_000 {
-        store(&other, &other_source, &text);
-        stored += 1;
-    }
+    store_more(500);
+    until("the log is trimmed", || {
+        let metrics = server.client.get("/metrics").send().text();
+        let tail = metrics
+            .lines()
+            .find_map(|line| line.strip_prefix("tidewatch_log_tail_bytes "));
+        (tail?.parse::<u64>().ok()? < LOG_BYTES_MAX).then_some(())
+    });
     assert_eq!(points(&other), Some(stored));
     assert_eq!(points(&failing), None);
     server.kill();
