@@ -47,7 +47,7 @@ fn refuse_until_repaired(setup: Setup, why: &str) {
     let refused = (0..1_000)
         .map(|_| send(&bucket, &source))
         .find(|it| it.status != 201);
-    let refused = refused.expect("there is an end to what is taken");
+    let refused = refused.unwrap_or_else(|| panic!("there is no end to what is taken"));
     assert_eq!(refused.status, 503, "{refused}");
     for _ in 0..20 {
         assert_eq!(send(&bucket, &source).status, 503);
