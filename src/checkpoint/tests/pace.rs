@@ -33,7 +33,6 @@ impl Traffic {
         while self.commits.load(Ordering::Acquire) == before && !self.is_over.load(Ordering::Acquire) {
             thread::yield_now();
         }
-        self.is_waited_for.store(false, Ordering::Release);
     }
 
     /// So many bytes of log in commands of this size, in step with the checkpoints that it makes due.
@@ -47,7 +46,7 @@ impl Traffic {
             rooms.journal.commit(command).await.unwrap();
             self.commits.fetch_add(1, Ordering::Release);
             while rooms.journal.stats().tail_bytes > checkpoint_bytes
-                && !self.is_waited_for.load(Ordering::Acquire)
+                && !self.is_waited_for.swap(false, Ordering::AcqRel)
             {
                 tokio::task::yield_now().await;
             }
