@@ -18,7 +18,7 @@ use crate::clock::Clock;
 #[derive(Default)]
 struct Traffic {
     commits: AtomicU64,
-    /// Whether a checkpoint has come to the disk.
+    /// Whether a checkpoint waits for one.
     is_waited_for: AtomicBool,
     is_over: AtomicBool,
 }
@@ -35,8 +35,8 @@ impl Traffic {
         }
     }
 
-    /// So many bytes of log in commands of this size.
-    async fn commit(&self, rooms: &Rooms, log_bytes: usize, command_bytes: usize) {
+    /// So many bytes of log in commands of this size, in step with the checkpoints that it makes due.
+    async fn commit(&self, rooms: &Rooms, log_bytes: usize, command_bytes: usize, checkpoint_bytes: u64) {
         for _ in 0..log_bytes / command_bytes {
             let command = Command::OrganizationRenamed {
                 organization_id: id(ORGANIZATION),
@@ -45,6 +45,11 @@ impl Traffic {
             };
             rooms.journal.commit(command).await.unwrap();
             self.commits.fetch_add(1, Ordering::Release);
+            while rooms.journal.stats().tail_bytes > checkpoint_bytes
+                && !self.is_waited_for.swap(false, Ordering::AcqRel)
+            {
+                tokio::task::yield_now().await;
+            }
         }
     }
 }
@@ -76,7 +81,9 @@ fn there_are_as_many_checkpoints_as_the_log_is_long() {
     const CHECKPOINT_BYTES: usize = 16 << 20;
     const VOLUME: usize = 8 * CHECKPOINT_BYTES;
     let checkpoints = count(CHECKPOINT_BYTES as u64, async |rooms, traffic| {
-        traffic.commit(rooms, VOLUME, 64 << 10).await;
+        traffic
+            .commit(rooms, VOLUME, 64 << 10, CHECKPOINT_BYTES as u64)
+            .await;
     });
     // A checkpoint leaves up to a file of log, a quarter, and what came in meanwhile; and one at the close.
     assert!((4..=13).contains(&checkpoints), "{checkpoints} checkpoints");
