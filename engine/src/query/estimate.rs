@@ -9,17 +9,22 @@ use crate::snapshot::SeriesSnapshot;
 
 /// What opening a block costs besides its values, in values.
 const BLOCK_VALUES: u64 = 256;
+/// What a value of the answer costs to be written, in values that are decoded.
+const WRITTEN_VALUES: u64 = 16;
+/// What a row of the answer has besides its values.
+const ROW_MEMBERS: u64 = 2;
 /// A rollup keeps a cell for more rows than this.
 const ROWS_PER_KEPT_CELL: u64 = 60;
 
-/// Values to be decoded or put together, roughly and rather too many. A source costs one at least, so that very many of
-/// them are no small question either. Counting ends when there are enough.
+/// Values to be decoded, put together or written, roughly and rather too many. Counting ends when there are enough.
 pub struct Estimate {
     enough: u64,
     values: u64,
     /// Sources and rows of a scan's range, where every row counts.
     scanned: (u64, u64),
     limit: u64,
+    /// What a row of the page costs.
+    row: u64,
 }
 
 impl Estimate {
@@ -30,6 +35,7 @@ impl Estimate {
             values: 0,
             scanned: (0, 0),
             limit: 0,
+            row: 0,
         }
     }
 
@@ -38,7 +44,12 @@ impl Estimate {
         // A page's rows, and of each source it may come from the block it begins in.
         let (sources, rows) = self.scanned;
         let pages = self.limit + BLOCK_ROWS_MAX as u64 * sources.min(self.limit + 1);
-        self.values + 2 * rows.min(pages) > self.enough
+        self.values + 2 * rows.min(pages) + self.row * rows.min(self.limit) > self.enough
+    }
+
+    /// Adds what costs about as much as so many values.
+    pub fn add(&mut self, values: u64) {
+        self.values += values;
     }
 
     /// Adds a source of a grouped question.
@@ -55,7 +66,7 @@ impl Estimate {
             let fields = query.fields.len() as u64;
             let summary = match run {
                 Run::Block(summary) => summary,
-                Run::Chunk(rows) => return rows * fields,
+                Run::Chunk(rows, there) => return rows * fields.min(there),
             };
             let (rows, fields) = (u64::from(summary.rows), fields.min(summary.fields.len() as u64));
             let within = (range_ns.0.max(summary.first_ns), range_ns.1.min(summary.last_ns));
@@ -63,9 +74,9 @@ impl Estimate {
             let cut = within != (summary.first_ns, summary.last_ns);
             let by_row = cut || query.metadata.is_some() || rows <= ROWS_PER_KEPT_CELL * cells;
             match cells {
-                _ if by_row => BLOCK_VALUES + rows * (1 + fields),
+                _ if by_row => BLOCK_VALUES + rows * (1 + fields) + rows.min(cells) * fields * WRITTEN_VALUES,
                 0 | 1 => fields,
-                _ => BLOCK_VALUES + cells * fields,
+                _ => BLOCK_VALUES + cells * fields * WRITTEN_VALUES,
             }
         })
     }
@@ -81,6 +92,8 @@ impl Estimate {
     ) -> Result<(), EngineError> {
         self.limit = query.limit as u64;
         let fields = selection.fields.as_deref();
+        let wanted = fields.map_or(usize::MAX, <[u16]>::len);
+        let mut most = 0;
         let in_every_row = |summary: &BlockSummary| {
             let has = |field: &u16| {
                 let field = summary.field(*field);
@@ -89,24 +102,28 @@ impl Estimate {
             fields.is_none_or(|fields| fields.iter().any(has))
         };
         let mut scanned = 0;
+        let mut count = |fields: usize| most = fields.min(wanted).max(most);
         self.each_run(selection.series, query.range_ns, |run| match run {
             // What a filter passes over is read as well.
             Run::Block(summary) if query.metadata.is_some() || !in_every_row(summary) => {
                 let fields = fields.map_or(0, <[u16]>::len).min(summary.fields.len());
                 BLOCK_VALUES + u64::from(summary.rows) * (3 + fields as u64)
             }
-            Run::Chunk(rows) if query.metadata.is_some() => 3 * rows,
+            Run::Chunk(rows, _) if query.metadata.is_some() => 3 * rows,
             Run::Block(summary) => {
+                count(summary.fields.len());
                 scanned += u64::from(summary.rows);
                 0
             }
-            Run::Chunk(rows) => {
+            Run::Chunk(rows, fields) => {
+                count(fields as usize);
                 scanned += rows;
                 0
             }
         })?;
         self.scanned.0 += u64::from(scanned > 0);
         self.scanned.1 += scanned;
+        self.row = self.row.max(WRITTEN_VALUES * (ROW_MEMBERS + most as u64));
         Ok(())
     }
 
@@ -116,10 +133,6 @@ impl Estimate {
         (start, end): (i64, i64),
         mut values: impl FnMut(Run<'_>) -> u64,
     ) -> Result<(), EngineError> {
-        self.values += 1;
-        if !series.overlaps((start, end))? {
-            return Ok(());
-        }
         let live = series.live()?;
         let overlaps = |entry: &&BlockEntry| entry.first_ns <= end && entry.last_ns >= start;
         for entry in live.blocks.iter().filter(overlaps) {
@@ -134,7 +147,7 @@ impl Estimate {
                 && *first <= end
                 && *last >= start
             {
-                self.values += values(Run::Chunk(chunk.rows() as u64));
+                self.values += values(Run::Chunk(chunk.rows() as u64, chunk.fields.len() as u64));
             }
         }
         Ok(())
@@ -143,7 +156,8 @@ impl Estimate {
 
 enum Run<'a> {
     Block(&'a BlockSummary),
-    Chunk(u64),
+    /// Rows and fields.
+    Chunk(u64, u64),
 }
 
 impl SeriesSnapshot {

@@ -62,6 +62,8 @@ pub struct Page {
 pub struct PageRun {
     /// The source's ordinal.
     pub source: u32,
+    /// The place of its selection.
+    pub selection: usize,
     /// The rows.
     pub columns: Arc<Columns>,
 }
@@ -447,6 +449,7 @@ impl<'a, 'b> Scan<'a, 'b> {
             held.reserve(&mut page.runs, 1)?;
             page.runs.push(PageRun {
                 source: selection.series.source,
+                selection: candidate.selection as usize,
                 columns,
             });
         }
