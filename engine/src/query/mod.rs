@@ -90,3 +90,6 @@ fn metadata_passes(
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod budget_tests;
