@@ -208,7 +208,10 @@ impl<'b> Cells<'b> {
             self.settle()?;
         }
         if self.cells.len() == self.cells.capacity() {
-            let more = (self.cells.len() / 2).max(16);
+            let more = match self.cells.len() {
+                few @ ..1_024 => few.max(32),
+                many => many / 2,
+            };
             let bytes = more * size_of::<Cell>();
             if !self.held.has_room(bytes) && self.cells.len() > self.settled {
                 self.settle()?;
