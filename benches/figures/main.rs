@@ -6,6 +6,7 @@
 
 mod analytics;
 mod beside;
+mod budget;
 mod client;
 mod computing;
 mod deliveries;
@@ -49,6 +50,8 @@ const EXPERIMENTS: &[Experiment] = &[
     restart::REPLAY,
     memory::IDLE_SERIES,
     scans::SCANS,
+    budget::MEMORY,
+    budget::NEIGHBOUR,
     logins::LOGINS,
     overload::INGEST,
     overload::PACKED,
