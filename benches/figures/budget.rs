@@ -60,7 +60,7 @@ fn memory() -> Outcome<Vec<Measured>> {
         let entries = (from..from + 1_000).map(|point| {
             let at = tidewatch::timestamp::format_timestamp_ns(first_ns + 30 * SECOND_NS * point as i64);
             let field = format!("field{}", point % WIDE_FIELDS);
-            json!({"dataSourceId": source, "timestamp": at.to_string(), "values": {field: point}})
+            json!({"dataSourceId": source, "timestamp": at.as_str(), "values": {field: point}})
         });
         let body = json!({"bucketId": bucket, "dataPoints": entries.collect::<Vec<_>>()});
         connection.done(&account.batch(body.to_string().as_bytes()))?;

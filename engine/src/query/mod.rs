@@ -9,6 +9,7 @@ mod downsample;
 mod estimate;
 mod group;
 mod group_rows;
+mod page;
 mod run;
 mod scan;
 
@@ -18,7 +19,8 @@ pub use count::{HourCounts, count};
 pub use downsample::{Downsampling, Expected, choose_unit};
 pub use estimate::Estimate;
 pub use group::{GroupQuery, Grouped, Grouping, Groups, group};
-pub use scan::{Page, PageRun, Position, ScanQuery, Selection, scan, scan_within};
+pub use page::{Page, PageRun};
+pub use scan::{Position, ScanQuery, Selection, scan, scan_within};
 
 /// Decides by a row's metadata (JSON text, `None` when it has none) whether the row counts.
 pub type MetadataFilter<'a> = &'a dyn Fn(Option<&str>) -> bool;

@@ -10,10 +10,10 @@ use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use super::budget::{Budget, Held};
+use super::page::Page;
 use super::run::{Candidate, Open, Origin, Part, directed};
 use super::{MetadataFilter, Touched};
 use crate::EngineError;
-use crate::columns::Columns;
 use crate::snapshot::SeriesSnapshot;
 
 /// Timestamp and sequence of a row: its place among all rows of a bucket.
@@ -43,29 +43,6 @@ pub struct ScanQuery<'a> {
     pub metadata: Option<MetadataFilter<'a>>,
     /// Asked before each run, and between metadata texts; `true` ends the scan with [`EngineError::Stopped`].
     pub stop: &'a dyn Fn() -> bool,
-}
-
-/// Rows found. `rows` are pairs of (index in `runs`, row in that run), in order.
-#[derive(Default)]
-pub struct Page {
-    /// Runs that rows of the page come from.
-    pub runs: Vec<PageRun>,
-    /// The rows.
-    pub rows: Vec<(u32, u32)>,
-    /// Whether at least one more row follows.
-    pub more: bool,
-    /// What was read.
-    pub touched: Touched,
-}
-
-/// Rows of one source: at least those on the page, and at least the fields wanted that they have.
-pub struct PageRun {
-    /// The source's ordinal.
-    pub source: u32,
-    /// The place of its selection.
-    pub selection: usize,
-    /// The rows.
-    pub columns: Arc<Columns>,
 }
 
 /// So many runs may be open with all of their rows.
@@ -397,74 +374,22 @@ impl<'a, 'b> Scan<'a, 'b> {
     }
 
     /// Decodes the fields of the runs that are on the page.
-    fn finish(self) -> Result<(Page, Held<'b>), EngineError> {
-        let Scan {
-            selections,
-            query,
-            budget,
-            candidates,
-            open,
-            heap,
-            mut rows,
-            touched,
-            held: scanning,
-            ..
-        } = self;
-        drop((candidates, heap));
+    fn finish(mut self) -> Result<(Page, Held<'b>), EngineError> {
         let mut page = Page {
-            more: rows.len() > query.limit,
-            touched,
+            more: self.rows.len() > self.query.limit,
+            touched: self.touched,
             ..Page::default()
         };
-        rows.truncate(query.limit);
-        let mut held = budget.hold();
-        // For the rows of each run, and for the page.
-        held.grow(rows.len() * 2 * size_of::<(u32, u32)>())?;
-        let mut picks: Vec<Vec<(u32, u32)>> = Vec::new();
-        held.reserve(&mut picks, open.len())?;
-        picks.resize_with(open.len(), Vec::new);
-        for (picks, open) in picks.iter_mut().zip(&open) {
-            picks.reserve_exact(open.as_ref().map_or(0, |open| open.taken));
-        }
-        for (run, row) in &mut rows {
-            let picks = &mut picks[*run as usize];
-            picks.push((0, *row));
-            // From here on: its place among the run's rows of the page.
-            *row = picks.len() as u32 - 1;
-        }
-        let mut places = vec![0u32; open.len()];
-        let mut whole = vec![false; open.len()];
-        for (index, open) in open.into_iter().enumerate() {
-            let Some(open) = open.filter(|open| open.taken > 0) else {
-                continue;
-            };
-            if (query.stop)() {
-                return Err(EngineError::Stopped);
-            }
-            let candidate = &open.candidate;
-            let selection = &selections[candidate.selection as usize];
-            let (columns, all) = candidate.columns(selection, &picks[index], &mut held, budget)?;
-            whole[index] = all;
-            places[index] = page.runs.len() as u32;
-            held.reserve(&mut page.runs, 1)?;
-            page.runs.push(PageRun {
-                source: selection.series.source,
-                selection: candidate.selection as usize,
-                columns,
-            });
-        }
-        drop(scanning);
-        page.rows = rows
-            .into_iter()
-            .map(|(run, pick)| {
-                let run = run as usize;
-                let row = match whole[run] {
-                    true => picks[run][pick as usize].1,
-                    false => pick,
-                };
-                (places[run], row)
-            })
-            .collect();
+        self.rows.truncate(self.query.limit);
+        self.candidates = Vec::new();
+        let held = page.fill(
+            self.rows,
+            self.open,
+            self.selections,
+            self.query.stop,
+            self.budget,
+        )?;
+        drop(self.held);
         Ok((page, held))
     }
 }
