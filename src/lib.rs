@@ -5,7 +5,7 @@
 //! - [`config`], [`limits`]: what an operator sets, and what the specification fixes
 //! - [`http`]: route table, credentials, bodies in, answers out; translates and decides nothing
 //! - [`service`]: one function per endpoint, free of HTTP
-//! - [`ingest`]: request bodies → columns; [`query_pool`]: the threads that scan and aggregate
+//! - [`ingest`]: request bodies → columns; [`query_pool`]: the threads that scan and aggregate, and whose turn it is
 //! - [`alerts`]: conditions, rules that are due, verdicts
 //! - [`catalog`]: what exists, as a pure state machine
 //! - [`journal`]: the one log; [`bucket`]: the actors that own the points

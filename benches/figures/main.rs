@@ -6,6 +6,7 @@
 
 mod analytics;
 mod beside;
+mod budget;
 mod client;
 mod computing;
 mod deliveries;
@@ -51,6 +52,8 @@ const EXPERIMENTS: &[Experiment] = &[
     restart::REPLAY,
     memory::IDLE_SERIES,
     scans::SCANS,
+    budget::MEMORY,
+    budget::NEIGHBOUR,
     logins::LOGINS,
     overload::INGEST,
     overload::PACKED,

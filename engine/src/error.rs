@@ -1,4 +1,5 @@
-//! What can go wrong in the engine. It does no I/O, so this is damage found in bytes, or a query that was told to stop.
+//! What can go wrong in the engine. It does no I/O, so this is damage found in bytes, or a query that was told
+//! to stop, or that asks for more than fits into its memory.
 
 use std::fmt;
 
@@ -16,6 +17,11 @@ pub enum EngineError {
     },
     /// The caller's `stop` function said so (deadline passed or client gone).
     Stopped,
+    /// The query would hold more memory than it may.
+    OverBudget {
+        /// What it may hold, in bytes.
+        bytes_max: usize,
+    },
 }
 
 impl fmt::Display for EngineError {
@@ -29,6 +35,9 @@ impl fmt::Display for EngineError {
                 write!(f, "corrupt {what} at offset {offset}: expected {expected}")
             }
             EngineError::Stopped => f.write_str("the query was stopped before it ended"),
+            EngineError::OverBudget { bytes_max } => {
+                write!(f, "the query would hold more than {bytes_max} bytes of memory")
+            }
         }
     }
 }

@@ -209,7 +209,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "query.threads",
         "0",
-        "threads that run queries; 0: half the cores, at least one",
+        "threads that run queries; 0: half the cores, at least one; one more runs small queries only",
         |c, v| {
             c.query.threads = v.integer(0, 1_024)? as usize;
             Ok(())
@@ -218,9 +218,18 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "query.queue_max",
         "256",
-        "queries that may wait for a thread; above it 503",
+        "queries that may wait for a thread, of one organization half as many; above it 503",
         |c, v| {
             c.query.queue_max = v.integer(1, 1_000_000)? as usize;
+            Ok(())
+        },
+    ),
+    key(
+        "query.memory_bytes_max",
+        "134217728",
+        "memory one query may hold; one that needs more is refused with 400; all together so much for each thread",
+        |c, v| {
+            c.query.memory_bytes_max = v.integer(1 << 20, 1 << 40)? as usize;
             Ok(())
         },
     ),

@@ -132,10 +132,12 @@ pub enum SyncMode {
 /// `[query]`
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueryConfig {
-    /// Threads of the query pool; 0 is half the cores.
+    /// Threads of the query pool, besides the one for small queries; 0 is half the cores.
     pub threads: usize,
-    /// Queries that may wait for a thread.
+    /// Queries that may wait for a thread; of one organization half as many.
     pub queue_max: usize,
+    /// Memory that one query may hold.
+    pub memory_bytes_max: usize,
     /// Time for one query, waiting included.
     pub timeout: Duration,
 }
@@ -219,6 +221,7 @@ impl Default for Config {
             query: QueryConfig {
                 threads: 0,
                 queue_max: 256,
+                memory_bytes_max: 128 << 20,
                 timeout: Duration::from_secs(30),
             },
             accounts: AccountsConfig {

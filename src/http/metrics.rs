@@ -198,6 +198,11 @@ fn write_queries(figures: &Figures, text: &mut Exposition) {
         queries.touched,
     );
     text.counter(
+        "tidewatch_query_blocks_opened_total",
+        "Blocks that queries opened, because what is known of them without reading them did not do.",
+        queries.blocks_opened,
+    );
+    text.counter(
         "tidewatch_queries_refused_total",
         "Queries refused because too many waited.",
         queries.refused,

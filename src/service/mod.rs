@@ -119,7 +119,12 @@ impl Service {
         } else {
             config.query.threads
         };
-        let queries = QueryPool::start(threads, config.query.queue_max, config.query.timeout);
+        let queries = QueryPool::start(
+            threads,
+            config.query.queue_max,
+            config.query.timeout,
+            config.query.memory_bytes_max,
+        );
         let queries = queries.map_err(ServiceError::internal)?;
         let sign_ups = SignUpLimiter::new(config.accounts.signups_per_hour_max);
         Ok(Self {

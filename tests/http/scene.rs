@@ -34,7 +34,8 @@ pub fn sealing_bucket() -> (Server, Account, Bucket) {
     bucket_on(server_with("storage.checkpoint_bytes", "65536"))
 }
 
-fn bucket_on(server: Server) -> (Server, Account, Bucket) {
+/// The same on a server that is configured otherwise.
+pub fn bucket_on(server: Server) -> (Server, Account, Bucket) {
     let account = Account::sign_up(&server.client);
     let bucket = account.bucket_with(&json!({"name": "tides", "retentionDays": RETENTION_DAYS_MAX}));
     (server, account, bucket)

@@ -19,7 +19,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("priority", &[]),
     ("metrics", &[]),
     ("open_files", &[]),
-    ("query_pool", &["error", "metrics", "priority"]),
+    ("query_pool", &["error", "ids", "metrics", "priority"]),
     // Pure rooms.
     ("catalog", &["ids", "clock", "limits"]),
     ("config", &["catalog", "limits"]),

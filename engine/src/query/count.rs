@@ -2,7 +2,7 @@
 //! counts, or by the rows of their hours; only those that an end of the range cuts are read, and of them only the
 //! timestamps.
 
-use super::group::rows_within;
+use super::group_rows::rows_within;
 use crate::EngineError;
 use crate::block::{Block, BlockReader};
 use crate::calendar::Unit;

@@ -1,18 +1,20 @@
-//! Grouped aggregates of one source.
+//! Grouped aggregates.
 //!
 //! A block that lies within the range and within one cell answers by its summary. Otherwise the part of the range
 //! within the block is cut into whole cells of the coarsest kept rollup level and, at the two edges, into finer
 //! levels and at last rows: raw edge, minutes, hours, days, hours, minutes, raw edge. Only a range that ends within
 //! the block makes an edge, so at most two blocks of a source that arrives in order are ever read row by row.
+//!
+//! Blocks are looked at from the end that was asked for, and no further than the cells that are still wanted.
 
-use std::ops::Range;
-
-use super::{MetadataFilter, Touched, metadata_passes};
+use super::budget::{Budget, Held};
+use super::cells::{Cell, Cells, Wanted};
+use super::group_rows::{Rows, rows_within};
+use super::{MetadataFilter, Touched};
 use crate::EngineError;
 use crate::aggregate::Aggregate;
-use crate::block::{Block, BlockReader, Level};
+use crate::block::{Block, BlockReader, BlockSummary, Level};
 use crate::calendar::Unit;
-use crate::column::{Column, Values};
 use crate::columns::Columns;
 use crate::rollup::LEVELS;
 use crate::snapshot::SeriesSnapshot;
@@ -23,7 +25,7 @@ pub struct GroupQuery<'a> {
     pub range_ns: (i64, i64),
     /// The calendar unit of a cell.
     pub unit: Unit,
-    /// The fields to aggregate; of fields that are no numbers only the count means something.
+    /// The fields to aggregate, ascending; of fields that are no numbers only the count means something.
     pub fields: &'a [u16],
     /// Which rows count, by their metadata.
     pub metadata: Option<MetadataFilter<'a>>,
@@ -32,7 +34,8 @@ pub struct GroupQuery<'a> {
     pub stop: &'a dyn Fn() -> bool,
 }
 
-/// Cells with rows, ascending by start; `aggregates` has one entry for each cell and field, cell by cell.
+/// All cells with rows of one source, ascending by start; `aggregates` has one entry for each cell and field, cell by
+/// cell. For questions with few of both; what may be large is asked by a [`Grouping`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Groups {
     /// Start of each cell.
@@ -53,52 +56,6 @@ impl Groups {
             .unwrap_or(0);
         &self.aggregates[index * fields..(index + 1) * fields]
     }
-
-    /// Puts the cells of other sources to these, by their starts. All must be of the same fields, in number.
-    pub fn merge(groups: impl IntoIterator<Item = Groups>, fields: usize) -> Groups {
-        let mut all = Groups::default();
-        for part in groups {
-            all.starts_ns.extend(part.starts_ns);
-            all.aggregates.extend(part.aggregates);
-            all.touched.rows += part.touched.rows;
-            all.touched.cells += part.touched.cells;
-        }
-        all.settle(fields);
-        all
-    }
-
-    /// The cell that starts at `start_ns`, which is nearly always the last one: rows come nearly in order. Where it is
-    /// not, a second entry of the same start is made, and [`Groups::settle`] puts them together.
-    fn open(&mut self, start_ns: i64, fields: usize) -> &mut [Aggregate] {
-        if self.starts_ns.last() != Some(&start_ns) {
-            self.starts_ns.push(start_ns);
-            self.aggregates
-                .resize(self.aggregates.len() + fields, Aggregate::default());
-        }
-        let len = self.aggregates.len();
-        &mut self.aggregates[len - fields..]
-    }
-
-    /// Sorts the cells, puts those of one start together, and drops cells without a value.
-    fn settle(&mut self, fields: usize) {
-        let mut order: Vec<usize> = (0..self.starts_ns.len()).collect();
-        order.sort_by_key(|index| self.starts_ns[*index]);
-        let mut settled = Groups {
-            touched: self.touched,
-            ..Groups::default()
-        };
-        for index in order {
-            let part = &self.aggregates[index * fields..(index + 1) * fields];
-            if part.iter().all(|aggregate| aggregate.count == 0) {
-                continue;
-            }
-            let cell = settled.open(self.starts_ns[index], fields);
-            cell.iter_mut()
-                .zip(part)
-                .for_each(|(cell, part)| cell.merge(part));
-        }
-        *self = settled;
-    }
 }
 
 /// Groups one source's rows.
@@ -106,132 +63,243 @@ impl Groups {
 /// # Errors
 /// [`EngineError::Corrupt`] for a damaged block, [`EngineError::Stopped`] when `stop` says so.
 pub fn group(series: &SeriesSnapshot, query: &GroupQuery<'_>) -> Result<Groups, EngineError> {
-    let mut groups = Groups::default();
-    let (start, end) = query.range_ns;
-    if start > end || query.fields.is_empty() {
-        return Ok(groups);
-    }
-    let live = series.live()?;
-    for entry in live
-        .blocks
-        .iter()
-        .filter(|entry| entry.first_ns <= end && entry.last_ns >= start)
-    {
-        if (query.stop)() {
-            return Err(EngineError::Stopped);
+    let budget = Budget::unlimited();
+    let mut grouping = Grouping::new(Wanted::ALL, &budget);
+    grouping.add(0, series, query, None)?;
+    let found = grouping.finish()?;
+    let mut groups = Groups {
+        starts_ns: Vec::with_capacity(found.cells.len()),
+        aggregates: vec![Aggregate::default(); found.cells.len() * query.fields.len()],
+        touched: found.touched,
+    };
+    for (index, cell) in found.cells.iter().enumerate() {
+        groups.starts_ns.push(cell.start_ns);
+        for (field, aggregate) in cell.values() {
+            groups.aggregates[index * query.fields.len() + field as usize] = *aggregate;
         }
-        group_block(&entry.block, query, &mut groups)?;
     }
-    for chunk in &live.chunks {
-        if (query.stop)() {
-            return Err(EngineError::Stopped);
-        }
-        let columns: Vec<Option<&Column>> = query.fields.iter().map(|field| chunk.field(*field)).collect();
-        let rows = rows_within(&chunk.timestamps_ns, query.range_ns);
-        let passes = passes(query, chunk)?;
-        group_rows(
-            &chunk.timestamps_ns,
-            &columns,
-            rows,
-            query.unit,
-            passes.as_deref(),
-            &mut groups,
-        );
-    }
-    groups.settle(query.fields.len());
     Ok(groups)
 }
 
-fn passes(query: &GroupQuery<'_>, columns: &Columns) -> Result<Option<Vec<bool>>, EngineError> {
-    query
-        .metadata
-        .map(|filter| metadata_passes(filter, columns.metadata.as_deref(), columns.rows(), query.stop))
-        .transpose()
+/// A grouped answer on its way: sources are added one by one, and only the cells wanted of all of them are kept.
+pub struct Grouping<'b> {
+    cells: Cells<'b>,
+    budget: &'b Budget,
+    touched: Touched,
 }
 
-pub(super) fn rows_within(timestamps_ns: &[i64], (start, end): (i64, i64)) -> Range<usize> {
-    let first = timestamps_ns.partition_point(|timestamp| *timestamp < start);
-    first
-        ..timestamps_ns
-            .partition_point(|timestamp| *timestamp <= end)
-            .max(first)
+/// The cells of an answer, in the order asked for. Their memory counts until this is dropped.
+pub struct Grouped<'b> {
+    /// The cells.
+    pub cells: Vec<Cell>,
+    /// What was read.
+    pub touched: Touched,
+    _held: Held<'b>,
 }
 
-fn group_block(block: &Block, query: &GroupQuery<'_>, groups: &mut Groups) -> Result<(), EngineError> {
-    let summary = &block.summary;
-    if query.fields.iter().all(|field| summary.field(*field).is_none()) {
-        return Ok(());
+impl<'b> Grouping<'b> {
+    /// Of no source yet.
+    pub fn new(wanted: Wanted, budget: &'b Budget) -> Self {
+        Grouping {
+            cells: Cells::new(wanted, budget),
+            budget,
+            touched: Touched::default(),
+        }
     }
-    let (start, end) = query.range_ns;
-    let mut reader = Lazy {
-        query,
-        block,
-        reader: None,
-        rows: None,
-    };
-    if query.metadata.is_some() {
-        return reader.rows((start, end), groups);
-    }
-    let cell = query.unit.start_ns(summary.first_ns);
-    let whole = start <= summary.first_ns && summary.last_ns <= end;
-    if whole && cell == query.unit.start_ns(summary.last_ns) {
-        groups.touched.cells += 1;
-        for (into, field) in groups.open(cell, query.fields.len()).iter_mut().zip(query.fields) {
-            if let Some(summary) = summary.field(*field) {
-                into.merge(&summary.aggregate);
+
+    /// Adds a source's rows to the cells of this number: that of the source, or one for all to be merged. `numbers`
+    /// has the number that stands for each field in the cells; without it that is the field's place in `query.fields`.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] for a damaged block, [`EngineError::Stopped`] when `stop` says so,
+    /// [`EngineError::OverBudget`].
+    pub fn add(
+        &mut self,
+        source: u32,
+        series: &SeriesSnapshot,
+        query: &GroupQuery<'_>,
+        numbers: Option<&[u32]>,
+    ) -> Result<(), EngineError> {
+        let (start, end) = query.range_ns;
+        if start > end || query.fields.is_empty() {
+            return Ok(());
+        }
+        let mut walk = Walk {
+            grouping: self,
+            source,
+            query,
+            numbers,
+        };
+        let live = series.live()?;
+        let reached = live.blocks.partition_point(|entry| entry.first_ns <= end);
+        let blocks = &live.blocks[..reached];
+        if walk.grouping.cells.wanted.descending {
+            for chunk in live.chunks.iter().rev() {
+                walk.chunk(chunk)?;
+            }
+            for entry in blocks.iter().rev() {
+                if entry.last_ns >= walk.reach().0 {
+                    walk.block(&entry.block)?;
+                }
+            }
+        } else {
+            for entry in blocks.iter().filter(|entry| entry.last_ns >= start) {
+                if entry.first_ns > walk.reach().1 {
+                    break;
+                }
+                walk.block(&entry.block)?;
+            }
+            for chunk in &live.chunks {
+                walk.chunk(chunk)?;
             }
         }
-        return Ok(());
+        Ok(())
     }
-    // An end of the range beyond the block's own is none: no cell is cut by it.
-    let start = if start <= summary.first_ns {
-        i64::MIN
-    } else {
-        start
-    };
-    let end = if end >= summary.last_ns { i64::MAX } else { end };
-    let coarsest = LEVELS.iter().rposition(|level| *level <= query.unit).unwrap_or(0);
-    reader.levels((start, end), coarsest, groups)
+
+    /// The cells found.
+    ///
+    /// # Errors
+    /// [`EngineError::OverBudget`].
+    pub fn finish(self) -> Result<Grouped<'b>, EngineError> {
+        let (cells, held) = self.cells.finish()?;
+        Ok(Grouped {
+            cells,
+            touched: self.touched,
+            _held: held,
+        })
+    }
+}
+
+/// A way through one source.
+struct Walk<'a, 'b> {
+    grouping: &'a mut Grouping<'b>,
+    source: u32,
+    query: &'a GroupQuery<'a>,
+    numbers: Option<&'a [u32]>,
+}
+
+impl<'b> Walk<'_, 'b> {
+    /// What of the range can still hold a wanted cell.
+    fn reach(&self) -> (i64, i64) {
+        self.grouping
+            .cells
+            .reach(self.source, self.query.unit, self.query.range_ns)
+    }
+
+    fn number(&self, index: usize) -> u32 {
+        self.numbers.map_or(index as u32, |numbers| numbers[index])
+    }
+
+    /// The asked fields that are among those, with their numbers; both are ascending.
+    fn occurring(&self, there: impl ExactSizeIterator<Item = u16> + Clone) -> Vec<(u16, u32)> {
+        let mut found = Vec::with_capacity(there.len().min(self.query.fields.len()));
+        let mut there = there.peekable();
+        for (index, field) in self.query.fields.iter().enumerate() {
+            while there.next_if(|other| other < field).is_some() {}
+            if there.next_if_eq(field).is_some() {
+                found.push((*field, self.number(index)));
+            }
+        }
+        found
+    }
+
+    fn check_stop(&self) -> Result<(), EngineError> {
+        if (self.query.stop)() {
+            Err(EngineError::Stopped)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn chunk(&mut self, chunk: &Columns) -> Result<(), EngineError> {
+        self.check_stop()?;
+        let range = rows_within(&chunk.timestamps_ns, self.reach());
+        if range.is_empty() {
+            return Ok(());
+        }
+        let fields = self.occurring(chunk.fields.iter().map(|column| column.field));
+        let rows = Rows::of_chunk(chunk, &fields, range.clone(), self.query, self.grouping.budget)?;
+        rows.group(range, self.query.unit, self.source, &mut self.grouping.cells)
+            .map(|looked_at| self.grouping.touched.rows += looked_at)
+    }
+
+    fn block(&mut self, block: &Block) -> Result<(), EngineError> {
+        self.check_stop()?;
+        let summary = &block.summary;
+        let (start, end) = self.reach();
+        if summary.first_ns > end || summary.last_ns < start {
+            return Ok(());
+        }
+        let cell = self.query.unit.start_ns(summary.first_ns);
+        let whole = start <= summary.first_ns && summary.last_ns <= end;
+        if self.query.metadata.is_none() && whole && cell == self.query.unit.start_ns(summary.last_ns) {
+            return self.whole_block(cell, summary);
+        }
+        let fields = self.occurring(summary.fields.iter().map(|summary| summary.field));
+        if fields.is_empty() {
+            return Ok(());
+        }
+        self.grouping.touched.blocks += 1;
+        let mut opened = Opened {
+            walk: self,
+            block,
+            fields,
+            rows: None,
+        };
+        if opened.walk.query.metadata.is_some() {
+            return opened.rows((start, end));
+        }
+        // An end of the range beyond the block's own is none: no cell is cut by it.
+        let start = if start <= summary.first_ns {
+            i64::MIN
+        } else {
+            start
+        };
+        let end = if end >= summary.last_ns { i64::MAX } else { end };
+        let unit = opened.walk.query.unit;
+        let coarsest = LEVELS.iter().rposition(|level| *level <= unit).unwrap_or(0);
+        opened.levels((start, end), coarsest)
+    }
+
+    fn whole_block(&mut self, start_ns: i64, summary: &BlockSummary) -> Result<(), EngineError> {
+        let mut any = false;
+        for (index, field) in self.query.fields.iter().enumerate() {
+            if let Some(field) = summary.field(*field)
+                && field.aggregate.count > 0
+            {
+                any = true;
+                let number = self.number(index);
+                if let Some(into) = self.grouping.cells.entry(start_ns, self.source, number)? {
+                    into.merge(&field.aggregate);
+                }
+            }
+        }
+        self.grouping.touched.cells += u64::from(any);
+        Ok(())
+    }
 }
 
 /// A block of which only what is needed is decoded, once.
-struct Lazy<'a> {
-    query: &'a GroupQuery<'a>,
-    block: &'a Block,
-    reader: Option<BlockReader<'a>>,
-    rows: Option<Rows>,
+struct Opened<'w, 'a, 'b> {
+    walk: &'w mut Walk<'a, 'b>,
+    block: &'w Block,
+    /// The asked fields it has, with their numbers.
+    fields: Vec<(u16, u32)>,
+    rows: Option<Rows<'static, 'b>>,
 }
 
-/// A block's decoded rows.
-struct Rows {
-    timestamps_ns: Vec<i64>,
-    /// The fields asked for.
-    columns: Vec<Option<Column>>,
-    /// Rows that count; `None` for all.
-    passes: Option<Vec<bool>>,
-}
-
-impl Lazy<'_> {
-    fn reader(&mut self) -> Result<&BlockReader<'_>, EngineError> {
-        if self.reader.is_none() {
-            self.reader = Some(BlockReader::new(self.block)?);
-        }
-        match &self.reader {
-            Some(reader) => Ok(reader),
-            None => unreachable!("BUG: opened above"),
-        }
-    }
-
+impl Opened<'_, '_, '_> {
     /// Answers `range` from level `level` and finer ones.
-    fn levels(&mut self, range: (i64, i64), level: usize, groups: &mut Groups) -> Result<(), EngineError> {
-        let edges = self.block.with_level(level, |kept| match kept {
-            Some(kept) => self.cells(range, level, kept, groups),
+    fn levels(&mut self, range: (i64, i64), level: usize) -> Result<(), EngineError> {
+        let block = self.block;
+        let edges = block.with_level(level, |kept| match kept {
+            Some(kept) => self.cells(range, level, kept),
             None => Ok(vec![range]),
         })?;
         for edge in edges {
             match level {
-                0 => self.rows(edge, groups)?,
-                _ => self.levels(edge, level - 1, groups)?,
+                0 => self.rows(edge)?,
+                _ => self.levels(edge, level - 1)?,
             }
         }
         Ok(())
@@ -239,13 +307,12 @@ impl Lazy<'_> {
 
     /// Adds the cells that lie wholly within `range`; answers what of it they leave over.
     fn cells(
-        &self,
+        &mut self,
         range: (i64, i64),
         level: usize,
         kept: &Level,
-        groups: &mut Groups,
     ) -> Result<Vec<(i64, i64)>, EngineError> {
-        let (fields, starts, unit) = (self.query.fields, &kept.starts_ns, LEVELS[level]);
+        let (starts, unit) = (&kept.starts_ns, LEVELS[level]);
         let first = starts.partition_point(|cell| *cell < range.0);
         let past = match range.1 {
             i64::MAX => starts.len(),
@@ -254,114 +321,64 @@ impl Lazy<'_> {
         if first >= past {
             return Ok(vec![range]);
         }
-        groups.touched.cells += (past - first) as u64;
-        let mut columns = Vec::with_capacity(fields.len());
-        for field in fields {
-            columns.push(kept.aggregates(self.block, level, *field)?);
+        let grouping = &mut *self.walk.grouping;
+        grouping.touched.cells += (past - first) as u64;
+        // A level of many cells is decoded for this question alone.
+        let mut held = grouping.budget.hold();
+        held.grow(starts.len() * (size_of::<i64>() + self.fields.len() * size_of::<Aggregate>()))?;
+        let mut columns = Vec::with_capacity(self.fields.len());
+        for (field, number) in &self.fields {
+            columns.push((*number, kept.aggregates(self.block, level, *field)?));
         }
+        let source = self.walk.source;
         for (cell, start) in starts.iter().enumerate().take(past).skip(first) {
-            let start = if unit == self.query.unit {
+            let start = if unit == self.walk.query.unit {
                 *start
             } else {
-                self.query.unit.start_ns(*start)
+                self.walk.query.unit.start_ns(*start)
             };
-            let into = groups.open(start, fields.len());
-            for (into, column) in into.iter_mut().zip(&columns) {
-                if let Some(aggregate) = column.get(cell) {
+            if !grouping.cells.admits(start, source) {
+                continue;
+            }
+            for (number, column) in &columns {
+                if let Some(aggregate) = column.get(cell)
+                    && aggregate.count > 0
+                    && let Some(into) = grouping.cells.entry(start, source, *number)?
+                {
                     into.merge(aggregate);
                 }
             }
         }
         let mut edges = Vec::new();
-        if first > 0 && range.0 > i64::MIN {
+        if first > 0 && range.0 > i64::MIN && range.0 < starts[first] {
             edges.push((range.0, starts[first] - 1));
         }
-        if past < starts.len() {
+        if past < starts.len() && starts[past] <= range.1 {
             edges.push((starts[past], range.1));
         }
         Ok(edges)
     }
 
-    fn rows(&mut self, range: (i64, i64), groups: &mut Groups) -> Result<(), EngineError> {
-        if self.rows.is_none() {
-            let query = self.query;
-            let total = self.block.summary.rows as usize;
-            let reader = self.reader()?;
-            let passes = match query.metadata {
-                Some(filter) => {
-                    let metadata = reader.metadata()?;
-                    Some(metadata_passes(filter, metadata.as_deref(), total, query.stop)?)
-                }
-                None => None,
-            };
-            let columns = query
-                .fields
-                .iter()
-                .map(|field| reader.field(*field))
-                .collect::<Result<_, _>>()?;
-            let decoded = Rows {
-                timestamps_ns: reader.timestamps_ns()?,
-                columns,
-                passes,
-            };
-            self.rows = Some(decoded);
-        }
-        if let Some(Rows {
-            timestamps_ns,
-            columns,
-            passes,
-        }) = &self.rows
-        {
-            let columns: Vec<Option<&Column>> = columns.iter().map(Option::as_ref).collect();
-            let rows = rows_within(timestamps_ns, range);
-            group_rows(
-                timestamps_ns,
-                &columns,
-                rows,
-                self.query.unit,
-                passes.as_deref(),
-                groups,
-            );
-        }
+    fn rows(&mut self, range: (i64, i64)) -> Result<(), EngineError> {
+        let Walk {
+            query,
+            source,
+            grouping,
+            ..
+        } = &mut *self.walk;
+        let rows = match &mut self.rows {
+            Some(rows) => rows,
+            none => none.insert(Rows::of_block(
+                &BlockReader::new(self.block)?,
+                &self.block.summary,
+                &self.fields,
+                query,
+                grouping.budget,
+            )?),
+        };
+        let range = rows.within(range);
+        let looked_at = rows.group(range, query.unit, *source, &mut grouping.cells)?;
+        grouping.touched.rows += looked_at;
         Ok(())
-    }
-}
-
-/// Adds rows one by one, cell after cell and column after column.
-fn group_rows(
-    timestamps_ns: &[i64],
-    columns: &[Option<&Column>],
-    rows: Range<usize>,
-    unit: Unit,
-    passes: Option<&[bool]>,
-    groups: &mut Groups,
-) {
-    groups.touched.rows += rows.len() as u64;
-    let mut row = rows.start;
-    while row < rows.end {
-        let next = unit.next_ns(timestamps_ns[row]);
-        let len = timestamps_ns[row..rows.end]
-            .partition_point(|timestamp| *timestamp < next)
-            .max(1);
-        let cell = groups.open(unit.start_ns(timestamps_ns[row]), columns.len());
-        for (into, column) in cell.iter_mut().zip(columns) {
-            let Some(column) = column else { continue };
-            let counts = |row: &usize| passes.is_none_or(|passes| passes[*row]) && column.has(*row);
-            match &column.values {
-                Values::Numbers { values, .. } if passes.is_none() && column.present.is_none() => {
-                    values[row..row + len].iter().for_each(|value| into.add(*value));
-                }
-                Values::Numbers { values, .. } => {
-                    (row..row + len)
-                        .filter(counts)
-                        .for_each(|row| into.add(values[row]));
-                }
-                Values::Booleans(_) | Values::Texts(_) => {
-                    let count = (row..row + len).filter(counts).count() as u64;
-                    into.merge(&Aggregate::of_count(count));
-                }
-            }
-        }
-        row += len;
     }
 }

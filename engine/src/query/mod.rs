@@ -1,17 +1,26 @@
 //! Questions to a snapshot: grouped aggregates, pages of raw rows, counts of rows, and the choice of a unit for
 //! downsampling. All of it runs on the caller's thread and asks `stop` before each block, and between metadata texts,
-//! whether to go on.
+//! whether to go on. What grows with the question is counted against the caller's [`Budget`].
 
+mod budget;
+mod cells;
 mod count;
 mod downsample;
+mod estimate;
 mod group;
+mod group_rows;
+mod page;
 mod run;
 mod scan;
 
+pub use budget::{Budget, Held};
+pub use cells::{Cell, Wanted};
 pub use count::{HourCounts, count};
 pub use downsample::{Downsampling, Expected, choose_unit};
-pub use group::{GroupQuery, Groups, group};
-pub use scan::{Page, PageRun, Position, ScanQuery, Selection, scan};
+pub use estimate::Estimate;
+pub use group::{GroupQuery, Grouped, Grouping, Groups, group};
+pub use page::{Page, PageRun};
+pub use scan::{Position, ScanQuery, Selection, scan, scan_within};
 
 /// Decides by a row's metadata (JSON text, `None` when it has none) whether the row counts.
 pub type MetadataFilter<'a> = &'a dyn Fn(Option<&str>) -> bool;
@@ -23,10 +32,29 @@ pub struct Touched {
     pub rows: u64,
     /// Cells of rollups and whole-block aggregates looked at.
     pub cells: u64,
+    /// Blocks opened, because what is known of them without reading them did not do.
+    pub blocks: u64,
+}
+
+impl std::ops::AddAssign for Touched {
+    fn add_assign(&mut self, other: Self) {
+        self.rows += other.rows;
+        self.cells += other.cells;
+        self.blocks += other.blocks;
+    }
+}
+
+/// About what a block's directory takes while the block is open: it has a section for each field, and one for each of
+/// its rollup levels.
+fn directory_bytes(summary: &BlockSummary) -> usize {
+    const SECTION_BYTES: usize = 40;
+    SECTION_BYTES * (8 + summary.fields.len() * (1 + LEVELS.len()))
 }
 
 use crate::EngineError;
+use crate::block::BlockSummary;
 use crate::column::Column;
+use crate::rollup::LEVELS;
 
 /// Metadata texts filtered before `stop` is asked again: a text may have kilobytes, and a block thousands of them.
 const TEXTS_PER_STOP: usize = 16;
@@ -64,3 +92,6 @@ fn metadata_passes(
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod budget_tests;

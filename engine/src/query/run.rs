@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::{MetadataFilter, metadata_passes};
+use super::budget::{Budget, Held};
+use super::scan::{Position, Selection};
+use super::{MetadataFilter, directory_bytes, metadata_passes};
 use crate::EngineError;
 use crate::block::{Block, BlockReader};
 use crate::column::{Column, FieldColumn};
@@ -26,116 +28,290 @@ pub(super) struct Candidate<'a> {
     pub(super) first: i64,
     pub(super) last: i64,
     pub(super) rows: u64,
-    pub(super) selection: usize,
+    pub(super) selection: u32,
     pub(super) origin: Origin<'a>,
 }
 
-/// An opened run.
-pub(super) struct Open<'a> {
-    pub(super) selection: usize,
-    content: Content<'a>,
-    pub(super) timestamps_ns: Vec<i64>,
-    pub(super) sequences: Vec<u64>,
-    /// Rows that count; `None` for all.
-    pub(super) visible: Option<Vec<bool>>,
-    /// Next row, counted in the direction of the scan.
+/// What of a run is wanted, in the direction of the scan.
+pub(super) struct Part<'q> {
+    pub(super) descending: bool,
+    /// Directed bounds, inclusive.
+    pub(super) range: (i64, i64),
+    /// Directed; rows up to this one have been seen.
+    pub(super) after: Option<Position>,
+    pub(super) rows_max: usize,
+    /// Which rows count, by their metadata.
+    pub(super) filter: Option<MetadataFilter<'q>>,
+    pub(super) stop: &'q dyn Fn() -> bool,
+}
+
+/// A row that counts, at its directed place.
+#[derive(Clone, Copy)]
+pub(super) struct Found {
+    pub(super) position: Position,
+    pub(super) row: u32,
+}
+
+/// An opened run: its next rows that count. What they were found by is let go of.
+pub(super) struct Open<'a, 'b> {
+    pub(super) candidate: Candidate<'a>,
+    pub(super) rows: Vec<Found>,
+    /// Of those.
     pub(super) next: usize,
+    /// Whether more rows may follow.
+    pub(super) more: bool,
     /// Rows taken for the page.
-    pub(super) taken: bool,
+    pub(super) taken: usize,
+    /// Times that the run was read.
+    pub(super) reads: u32,
+    held: Held<'b>,
 }
 
-/// A block keeps its reader: its directory is read once, whether its fields are wanted in the end or not.
-enum Content<'a> {
-    Block(&'a Block, BlockReader<'a>),
-    Chunk(&'a Arc<Columns>),
-}
+impl<'a, 'b> Candidate<'a> {
+    /// One for a block, for counting them.
+    pub(super) fn is_block(&self) -> u64 {
+        u64::from(matches!(self.origin, Origin::Block(_)))
+    }
 
-impl<'a> Open<'a> {
-    /// Opens a run: its order is decoded, its fields only where they decide which rows count.
-    pub(super) fn new(
-        candidate: Candidate<'a>,
-        all_visible: bool,
-        fields: Option<&[u16]>,
-        filter: Option<MetadataFilter<'_>>,
-        stop: &dyn Fn() -> bool,
-    ) -> Result<Self, EngineError> {
-        let total = candidate.rows as usize;
-        let passes = |metadata: Option<&Column>| match filter {
-            Some(filter) => metadata_passes(filter, metadata, total, stop),
-            None => Ok(vec![true; total]),
-        };
-        let (timestamps_ns, sequences, visible, content) = match candidate.origin {
-            Origin::Chunk(chunk) => {
-                let visible = (!all_visible).then(|| {
-                    let visible = passes(chunk.metadata.as_deref())?;
-                    and_present(visible, fields, |field| Ok(chunk.field(field).map(Cow::Borrowed)))
-                });
-                (
-                    chunk.timestamps_ns.clone(),
-                    chunk.sequences.clone(),
-                    visible.transpose()?,
-                    Content::Chunk(chunk),
-                )
-            }
-            Origin::Block(block) => {
-                let reader = BlockReader::new(block)?;
-                let visible = (!all_visible).then(|| {
-                    let visible = passes(reader.metadata()?.as_deref())?;
-                    and_present(visible, fields, |field| Ok(reader.field(field)?.map(Cow::Owned)))
-                });
-                (
-                    reader.timestamps_ns()?,
-                    reader.sequences()?,
-                    visible.transpose()?,
-                    Content::Block(block, reader),
-                )
-            }
-        };
-        Ok(Open {
-            selection: candidate.selection,
-            content,
-            timestamps_ns,
-            sequences,
-            visible,
-            next: 0,
-            taken: false,
+    /// Whether every row of the run within the range counts, by what is known without reading it.
+    pub(super) fn all_visible(&self, fields: Option<&[u16]>, filtered: bool) -> bool {
+        if filtered {
+            return false;
+        }
+        let Some(fields) = fields else { return true };
+        fields.iter().any(|field| match &self.origin {
+            Origin::Block(block) => block
+                .summary
+                .field(*field)
+                .is_some_and(|summary| summary.aggregate.count == self.rows),
+            Origin::Chunk(chunk) => chunk.field(*field).is_some_and(|column| column.present.is_none()),
         })
     }
 
-    /// The run's rows with the fields wanted, `None` for all.
-    pub(super) fn into_columns(self, fields: Option<&[u16]>) -> Result<Arc<Columns>, EngineError> {
-        let (block, reader) = match self.content {
-            Content::Chunk(chunk) => return Ok(Arc::clone(chunk)),
-            Content::Block(block, reader) => (block, reader),
+    pub(super) fn timestamps_ns(&self) -> Result<Cow<'a, [i64]>, EngineError> {
+        match self.origin {
+            Origin::Block(block) => Ok(Cow::Owned(BlockReader::new(block)?.timestamps_ns()?)),
+            Origin::Chunk(chunk) => Ok(Cow::Borrowed(&chunk.timestamps_ns)),
+        }
+    }
+
+    /// Opens it for its first rows.
+    pub(super) fn open(
+        self,
+        selection: &Selection<'_>,
+        part: &Part<'_>,
+        budget: &'b Budget,
+    ) -> Result<Open<'a, 'b>, EngineError> {
+        let mut open = Open {
+            candidate: self,
+            rows: Vec::new(),
+            next: 0,
+            more: true,
+            taken: 0,
+            reads: 0,
+            held: budget.hold(),
+        };
+        open.read(selection, part, budget)?;
+        Ok(open)
+    }
+
+    /// The rows picked, in ascending order, with the fields wanted: in the picked order, or all rows of the run in their
+    /// own where that costs no more (then `true`).
+    pub(super) fn columns(
+        &self,
+        selection: &Selection<'_>,
+        picks: &[(u32, u32)],
+        held: &mut Held<'_>,
+        budget: &Budget,
+    ) -> Result<(Arc<Columns>, bool), EngineError> {
+        let block = match self.origin {
+            Origin::Chunk(chunk) => return Ok((Arc::clone(chunk), true)),
+            Origin::Block(block) => block,
+        };
+        let rows = self.rows as usize;
+        let whole = 2 * picks.len() >= rows;
+        let mut decoding = budget.hold();
+        decoding.grow(directory_bytes(&block.summary))?;
+        let reader = BlockReader::new(block)?;
+        held.grow(if whole { rows } else { picks.len() } * size_of::<Position>())?;
+        let mut decoded = budget.hold();
+        decoded.set(rows * size_of::<Position>())?;
+        let (timestamps_ns, sequences) = (reader.timestamps_ns()?, reader.sequences()?);
+        let mut columns = Columns::default();
+        if whole {
+            (columns.timestamps_ns, columns.sequences) = (timestamps_ns, sequences);
+        } else {
+            let rows = || picks.iter().map(|(_, row)| *row as usize);
+            columns.timestamps_ns = rows().map(|row| timestamps_ns[row]).collect();
+            columns.sequences = rows().map(|row| sequences[row]).collect();
+        }
+        let mut keep = |column: Column| -> Result<Option<Column>, EngineError> {
+            decoded.set(column.memory_bytes())?;
+            let column = match whole {
+                true => column,
+                false => picked(column, picks),
+            };
+            held.grow(column.memory_bytes() + size_of::<FieldColumn>())?;
+            Ok((whole || column.count(picks.len()) > 0).then_some(column))
         };
         let all = || block.summary.fields.iter().map(|summary| summary.field).collect();
-        let wanted: Vec<u16> = fields.map_or_else(all, <[u16]>::to_vec);
-        let mut fields = Vec::with_capacity(wanted.len());
-        for field in wanted {
-            if let Some(column) = reader.field(field)? {
-                fields.push(FieldColumn { field, column });
+        let wanted: Cow<'_, [u16]> = selection
+            .fields
+            .as_deref()
+            .map_or_else(|| Cow::Owned(all()), Cow::Borrowed);
+        for field in wanted.iter() {
+            if let Some(column) = reader.field(*field)?
+                && let Some(column) = keep(column)?
+            {
+                columns.fields.push(FieldColumn {
+                    field: *field,
+                    column,
+                });
             }
         }
-        let (timestamps_ns, sequences) = (self.timestamps_ns, self.sequences);
-        Ok(Arc::new(Columns {
-            timestamps_ns,
-            sequences,
-            fields,
-            metadata: reader.metadata()?,
-        }))
+        if let Some(metadata) = reader.metadata()? {
+            columns.metadata = keep(*metadata)?.map(Box::new);
+        }
+        Ok((Arc::new(columns), whole))
     }
+}
+
+impl<'b> Open<'_, 'b> {
+    /// Reads the next rows that count: fields are decoded only where they decide that.
+    pub(super) fn read(
+        &mut self,
+        selection: &Selection<'_>,
+        part: &Part<'_>,
+        budget: &'b Budget,
+    ) -> Result<(), EngineError> {
+        self.close();
+        self.reads += 1;
+        let total = self.candidate.rows as usize;
+        let fields = selection.fields.as_deref();
+        let all_visible = self.candidate.all_visible(fields, part.filter.is_some());
+        let passes = |metadata: Option<&Column>| match part.filter {
+            Some(filter) => metadata_passes(filter, metadata, total, part.stop),
+            None => Ok(vec![true; total]),
+        };
+        let mut held = budget.hold();
+        held.grow(if all_visible { 0 } else { 2 * total })?;
+        let (timestamps_ns, sequences, visible): (Cow<'_, [i64]>, Cow<'_, [u64]>, _) =
+            match self.candidate.origin {
+                Origin::Chunk(chunk) => {
+                    let visible = (!all_visible).then(|| {
+                        let visible = passes(chunk.metadata.as_deref())?;
+                        and_present(visible, fields, &mut budget.hold(), |field| {
+                            Ok(chunk.field(field).map(Cow::Borrowed))
+                        })
+                    });
+                    let visible = visible.transpose()?;
+                    (
+                        (&*chunk.timestamps_ns).into(),
+                        (&*chunk.sequences).into(),
+                        visible,
+                    )
+                }
+                Origin::Block(block) => {
+                    held.grow(total * size_of::<Position>() + directory_bytes(&block.summary))?;
+                    let reader = BlockReader::new(block)?;
+                    let visible = (!all_visible).then(|| {
+                        let mut decoded = budget.hold();
+                        let metadata = match part.filter {
+                            Some(_) => reader.metadata()?,
+                            None => None,
+                        };
+                        decoded.set(metadata.as_ref().map_or(0, |column| column.memory_bytes()))?;
+                        let visible = passes(metadata.as_deref())?;
+                        drop(metadata);
+                        and_present(visible, fields, &mut decoded, |field| {
+                            Ok(reader.field(field)?.map(Cow::Owned))
+                        })
+                    });
+                    let visible = visible.transpose()?;
+                    (
+                        reader.timestamps_ns()?.into(),
+                        reader.sequences()?.into(),
+                        visible,
+                    )
+                }
+            };
+        let row_of = |index: usize| if part.descending { total - 1 - index } else { index };
+        let position = |index: usize| {
+            let row = row_of(index);
+            match part.descending {
+                true => (!timestamps_ns[row], !sequences[row]),
+                false => (timestamps_ns[row], sequences[row]),
+            }
+        };
+        let (mut low, mut high) = (0, total);
+        while low < high {
+            let middle = (low + high) / 2;
+            let at = position(middle);
+            let before = at.0 < part.range.0 || part.after.is_some_and(|after| at <= after);
+            if before { low = middle + 1 } else { high = middle }
+        }
+        self.more = false;
+        for index in low..total {
+            let position = position(index);
+            if position.0 > part.range.1 {
+                break;
+            }
+            let row = row_of(index);
+            if visible.as_ref().is_some_and(|visible| !visible[row]) {
+                continue;
+            }
+            if self.rows.len() == part.rows_max {
+                self.more = true;
+                break;
+            }
+            if self.rows.len() == self.rows.capacity() {
+                let more = (total - index).min(part.rows_max - self.rows.len());
+                self.held.reserve(&mut self.rows, more.min(1_024))?;
+            }
+            let row = row as u32;
+            self.rows.push(Found { position, row });
+        }
+        Ok(())
+    }
+
+    /// Lets go of the rows: they have been passed.
+    pub(super) fn close(&mut self) {
+        self.rows = Vec::new();
+        self.next = 0;
+        self.held.shrink(usize::MAX);
+    }
+
+    /// The place of the next row that counts, of those that were read.
+    pub(super) fn position(&self) -> Option<Position> {
+        self.rows.get(self.next).map(|found| found.position)
+    }
+}
+
+/// The picked rows of a column.
+fn picked(column: Column, picks: &[(u32, u32)]) -> Column {
+    let kind = Column::absent(0, &column.values).values;
+    // As the only column of some rows, which is what rows are gathered from.
+    let rows = Columns {
+        metadata: Some(Box::new(column)),
+        ..Columns::default()
+    };
+    Column::gather(&kind, &[&rows], picks, |rows| rows.metadata.as_deref())
 }
 
 /// Leaves visible only rows that have at least one of the fields.
 fn and_present<'c>(
     mut visible: Vec<bool>,
     fields: Option<&[u16]>,
+    decoded: &mut Held<'_>,
     column: impl Fn(u16) -> Result<Option<Cow<'c, Column>>, EngineError>,
 ) -> Result<Vec<bool>, EngineError> {
     let Some(fields) = fields else { return Ok(visible) };
     let mut present = vec![false; visible.len()];
     for field in fields {
         if let Some(column) = column(*field)? {
+            if let Cow::Owned(column) = &column {
+                decoded.set(column.memory_bytes())?;
+            }
             present
                 .iter_mut()
                 .enumerate()

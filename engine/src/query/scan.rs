@@ -2,17 +2,18 @@
 //!
 //! Sorted runs (blocks and chunks) are merged; a run is opened when the merge reaches its first row, and its fields
 //! are decoded only if a row of it is on the page. An offset is passed over by the row counts of whole runs: what is
-//! skipped is not read.
+//! skipped is not read. Of an open run only rows are kept that the page may still take, and nothing of one that has
+//! been passed; where very many are open, each keeps few rows and is read again for more.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use super::run::{Candidate, Open, Origin, directed};
+use super::budget::{Budget, Held};
+use super::page::Page;
+use super::run::{Candidate, Open, Origin, Part, directed};
 use super::{MetadataFilter, Touched};
 use crate::EngineError;
-use crate::block::BlockReader;
-use crate::columns::Columns;
 use crate::snapshot::SeriesSnapshot;
 
 /// Timestamp and sequence of a row: its place among all rows of a bucket.
@@ -23,7 +24,7 @@ pub struct Selection<'a> {
     /// The source.
     pub series: &'a SeriesSnapshot,
     /// Fields wanted, ascending; `None` for all. A row without any of them is not a row.
-    pub fields: Option<Vec<u16>>,
+    pub fields: Option<Arc<[u16]>>,
 }
 
 /// A page of rows.
@@ -44,58 +45,65 @@ pub struct ScanQuery<'a> {
     pub stop: &'a dyn Fn() -> bool,
 }
 
-/// Rows found. `rows` are pairs of (index in `runs`, row in that run), in order.
-#[derive(Default)]
-pub struct Page {
-    /// Runs that rows of the page come from.
-    pub runs: Vec<PageRun>,
-    /// The rows.
-    pub rows: Vec<(u32, u32)>,
-    /// Whether at least one more row follows.
-    pub more: bool,
-    /// What was read.
-    pub touched: Touched,
-}
+/// So many runs may be open with all of their rows.
+const OPEN_WHOLE_MAX: usize = 64;
+/// Rows read at first of each run beyond those; four times as many whenever they are used up.
+const BATCH_ROWS: usize = 256;
 
-/// Rows of one source: at least the fields wanted.
-pub struct PageRun {
-    /// The source's ordinal.
-    pub source: u32,
-    /// The rows.
-    pub columns: Arc<Columns>,
-}
-
-/// Answers a page.
+/// Answers a page, whatever memory it takes: for pages known to be small.
 ///
 /// # Errors
 /// [`EngineError::Corrupt`] for a damaged block, [`EngineError::Stopped`] when `stop` says so.
 pub fn scan(selections: &[Selection<'_>], query: &ScanQuery<'_>) -> Result<Page, EngineError> {
+    scan_within(selections, query, &Budget::unlimited()).map(|(page, _)| page)
+}
+
+/// Answers a page, and what of the budget it holds.
+///
+/// # Errors
+/// [`EngineError::Corrupt`] for a damaged block, [`EngineError::Stopped`] when `stop` says so,
+/// [`EngineError::OverBudget`].
+pub fn scan_within<'b>(
+    selections: &[Selection<'_>],
+    query: &ScanQuery<'_>,
+    budget: &'b Budget,
+) -> Result<(Page, Held<'b>), EngineError> {
     if query.range_ns.0 > query.range_ns.1 {
-        return Ok(Page::default());
+        return Ok((Page::default(), budget.hold()));
     }
-    let mut scan = Scan::new(selections, query)?;
+    let mut scan = Scan::new(selections, query, budget)?;
     scan.skip_whole_runs()?;
     scan.merge()?;
     scan.finish()
 }
 
-struct Scan<'a> {
+struct Scan<'a, 'b> {
     selections: &'a [Selection<'a>],
     query: &'a ScanQuery<'a>,
+    budget: &'b Budget,
     /// Directed bounds of what is still to be scanned, inclusive.
     range: (i64, i64),
     after: Option<Position>,
     /// Descending by `first`, so that the next one is popped from the end.
     candidates: Vec<Candidate<'a>>,
-    open: Vec<Open<'a>>,
+    /// Runs that were reached; of those passed only they remain that rows of the page come from.
+    open: Vec<Option<Open<'a, 'b>>>,
+    /// Places of `open` that are free again.
+    free: Vec<usize>,
     heap: BinaryHeap<Reverse<(Position, usize)>>,
     skip: u64,
     rows: Vec<(u32, u32)>,
     touched: Touched,
+    /// For the candidates, the places of runs, and the rows.
+    held: Held<'b>,
 }
 
-impl<'a> Scan<'a> {
-    fn new(selections: &'a [Selection<'a>], query: &'a ScanQuery<'a>) -> Result<Self, EngineError> {
+impl<'a, 'b> Scan<'a, 'b> {
+    fn new(
+        selections: &'a [Selection<'a>],
+        query: &'a ScanQuery<'a>,
+        budget: &'b Budget,
+    ) -> Result<Self, EngineError> {
         let descending = query.descending;
         let (start, end) = query.range_ns;
         let range = if descending { (!end, !start) } else { (start, end) };
@@ -107,62 +115,65 @@ impl<'a> Scan<'a> {
             after.map_or(range.0, |(timestamp, _)| range.0.max(timestamp)),
             range.1,
         );
+        let mut held = budget.hold();
         let mut candidates = Vec::new();
-        for (selection, Selection { series, .. }) in selections.iter().enumerate() {
+        for (selection, Selection { series, .. }) in (0..).zip(selections) {
+            if !series.overlaps(query.range_ns)? {
+                continue;
+            }
             let mut push = |first_ns: i64, last_ns: i64, rows: u64, origin: Origin<'a>| {
                 let (first, last) = (directed(first_ns, descending), directed(last_ns, descending));
                 let (first, last) = (first.min(last), first.max(last));
-                if first <= range.1 && last >= range.0 {
-                    candidates.push(Candidate {
-                        first,
-                        last,
-                        rows,
-                        selection,
-                        origin,
-                    });
+                if first > range.1 || last < range.0 {
+                    return Ok(());
                 }
+                held.reserve(&mut candidates, 1)?;
+                candidates.push(Candidate {
+                    first,
+                    last,
+                    rows,
+                    selection,
+                    origin,
+                });
+                Ok(())
             };
             let live = series.live()?;
             for entry in live.blocks.iter() {
                 let rows = u64::from(entry.block.summary.rows);
-                push(entry.first_ns, entry.last_ns, rows, Origin::Block(&entry.block));
+                push(entry.first_ns, entry.last_ns, rows, Origin::Block(&entry.block))?;
             }
             for chunk in &live.chunks {
                 if let (Some(first), Some(last)) = (chunk.timestamps_ns.first(), chunk.timestamps_ns.last()) {
-                    push(*first, *last, chunk.rows() as u64, Origin::Chunk(chunk));
+                    push(*first, *last, chunk.rows() as u64, Origin::Chunk(chunk))?;
                 }
             }
         }
-        candidates.sort_by_key(|candidate| Reverse(candidate.first));
+        candidates.sort_unstable_by_key(|candidate| Reverse((candidate.first, candidate.selection)));
         Ok(Scan {
             selections,
             query,
+            budget,
             range,
             after,
             candidates,
             open: Vec::new(),
+            free: Vec::new(),
             heap: BinaryHeap::new(),
             skip: query.skip,
-            rows: Vec::with_capacity(query.limit.min(16_384)),
+            rows: Vec::new(),
             touched: Touched::default(),
+            held,
         })
     }
 
+    fn selection(&self, candidate: &Candidate<'a>) -> &'a Selection<'a> {
+        &self.selections[candidate.selection as usize]
+    }
+
     /// Whether every row of the run within the range counts, by what is known without reading it.
-    fn all_visible(&self, candidate: &Candidate<'_>) -> bool {
-        if self.query.metadata.is_some() {
-            return false;
-        }
-        let Some(fields) = &self.selections[candidate.selection].fields else {
-            return true;
-        };
-        fields.iter().any(|field| match &candidate.origin {
-            Origin::Block(block) => block
-                .summary
-                .field(*field)
-                .is_some_and(|summary| summary.aggregate.count == candidate.rows),
-            Origin::Chunk(chunk) => chunk.field(*field).is_some_and(|column| column.present.is_none()),
-        })
+    fn all_visible(&self, candidate: &Candidate<'a>) -> bool {
+        let fields = self.selection(candidate).fields.as_deref();
+        candidate.all_visible(fields, self.query.metadata.is_some())
     }
 
     /// Moves the beginning of the range to the latest run boundary before which there are certainly not more rows
@@ -193,30 +204,42 @@ impl<'a> Scan<'a> {
             return Ok(());
         }
         let mut before = 0u64;
-        let mut kept = Vec::with_capacity(self.candidates.len());
-        for candidate in std::mem::take(&mut self.candidates) {
+        let mut candidates = std::mem::take(&mut self.candidates);
+        let mut failed = None;
+        candidates.retain(|candidate| {
             let inside = candidate.first >= self.range.0 && self.after.is_none();
-            if candidate.first >= boundary {
-                kept.push(candidate);
-            } else if candidate.last < boundary && inside {
-                before += candidate.rows;
-            } else {
-                self.check_stop()?;
-                let timestamps = self.timestamps(&candidate)?;
-                self.touched.rows += timestamps.len() as u64;
-                let skipped = |timestamp: &&i64| {
-                    (self.range.0..boundary).contains(&directed(**timestamp, self.query.descending))
-                };
-                before += timestamps.iter().filter(skipped).count() as u64;
-                if candidate.last >= boundary {
-                    kept.push(candidate);
-                }
+            if candidate.first >= boundary || failed.is_some() {
+                return true;
             }
+            if candidate.last < boundary && inside {
+                before += candidate.rows;
+                return false;
+            }
+            match self.rows_before(candidate, boundary) {
+                Ok(rows) => before += rows,
+                Err(error) => failed = Some(error),
+            }
+            candidate.last >= boundary
+        });
+        self.candidates = candidates;
+        if let Some(error) = failed {
+            return Err(error);
         }
-        self.candidates = kept;
         self.skip -= before;
         self.range.0 = boundary;
         Ok(())
+    }
+
+    /// Rows of a run within the range and before `boundary`.
+    fn rows_before(&mut self, candidate: &Candidate<'a>, boundary: i64) -> Result<u64, EngineError> {
+        self.check_stop()?;
+        let timestamps = candidate.timestamps_ns()?;
+        self.touched.rows += timestamps.len() as u64;
+        self.touched.blocks += candidate.is_block();
+        let skipped = |timestamp: &&i64| {
+            (self.range.0..boundary).contains(&directed(**timestamp, self.query.descending))
+        };
+        Ok(timestamps.iter().filter(skipped).count() as u64)
     }
 
     fn check_stop(&self) -> Result<(), EngineError> {
@@ -227,17 +250,13 @@ impl<'a> Scan<'a> {
         }
     }
 
-    fn timestamps(&self, candidate: &Candidate<'_>) -> Result<Vec<i64>, EngineError> {
-        match &candidate.origin {
-            Origin::Block(block) => BlockReader::new(block)?.timestamps_ns(),
-            Origin::Chunk(chunk) => Ok(chunk.timestamps_ns.clone()),
-        }
+    /// One row more than the page tells whether more follow.
+    fn wanted(&self) -> usize {
+        self.query.limit.saturating_add(1)
     }
 
     fn merge(&mut self) -> Result<(), EngineError> {
-        // One row more than the page tells whether more follow.
-        let wanted = self.query.limit + 1;
-        while self.rows.len() < wanted {
+        while self.rows.len() < self.wanted() {
             while let Some(candidate) = self.candidates.last() {
                 let reached = self
                     .heap
@@ -257,137 +276,120 @@ impl<'a> Scan<'a> {
             let others = self.heap.peek().map(|Reverse((position, _))| *position);
             let unopened = self.candidates.last().map(|candidate| (candidate.first, 0));
             let until = [others, unopened].into_iter().flatten().min();
-            self.take_rows(index, until, wanted);
-            if let Some(position) = self.position(index) {
-                self.heap.push(Reverse((position, index)));
-            }
+            self.take_rows(index, until)?;
         }
         Ok(())
+    }
+
+    /// What is to be read of a run that was read so many times and seen up to `after`.
+    fn part(&self, reads: u32, after: Option<Position>) -> Part<'a> {
+        // No run has more rows on the page than are still to come.
+        let missing = (self.wanted() - self.rows.len()) as u64;
+        let needed = usize::try_from(self.skip.saturating_add(missing)).unwrap_or(usize::MAX);
+        let rows_max = match self.open.len() - self.free.len() <= OPEN_WHOLE_MAX {
+            true => needed,
+            false => needed.min(BATCH_ROWS.saturating_mul(4usize.saturating_pow(reads))),
+        };
+        Part {
+            descending: self.query.descending,
+            range: self.range,
+            after,
+            rows_max,
+            filter: self.query.metadata,
+            stop: self.query.stop,
+        }
     }
 
     fn open_run(&mut self, candidate: Candidate<'a>) -> Result<(), EngineError> {
         self.check_stop()?;
-        let total = candidate.rows as usize;
-        let all_visible = self.all_visible(&candidate);
-        let fields = self.selections[candidate.selection].fields.as_deref();
-        let mut open = Open::new(
-            candidate,
-            all_visible,
-            fields,
-            self.query.metadata,
-            self.query.stop,
-        )?;
-        self.touched.rows += total as u64;
-        open.next = self.first_row(&open, total);
-        self.open.push(open);
-        let index = self.open.len() - 1;
-        if let Some(position) = self.position(index) {
-            self.heap.push(Reverse((position, index)));
+        self.touched.rows += candidate.rows;
+        self.touched.blocks += candidate.is_block();
+        let part = self.part(0, self.after);
+        let open = candidate.open(self.selection(&candidate), &part, self.budget)?;
+        let Some(position) = open.position() else {
+            return Ok(());
+        };
+        let index = match self.free.pop() {
+            Some(index) => index,
+            None => {
+                // The place in the heap, and perhaps one among the free, are taken with it.
+                if self.open.len() == self.open.capacity() {
+                    let places = (self.open.len() / 2).max(4);
+                    self.held
+                        .grow(places * (size_of::<Reverse<(Position, usize)>>() + size_of::<usize>()))?;
+                }
+                self.held.reserve(&mut self.open, 1)?;
+                self.open.push(None);
+                self.open.len() - 1
+            }
+        };
+        self.open[index] = Some(open);
+        self.heap.push(Reverse((position, index)));
+        Ok(())
+    }
+
+    /// Takes rows of one run up to `until`, exclusive, or until the page is full.
+    fn take_rows(&mut self, index: usize, until: Option<Position>) -> Result<(), EngineError> {
+        let Some(mut open) = self.open[index].take() else {
+            return Ok(());
+        };
+        let wanted = self.wanted();
+        while self.rows.len() < wanted {
+            let Some(found) = open.rows.get(open.next).copied() else {
+                let last = open.rows.last().map(|found| found.position);
+                if !open.more {
+                    break;
+                }
+                self.check_stop()?;
+                self.touched.rows += open.candidate.rows;
+                let part = self.part(open.reads, last.or(self.after));
+                open.read(self.selection(&open.candidate), &part, self.budget)?;
+                continue;
+            };
+            if until.is_some_and(|until| found.position >= until) {
+                self.heap.push(Reverse((found.position, index)));
+                self.open[index] = Some(open);
+                return Ok(());
+            }
+            open.next += 1;
+            if self.skip > 0 {
+                self.skip -= 1;
+                continue;
+            }
+            // The row beyond the page is only counted.
+            open.taken += usize::from(self.rows.len() + 1 < wanted);
+            if self.rows.len() == self.rows.capacity() {
+                self.held.reserve(&mut self.rows, 64)?;
+            }
+            self.rows.push((index as u32, found.row));
+        }
+        // Passed, or no longer needed.
+        open.close();
+        if open.taken > 0 {
+            self.open[index] = Some(open);
+        } else {
+            self.free.push(index);
         }
         Ok(())
     }
 
-    /// The first row, in the direction of the scan, that lies in the range and behind the cursor.
-    fn first_row(&self, open: &Open<'_>, total: usize) -> usize {
-        let (mut low, mut high) = (0, total);
-        while low < high {
-            let middle = (low + high) / 2;
-            let key = self.key(open, middle);
-            let before = key.0 < self.range.0 || self.after.is_some_and(|after| key <= after);
-            if before { low = middle + 1 } else { high = middle }
-        }
-        low
-    }
-
-    /// Directed key of the `index`-th row in the direction of the scan.
-    fn key(&self, open: &Open<'_>, index: usize) -> Position {
-        if self.query.descending {
-            let row = open.sequences.len() - 1 - index;
-            (!open.timestamps_ns[row], !open.sequences[row])
-        } else {
-            (open.timestamps_ns[index], open.sequences[index])
-        }
-    }
-
-    /// Directed key of the run's next row that counts, if it has one within the range.
-    fn position(&mut self, index: usize) -> Option<Position> {
-        let total = self.open[index].sequences.len();
-        while self.open[index].next < total {
-            let open = &self.open[index];
-            let key = self.key(open, open.next);
-            if key.0 > self.range.1 {
-                return None;
-            }
-            let row = if self.query.descending {
-                total - 1 - open.next
-            } else {
-                open.next
-            };
-            if open.visible.as_ref().is_none_or(|visible| visible[row]) {
-                return Some(key);
-            }
-            self.open[index].next += 1;
-        }
-        None
-    }
-
-    /// Takes rows of one run up to `until`, exclusive, or until the page is full.
-    fn take_rows(&mut self, index: usize, until: Option<Position>, wanted: usize) {
-        let total = self.open[index].sequences.len();
-        while self.rows.len() < wanted {
-            let Some(position) = self
-                .position(index)
-                .filter(|position| until.is_none_or(|until| *position < until))
-            else {
-                return;
-            };
-            debug_assert!(position.0 <= self.range.1, "within the range");
-            let open = &mut self.open[index];
-            let row = if self.query.descending {
-                total - 1 - open.next
-            } else {
-                open.next
-            };
-            open.next += 1;
-            if self.skip > 0 {
-                self.skip -= 1;
-            } else {
-                // The row beyond the page is only counted.
-                open.taken |= self.rows.len() + 1 < wanted;
-                self.rows.push((index as u32, row as u32));
-            }
-        }
-    }
-
     /// Decodes the fields of the runs that are on the page.
-    fn finish(self) -> Result<Page, EngineError> {
+    fn finish(mut self) -> Result<(Page, Held<'b>), EngineError> {
         let mut page = Page {
             more: self.rows.len() > self.query.limit,
             touched: self.touched,
             ..Page::default()
         };
-        let mut renumbered = vec![0u32; self.open.len()];
-        for (index, open) in self.open.into_iter().enumerate() {
-            if !open.taken {
-                continue;
-            }
-            if (self.query.stop)() {
-                return Err(EngineError::Stopped);
-            }
-            let selection = &self.selections[open.selection];
-            let columns = open.into_columns(selection.fields.as_deref())?;
-            renumbered[index] = page.runs.len() as u32;
-            page.runs.push(PageRun {
-                source: selection.series.source,
-                columns,
-            });
-        }
-        page.rows = self
-            .rows
-            .into_iter()
-            .take(self.query.limit)
-            .map(|(run, row)| (renumbered[run as usize], row))
-            .collect();
-        Ok(page)
+        self.rows.truncate(self.query.limit);
+        self.candidates = Vec::new();
+        let held = page.fill(
+            self.rows,
+            self.open,
+            self.selections,
+            self.query.stop,
+            self.budget,
+        )?;
+        drop(self.held);
+        Ok((page, held))
     }
 }

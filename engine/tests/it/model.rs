@@ -6,9 +6,11 @@ mod counts;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use engine::query::{GroupQuery, Groups, Position, ScanQuery, Selection, group, scan};
+use engine::query::{
+    Budget, GroupQuery, Grouping, Groups, Position, ScanQuery, Selection, Wanted, group, scan,
+};
 use engine::rows::{NOT_DECIMAL, RowsWriter};
-use engine::{ExpiredRows, Seal, SeriesStats, SharedBytes, Snapshot, Store, Unit, Values};
+use engine::{Aggregate, ExpiredRows, Seal, SeriesStats, SharedBytes, Snapshot, Store, Unit, Values};
 use fastrand::Rng;
 
 use crate::twin::{Point, Question, Twin, Value, compare};
@@ -331,7 +333,7 @@ impl World {
             .iter()
             .map(|series| Selection {
                 series,
-                fields: fields.clone(),
+                fields: fields.as_deref().map(Arc::from),
             })
             .collect();
         let query = ScanQuery {
@@ -397,7 +399,8 @@ impl World {
             stop: &|| false,
         };
         let snapshot = self.snapshot(&self.sources);
-        let mut parts = Vec::new();
+        let budget = Budget::unlimited();
+        let mut merged = Grouping::new(Wanted::ALL, &budget);
         for series in &snapshot.series {
             let groups = group(series, &query).unwrap();
             let sources = [series.source];
@@ -408,7 +411,7 @@ impl World {
                 metadata,
             };
             compare(&groups, &self.twin.groups(&question, unit, &fields), fields.len());
-            parts.push(groups);
+            merged.add(0, series, &query, None).unwrap();
         }
         let question = Question {
             sources: &self.sources,
@@ -416,11 +419,18 @@ impl World {
             fields: None,
             metadata,
         };
-        compare(
-            &Groups::merge(parts, fields.len()),
-            &self.twin.groups(&question, unit, &fields),
-            fields.len(),
-        );
+        let mut groups = Groups::default();
+        for cell in &merged.finish().unwrap().cells {
+            groups.starts_ns.push(cell.start_ns);
+            let first = groups.aggregates.len();
+            groups
+                .aggregates
+                .resize(first + fields.len(), Aggregate::default());
+            for (field, aggregate) in cell.values() {
+                groups.aggregates[first + field as usize] = *aggregate;
+            }
+        }
+        compare(&groups, &self.twin.groups(&question, unit, &fields), fields.len());
     }
 
     fn ask_stats(&mut self) {

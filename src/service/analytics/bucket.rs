@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use engine::query::{GroupQuery, HourCounts, group};
+use engine::query::{Estimate, GroupQuery, HourCounts, group};
 use engine::{Aggregate, SeriesSnapshot, Snapshot, Unit};
 
 use super::{Fired, Period};
 use crate::catalog::{Bucket, Field, FieldType, Rule, RuleStatus, Source};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
-use crate::query_pool::Stop;
-use crate::service::query::engine_error;
+use crate::query_pool::{Step, Stop, Turn};
+use crate::service::query::{SHORT_VALUES_MAX, engine_error};
 use crate::service::{Caller, Service, bucket_for};
 
 /// What a bucket has taken in and what has fired in it within a period.
@@ -98,13 +98,46 @@ impl Service {
             .buckets
             .snapshot(&question.bucket, ordinals.collect())
             .await?;
-        self.queries
-            .run(move |stop| finish(&question.answer(&snapshot, stop)?))
-            .await
+        let mut asked = Some((question, finish));
+        let answer = move |stop: &Stop, turn: Turn| {
+            if turn == Turn::Short
+                && let Some((question, _)) = &asked
+                && question.is_long(&snapshot)?
+            {
+                return Ok(Step::Long);
+            }
+            match asked.take() {
+                Some((question, finish)) => finish(&question.answer(&snapshot, stop)?).map(Step::Answer),
+                None => Err(ServiceError::internal("BUG: analytics were asked twice")),
+            }
+        };
+        self.queries.run(caller.organization_id, answer).await
     }
 }
 
 impl Question {
+    /// Whether it costs more than a short turn.
+    fn is_long(&self, snapshot: &Snapshot) -> Result<bool, ServiceError> {
+        let mut estimate = Estimate::new(SHORT_VALUES_MAX);
+        estimate.add(self.sources.len() as u64);
+        let fields = self.sources.iter().map(|source| source.schema.fields.len());
+        let fields: Vec<u16> = (0..fields.max().unwrap_or(0) as u16).collect();
+        let query = GroupQuery {
+            range_ns: (self.period.start_ns(self.now_ns), self.now_ns),
+            unit: Unit::Hour,
+            fields: &fields,
+            metadata: None,
+            stop: &|| false,
+        };
+        for series in &snapshot.series {
+            estimate.add_grouped(series, &query).map_err(engine_error)?;
+            if estimate.is_over() {
+                break;
+            }
+        }
+        Ok(estimate.is_over())
+    }
+
     fn answer(self, snapshot: &Snapshot, stop: &Stop) -> Result<BucketAnalytics, ServiceError> {
         let start_ns = self.period.start_ns(self.now_ns);
         let cutoff_ns = self.bucket.retention_cutoff_ns(self.now_ns);

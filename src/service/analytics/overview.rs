@@ -7,7 +7,8 @@
 
 use std::sync::Arc;
 
-use engine::query::count;
+use engine::Unit;
+use engine::query::{Estimate, GroupQuery, count};
 
 use super::{Fired, Period};
 use crate::bucket::BucketFigures;
@@ -15,8 +16,8 @@ use crate::catalog::{Bucket, Catalog, Organization};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::ledger::Ledger;
-use crate::query_pool::Stop;
-use crate::service::query::engine_error;
+use crate::query_pool::{Step, Stop, Turn};
+use crate::service::query::{SHORT_VALUES_MAX, engine_error};
 use crate::service::{Caller, Service};
 
 /// An organization and all that it has.
@@ -80,9 +81,20 @@ impl Service {
     ) -> Result<R, ServiceError> {
         let (question, buckets) = self.overview_question(caller)?;
         let figures = self.buckets.figures(buckets).await?;
-        self.queries
-            .run(move |stop| finish(&question.answer(&figures, stop)?))
-            .await
+        let mut asked = Some((question, finish));
+        let answer = move |stop: &Stop, turn: Turn| {
+            if turn == Turn::Short
+                && let Some((question, _)) = &asked
+                && question.is_long(&figures)?
+            {
+                return Ok(Step::Long);
+            }
+            match asked.take() {
+                Some((question, finish)) => finish(&question.answer(&figures, stop)?).map(Step::Answer),
+                None => Err(ServiceError::internal("BUG: an overview was asked twice")),
+            }
+        };
+        self.queries.run(caller.organization_id, answer).await
     }
 
     /// What the catalog knows, and the sources of each bucket.
@@ -149,6 +161,26 @@ impl Question {
         let since_ns = Period::DAY.start_ns(self.now_ns);
         self.fired
             .extend(Fired::of_bucket(catalog, &self.ledger, bucket_id, since_ns));
+    }
+
+    /// Whether it costs more than a short turn: of each source the blocks are read that the ends of the day cut.
+    fn is_long(&self, figures: &[(Arc<Bucket>, BucketFigures)]) -> Result<bool, ServiceError> {
+        let mut estimate = Estimate::new(SHORT_VALUES_MAX);
+        let query = GroupQuery {
+            range_ns: (Period::DAY.start_ns(self.now_ns), self.now_ns),
+            unit: Unit::Month,
+            fields: &[],
+            metadata: None,
+            stop: &|| false,
+        };
+        for series in figures.iter().flat_map(|(_, figures)| &figures.snapshot.series) {
+            estimate.add(1);
+            estimate.add_grouped(series, &query).map_err(engine_error)?;
+            if estimate.is_over() {
+                break;
+            }
+        }
+        Ok(estimate.is_over())
     }
 
     fn answer(self, figures: &[(Arc<Bucket>, BucketFigures)], stop: &Stop) -> Result<Overview, ServiceError> {

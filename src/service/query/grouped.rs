@@ -1,13 +1,15 @@
-//! Grouped rows, asked for or chosen by downsampling.
+//! Grouped rows, asked for or chosen by downsampling: only those on the page are kept while the sources are gone
+//! through, one after the other.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use engine::query::{Downsampling, GroupQuery, Groups, group};
-use engine::{Aggregate, Snapshot, Unit};
+use engine::query::{Budget, Cell, Estimate, GroupQuery, Grouped, Held, Wanted};
+use engine::{Aggregate, Snapshot};
 
-use super::plan::{Plan, Selected};
-use super::{Aggregation, AnswerBytes, engine_error, member_names, unit_name};
+use super::answer::Answer;
+use super::plan::{MemberNames, Plan, Resolved};
+use super::{Aggregation, AnswerBytes, Grouping, engine_error, member_name, unit_name};
 use crate::catalog::FieldType;
 use crate::error::ServiceError;
 use crate::ingest::json::write_number;
@@ -16,214 +18,268 @@ use crate::timestamp::format_timestamp_ns;
 
 /// A row's own members: a field of such a name stands in `values` only.
 const ROW_MEMBERS: [&str; 5] = ["timestamp", "time", "dataSourceId", "values", "stats"];
-/// Stands for a field that a source does not have: no schema has so many.
-const NO_FIELD: u16 = u16::MAX;
 
-/// Cells of one source, or of all merged, and how to write them.
-struct Series {
-    groups: Groups,
-    source_id: Option<[u8; 24]>,
-    /// Each aggregated field: its name as a JSON member, and whether it may stand flat in the row.
-    fields: Arc<Vec<(Vec<u8>, bool)>>,
+/// The fields of a schema that are aggregated, ascending, and the numbers they have in cells where those are not their
+/// places.
+struct Covered {
+    fields: Vec<u16>,
+    numbers: Option<Vec<u32>>,
+}
+
+/// What is aggregated of each schema.
+struct Coverage {
+    by_schema: Vec<Covered>,
+    /// Where all sources are one: fields are the same when their names are, and this has them in order of their numbers.
+    merged: Option<Vec<Arc<str>>>,
+}
+
+/// An aggregated field: its name as a JSON member, and whether it may stand flat in the row.
+type Member = (Vec<u8>, bool);
+
+impl Coverage {
+    fn of(plan: &Plan, grouping: Grouping, held: &mut Held<'_>) -> Result<Self, ServiceError> {
+        let mut by_schema = Vec::new();
+        held.reserve(&mut by_schema, plan.schemas.len())
+            .map_err(engine_error)?;
+        for resolved in &plan.schemas {
+            let covers = |field: &u16| {
+                grouping.aggregation == Aggregation::Count || resolved.kind(*field) == FieldType::Number
+            };
+            let fields: Vec<u16> = resolved.ordinals().into_iter().filter(covers).collect();
+            held.grow(fields.len() * (size_of::<u16>() + size_of::<u32>()))
+                .map_err(engine_error)?;
+            by_schema.push(Covered {
+                fields,
+                numbers: None,
+            });
+        }
+        let mut coverage = Coverage {
+            by_schema,
+            merged: None,
+        };
+        // `mergeSources` speaks of groups that were asked for.
+        if plan.input.merge_sources && grouping.chosen.is_none() {
+            coverage.merge(plan, held)?;
+        }
+        Ok(coverage)
+    }
+
+    fn merge(&mut self, plan: &Plan, held: &mut Held<'_>) -> Result<(), ServiceError> {
+        let mut names: Vec<Arc<str>> = Vec::new();
+        let mut number_of: HashMap<&str, u32> = HashMap::new();
+        for (resolved, covered) in plan.schemas.iter().zip(&mut self.by_schema) {
+            let mut numbers = Vec::with_capacity(covered.fields.len());
+            for field in &covered.fields {
+                let name = resolved.name(*field);
+                if let Some(number) = number_of.get(&**name) {
+                    numbers.push(*number);
+                    continue;
+                }
+                // With its place in the map.
+                held.grow(4 * size_of::<&str>()).map_err(engine_error)?;
+                held.reserve(&mut names, 1).map_err(engine_error)?;
+                let number = names.len() as u32;
+                number_of.insert(name, number);
+                names.push(Arc::clone(name));
+                numbers.push(number);
+            }
+            covered.numbers = Some(numbers);
+        }
+        self.merged = Some(names);
+        Ok(())
+    }
 }
 
 impl Plan {
-    pub(super) fn grouped(
+    pub(super) fn grouped<'b>(
+        &self,
+        snapshot: Snapshot,
+        grouping: Grouping,
+        stop: &'b Stop,
+    ) -> Result<(AnswerBytes, Held<'b>), ServiceError> {
+        let mut held = stop.budget().hold();
+        let coverage = Coverage::of(self, grouping, &mut held)?;
+        let groups = self.group(&snapshot, grouping, &coverage, stop)?;
+        drop(snapshot);
+        stop.touched(groups.touched);
+        self.write_groups(&groups, &coverage, grouping, stop)
+    }
+
+    fn group<'b>(
         &self,
         snapshot: &Snapshot,
-        aggregation: Aggregation,
-        unit: Unit,
-        chosen: Option<Downsampling>,
-        stop: &Stop,
-    ) -> Result<AnswerBytes, ServiceError> {
-        // `mergeSources` speaks of groups that were asked for.
-        let series = if self.input.merge_sources && chosen.is_none() {
-            self.merged(snapshot, aggregation, unit, stop)?
-        } else {
-            self.by_source(snapshot, aggregation, unit, stop)?
+        grouping: Grouping,
+        coverage: &Coverage,
+        stop: &'b Stop,
+    ) -> Result<Grouped<'b>, ServiceError> {
+        let page = self.offset().saturating_add(self.grouped_limit());
+        let wanted = Wanted {
+            // One row more than the page tells whether more follow.
+            rows_max: page.saturating_add(1),
+            descending: self.input.descending,
         };
-        let touched = series
-            .iter()
-            .map(|series| series.groups.touched.rows + series.groups.touched.cells);
-        stop.touched(touched.sum());
-        // Sources come by id, so a stable sort by time gives the order of rows.
-        let mut rows: Vec<(i64, u32, u32)> = Vec::new();
-        for (index, series) in series.iter().enumerate() {
-            let starts = series.groups.starts_ns.iter().enumerate();
-            rows.extend(starts.map(|(cell, start)| (*start, index as u32, cell as u32)));
-        }
-        rows.sort_by_key(|(start, _, _)| *start);
-        if self.input.descending {
-            rows.reverse();
-        }
-        Ok(self.write_groups(&series, &rows, aggregation, unit, chosen))
-    }
-
-    /// The fields of a source that the aggregation covers.
-    fn covered(selected: &Selected, aggregation: Aggregation) -> Vec<u16> {
-        let schema = &selected.source.schema;
-        let covers = |field: &u16| {
-            aggregation == Aggregation::Count || schema.fields[usize::from(*field)].kind == FieldType::Number
-        };
-        selected.ordinals().into_iter().filter(covers).collect()
-    }
-
-    fn group_one(
-        &self,
-        series: &engine::SeriesSnapshot,
-        fields: &[u16],
-        unit: Unit,
-        stop: &Stop,
-    ) -> Result<Groups, ServiceError> {
         let filter = |text: Option<&str>| self.filter.as_ref().is_none_or(|filter| filter.passes(text));
-        let query = GroupQuery {
-            range_ns: self.range_ns,
-            unit,
-            fields,
-            metadata: self.filter.as_ref().map(|_| &filter as _),
-            stop: &|| stop.now(),
-        };
-        group(series, &query).map_err(engine_error)
-    }
-
-    fn by_source(
-        &self,
-        snapshot: &Snapshot,
-        aggregation: Aggregation,
-        unit: Unit,
-        stop: &Stop,
-    ) -> Result<Vec<Series>, ServiceError> {
-        let series: HashMap<u32, &engine::SeriesSnapshot> = snapshot
-            .series
-            .iter()
-            .map(|series| (series.source, series))
-            .collect();
-        let mut all = Vec::new();
-        for selected in &self.sources {
-            let Some(series) = series.get(&selected.source.ordinal) else {
-                continue;
+        let stop_now = || stop.now();
+        let mut groups = engine::query::Grouping::new(wanted, stop.budget());
+        for reached in self.reached(snapshot) {
+            let reached = reached?;
+            let covered = &coverage.by_schema[reached.selected.schema];
+            let query = GroupQuery {
+                range_ns: self.range_ns,
+                unit: grouping.unit,
+                fields: &covered.fields,
+                metadata: self.filter.as_ref().map(|_| &filter as _),
+                stop: &stop_now,
             };
-            let fields = Self::covered(selected, aggregation);
-            let names = fields
-                .iter()
-                .map(|field| &selected.source.schema.fields[usize::from(*field)].name);
-            all.push(Series {
-                groups: self.group_one(series, &fields, unit, stop)?,
-                source_id: Some(selected.source.id.to_hex()),
-                fields: Arc::new(writable(names)),
-            });
+            let source = match coverage.merged {
+                Some(_) => 0,
+                None => reached.place,
+            };
+            groups
+                .add(source, reached.series, &query, covered.numbers.as_deref())
+                .map_err(engine_error)?;
         }
-        Ok(all)
+        groups.finish().map_err(engine_error)
     }
 
-    /// All sources as one: fields are the same when their names are.
-    fn merged(
+    pub(super) fn estimate_grouped(
         &self,
+        grouping: Grouping,
         snapshot: &Snapshot,
-        aggregation: Aggregation,
-        unit: Unit,
-        stop: &Stop,
-    ) -> Result<Vec<Series>, ServiceError> {
-        let mut names: Vec<&Arc<str>> = Vec::new();
-        let mut place_of: HashMap<&str, usize> = HashMap::new();
-        for selected in &self.sources {
-            for field in Self::covered(selected, aggregation) {
-                let name = &selected.source.schema.fields[usize::from(field)].name;
-                place_of.entry(name).or_insert_with(|| {
-                    names.push(name);
-                    names.len() - 1
-                });
+        estimate: &mut Estimate,
+        budget: &Budget,
+    ) -> Result<(), ServiceError> {
+        let coverage = Coverage::of(self, grouping, &mut budget.hold())?;
+        let filter = |_: Option<&str>| true;
+        for reached in self.reached(snapshot) {
+            let reached = reached?;
+            let query = GroupQuery {
+                range_ns: self.range_ns,
+                unit: grouping.unit,
+                fields: &coverage.by_schema[reached.selected.schema].fields,
+                metadata: self.filter.as_ref().map(|_| &filter as _),
+                stop: &|| false,
+            };
+            estimate
+                .add_grouped(reached.series, &query)
+                .map_err(engine_error)?;
+            if estimate.is_over() {
+                break;
             }
         }
-        let series: HashMap<u32, &engine::SeriesSnapshot> = snapshot
-            .series
-            .iter()
-            .map(|series| (series.source, series))
-            .collect();
-        let mut parts = Vec::new();
-        for selected in &self.sources {
-            let Some(series) = series.get(&selected.source.ordinal) else {
-                continue;
-            };
-            let mut fields = vec![NO_FIELD; names.len()];
-            for field in Self::covered(selected, aggregation) {
-                fields[place_of[&*selected.source.schema.fields[usize::from(field)].name]] = field;
-            }
-            parts.push(self.group_one(series, &fields, unit, stop)?);
-        }
-        let groups = Groups::merge(parts, names.len());
-        Ok(vec![Series {
-            groups,
-            source_id: None,
-            fields: Arc::new(writable(names.into_iter())),
-        }])
+        Ok(())
     }
 
-    fn write_groups(
+    fn offset(&self) -> usize {
+        usize::try_from(self.input.offset).unwrap_or(usize::MAX)
+    }
+
+    fn write_groups<'b>(
         &self,
-        series: &[Series],
-        rows: &[(i64, u32, u32)],
-        aggregation: Aggregation,
-        unit: Unit,
-        chosen: Option<Downsampling>,
-    ) -> AnswerBytes {
+        groups: &Grouped<'_>,
+        coverage: &Coverage,
+        grouping: Grouping,
+        stop: &'b Stop,
+    ) -> Result<(AnswerBytes, Held<'b>), ServiceError> {
         let limit = self.grouped_limit();
-        let offset = usize::try_from(self.input.offset)
-            .unwrap_or(usize::MAX)
-            .min(rows.len());
-        let page = &rows[offset..rows.len().min(offset.saturating_add(limit))];
-        let mut out = Vec::with_capacity(256 + 200 * page.len());
-        out.extend_from_slice(br#"{"data":["#);
-        for (index, (start, series_index, cell)) in page.iter().enumerate() {
-            if index > 0 {
-                out.push(b',');
-            }
-            series[*series_index as usize].write(
-                *start,
-                *cell as usize,
-                aggregation,
-                chosen.is_some(),
-                &mut out,
-            );
+        let cells = &groups.cells;
+        let offset = self.offset().min(cells.len());
+        let page = &cells[offset..cells.len().min(offset.saturating_add(limit))];
+        let mut held = stop.budget().hold();
+        let mut names = MemberNames::new();
+        let mut out = Answer::new(256 + 200 * page.len(), stop.budget()).map_err(engine_error)?;
+        out.write(|out| out.extend_from_slice(br#"{"data":["#))
+            .map_err(engine_error)?;
+        for (index, cell) in page.iter().enumerate() {
+            let (place, source_id) = match &coverage.merged {
+                Some(_) => (0, None),
+                None => {
+                    let selected = &self.sources[cell.source as usize];
+                    (selected.schema, Some(selected.source.id.to_hex()))
+                }
+            };
+            let members = names.of(place, &mut held, || match &coverage.merged {
+                Some(names) => members(names.iter()),
+                None => {
+                    let resolved: &Resolved = &self.schemas[place];
+                    let fields = coverage.by_schema[place].fields.iter();
+                    members(fields.map(|field| resolved.name(*field)))
+                }
+            })?;
+            let row = Row {
+                cell,
+                source_id,
+                members: &members,
+            };
+            out.write(|out| {
+                if index > 0 {
+                    out.push(b',');
+                }
+                row.write(grouping.aggregation, grouping.chosen.is_some(), out);
+            })
+            .map_err(engine_error)?;
         }
+        let more = offset + page.len() < cells.len();
+        out.write(|out| self.write_groups_end(page.len(), more, limit, grouping, out))
+            .map_err(engine_error)?;
+        out.finish().map_err(engine_error)
+    }
+
+    fn write_groups_end(
+        &self,
+        count: usize,
+        more: bool,
+        limit: usize,
+        grouping: Grouping,
+        out: &mut Vec<u8>,
+    ) {
         out.extend_from_slice(br#"],"metadata":{"count":"#);
-        write_number(page.len() as f64, &mut out);
+        write_number(count as f64, out);
         out.extend_from_slice(br#","aggregation":""#);
-        out.extend_from_slice(aggregation.name().as_bytes());
+        out.extend_from_slice(grouping.aggregation.name().as_bytes());
         out.extend_from_slice(br#"","groupBy":""#);
-        out.extend_from_slice(unit_name(unit).as_bytes());
+        out.extend_from_slice(unit_name(grouping.unit).as_bytes());
         out.extend_from_slice(br#"","bucketId":""#);
         out.extend_from_slice(&self.bucket.id.to_hex());
         out.extend_from_slice(br#"","limit":"#);
-        write_number(limit as f64, &mut out);
+        write_number(limit as f64, out);
         out.extend_from_slice(br#","offset":"#);
-        write_number(self.input.offset as f64, &mut out);
-        let more = offset + page.len() < rows.len();
+        write_number(self.input.offset as f64, out);
         out.extend_from_slice(if more {
             br#","hasMore":true"#
         } else {
             br#","hasMore":false"#
         });
-        if let Some(chosen) = chosen {
+        if let Some(chosen) = grouping.chosen {
             out.extend_from_slice(br#","downsamplingApplied":true,"downsampling":{"groupBy":""#);
             out.extend_from_slice(unit_name(chosen.unit).as_bytes());
             out.extend_from_slice(br#"","expectedPoints":"#);
-            write_number(chosen.expected_points as f64, &mut out);
+            write_number(chosen.expected_points as f64, out);
             out.push(b'}');
         }
         out.extend_from_slice(b"}}");
-        out
     }
 }
 
-fn writable<'n>(names: impl Iterator<Item = &'n Arc<str>> + Clone) -> Vec<(Vec<u8>, bool)> {
-    let flat = names.clone().map(|name| !ROW_MEMBERS.contains(&&**name));
-    member_names(names.cloned()).into_iter().zip(flat).collect()
+/// Members of such names, and the memory they take.
+fn members<'n>(names: impl Iterator<Item = &'n Arc<str>>) -> (Vec<Member>, usize) {
+    let member = |name: &Arc<str>| (member_name(name), !ROW_MEMBERS.contains(&&**name));
+    let members: Vec<Member> = names.map(member).collect();
+    let bytes = |(name, _): &Member| size_of::<Member>() + name.capacity();
+    let bytes = members.iter().map(bytes).sum();
+    (members, bytes)
 }
 
-impl Series {
-    fn write(&self, start_ns: i64, cell: usize, aggregation: Aggregation, stats: bool, out: &mut Vec<u8>) {
-        let start = format_timestamp_ns(start_ns);
+/// A cell, and how to write it.
+struct Row<'a> {
+    cell: &'a Cell,
+    source_id: Option<[u8; 24]>,
+    members: &'a [Member],
+}
+
+impl Row<'_> {
+    fn write(&self, aggregation: Aggregation, stats: bool, out: &mut Vec<u8>) {
+        let start = format_timestamp_ns(self.cell.start_ns);
         out.extend_from_slice(br#"{"timestamp":""#);
         out.extend_from_slice(start.as_bytes());
         out.extend_from_slice(br#"","time":""#);
@@ -235,10 +291,8 @@ impl Series {
             out.push(b'"');
         }
         let present = || {
-            self.fields
-                .iter()
-                .zip(self.groups.cell(cell))
-                .filter(|(_, aggregate)| aggregate.count > 0)
+            let values = self.cell.values();
+            values.map(|(number, aggregate)| (&self.members[number as usize], aggregate))
         };
         out.extend_from_slice(br#","values":{"#);
         for (index, ((name, _), aggregate)) in present().enumerate() {

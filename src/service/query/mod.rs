@@ -1,17 +1,16 @@
 //! `POST /api/data/query`: what is asked, what it means for the selected sources, and the answer's bytes.
 //!
-//! `plan` decides against the catalog (pure but for reading it), the bucket's actor gives a snapshot, and `raw` or
-//! `grouped` answer on the query pool.
+//! The catalog gives the sources; all else is done on the query pool: `plan` says what the query means for them, the
+//! bucket's actor gives a snapshot, and `raw` or `grouped` answer.
 
+mod answer;
 mod cursor;
 mod grouped;
 mod metadata;
 mod plan;
 mod raw;
 
-use std::sync::Arc;
-
-use engine::query::{Downsampling, Expected, choose_unit};
+use engine::query::{Budget, Downsampling, Estimate, Expected, choose_unit};
 use engine::{EngineError, Snapshot, Unit};
 use serde_json::{Map, Value};
 
@@ -21,8 +20,11 @@ use super::{Caller, Service};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::limits::{QUERY_LIMIT_DEFAULT, QUERY_LIMIT_MAX};
-use crate::query_pool::Stop;
+use crate::query_pool::{Step, Stop, Turn, wait};
 use plan::Plan;
+
+/// Values, about, that are read and written in a short turn: a few milliseconds.
+pub(in crate::service) const SHORT_VALUES_MAX: u64 = 1 << 19;
 
 /// The aggregations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,7 +130,8 @@ impl Service {
     /// Answers a query. `finish` works on the body while still on the query pool (compression).
     ///
     /// # Errors
-    /// 404, 403, 400 for faults that only the sources can tell, 503.
+    /// 404, 403, 400 for faults that only the sources can tell and for questions that need more memory than they may
+    /// have, 503.
     pub async fn query<R: Send + 'static>(
         &self,
         caller: &Caller,
@@ -139,32 +142,90 @@ impl Service {
         let (bucket, sources) = self
             .catalog
             .read(|catalog| plan::select(catalog, caller, &input))?;
-        let plan = Plan::of(bucket, sources, input, now_ns)?;
-        let ordinals = plan
-            .sources
-            .iter()
-            .map(|selected| selected.source.ordinal)
-            .collect();
-        let snapshot = self.buckets.snapshot(&plan.bucket, ordinals).await?;
-        self.queries
-            .run(move |stop| finish(plan.answer(&snapshot, stop)?))
-            .await
+        let buckets = self.buckets.clone();
+        let mut selected = Some((bucket, sources, input));
+        let mut planned = None;
+        let mut finish = Some(finish);
+        let answer = move |stop: &Stop, turn: Turn| {
+            if let Some((bucket, sources, input)) = selected.take() {
+                let _held = plan::hold_sources(sources.len(), stop.budget())?;
+                planned = Some(Plan::of(bucket, sources, input, now_ns)?);
+            }
+            let Some(plan) = &planned else {
+                return Err(ServiceError::internal("BUG: a query without a plan"));
+            };
+            let _held = plan::hold_sources(plan.sources.len(), stop.budget())?;
+            let ordinals = plan.sources.iter().map(|selected| selected.source.ordinal);
+            let snapshot = wait(buckets.snapshot(&plan.bucket, ordinals.collect()))?;
+            let kind = plan.kind(&snapshot, stop.budget())?;
+            if turn == Turn::Short && plan.is_long(kind, &snapshot, stop.budget())? {
+                // The snapshot is taken again: waiting holds no memory of the store.
+                return Ok(Step::Long);
+            }
+            let (answer, _held) = match kind {
+                Kind::Grouped(grouping) => plan.grouped(snapshot, grouping, stop)?,
+                Kind::Raw => plan.raw(&snapshot, stop)?,
+            };
+            match finish.take() {
+                Some(finish) => finish(answer).map(Step::Answer),
+                None => Err(ServiceError::internal("BUG: a query was answered twice")),
+            }
+        };
+        self.queries.run(caller.organization_id, answer).await
     }
 }
 
+/// Which answer a query gets.
+#[derive(Clone, Copy)]
+enum Kind {
+    Raw,
+    Grouped(Grouping),
+}
+
+/// How rows are grouped, and whether that was asked for or chosen by downsampling.
+#[derive(Clone, Copy)]
+struct Grouping {
+    aggregation: Aggregation,
+    unit: Unit,
+    chosen: Option<Downsampling>,
+}
+
 impl Plan {
-    fn answer(&self, snapshot: &Snapshot, stop: &Stop) -> Result<AnswerBytes, ServiceError> {
+    fn kind(&self, snapshot: &Snapshot, budget: &Budget) -> Result<Kind, ServiceError> {
         if let Some((aggregation, unit)) = self.input.grouping {
-            return self.grouped(snapshot, aggregation, unit, None, stop);
+            return Ok(Kind::Grouped(Grouping {
+                aggregation,
+                unit,
+                chosen: None,
+            }));
         }
-        match self.downsampling(snapshot)? {
-            Some(chosen) => self.grouped(snapshot, Aggregation::Avg, chosen.unit, Some(chosen), stop),
-            None => self.raw(snapshot, stop),
+        let chosen = self.downsampling(snapshot, budget)?;
+        Ok(chosen.map_or(Kind::Raw, |chosen| {
+            Kind::Grouped(Grouping {
+                aggregation: Aggregation::Avg,
+                unit: chosen.unit,
+                chosen: Some(chosen),
+            })
+        }))
+    }
+
+    /// Whether it costs more than a short turn, by what is known of blocks without reading them.
+    fn is_long(&self, kind: Kind, snapshot: &Snapshot, budget: &Budget) -> Result<bool, ServiceError> {
+        let mut estimate = Estimate::new(SHORT_VALUES_MAX);
+        estimate.add(self.sources.len() as u64);
+        match kind {
+            Kind::Grouped(grouping) => self.estimate_grouped(grouping, snapshot, &mut estimate, budget)?,
+            Kind::Raw => self.estimate_raw(snapshot, &mut estimate)?,
         }
+        Ok(estimate.is_over())
     }
 
     /// Whether, and by which unit, to downsample a query that did not ask for groups.
-    fn downsampling(&self, snapshot: &Snapshot) -> Result<Option<Downsampling>, ServiceError> {
+    fn downsampling(
+        &self,
+        snapshot: &Snapshot,
+        budget: &Budget,
+    ) -> Result<Option<Downsampling>, ServiceError> {
         let wanted = self.input.downsampling
             && self.input.cursor.is_none()
             && self.sources.iter().all(|selected| selected.source.downsampling)
@@ -172,9 +233,11 @@ impl Plan {
         if !wanted {
             return Ok(None);
         }
-        let mut expected = Vec::with_capacity(snapshot.series.len());
-        for series in &snapshot.series {
-            let stats = series.stats(self.cutoff_ns).map_err(engine_error)?;
+        let mut held = budget.hold();
+        let mut expected = Vec::new();
+        for reached in self.reached(snapshot) {
+            let stats = reached?.series.stats(self.cutoff_ns).map_err(engine_error)?;
+            held.reserve(&mut expected, 1).map_err(engine_error)?;
             expected.extend(Expected::of(stats, self.range_ns));
         }
         Ok(choose_unit(&expected))
@@ -193,25 +256,26 @@ impl Plan {
     }
 }
 
-/// A stop is the client's or the clock's; damage is ours to repair.
+/// A stop is the client's or the clock's, a question that is too large the client's; damage is ours to repair.
 pub(in crate::service) fn engine_error(error: EngineError) -> ServiceError {
     match error {
         EngineError::Stopped => ServiceError::unavailable(
             "the query took too long; ask for a shorter range or a coarser unit",
             1,
         ),
+        EngineError::OverBudget { bytes_max } => ServiceError::validation(format!(
+            "the query would hold more than {bytes_max} bytes of memory (query.memory_bytes_max); ask for a shorter \
+             range (filters.startTime, filters.endTime), a coarser unit (groupBy), fewer fields (filters.fields) or data \
+             sources (filters.dataSourceIds), or a smaller limit or offset"
+        )),
         EngineError::Corrupt { .. } => ServiceError::internal(error),
     }
 }
 
-/// Names of fields as JSON member names with their colons, made once for an answer.
-fn member_names(names: impl Iterator<Item = Arc<str>>) -> Vec<Vec<u8>> {
-    names
-        .map(|name| {
-            let mut member = Vec::with_capacity(name.len() + 3);
-            crate::ingest::json::write_string(&name, &mut member);
-            member.push(b':');
-            member
-        })
-        .collect()
+/// A field's name as a JSON member name with its colon.
+fn member_name(name: &str) -> Vec<u8> {
+    let mut member = Vec::with_capacity(name.len() + 3);
+    crate::ingest::json::write_string(name, &mut member);
+    member.push(b':');
+    member
 }

@@ -1,12 +1,13 @@
 //! Raw rows, written straight from columns to the answer.
 
-use std::collections::HashMap;
+use std::sync::Arc;
 
-use engine::query::{Page, ScanQuery, Selection, scan};
+use engine::query::{Estimate, Held, Page, PageRun, ScanQuery, Selection, scan_within};
 use engine::{Snapshot, Values};
 
-use super::plan::{Plan, Selected};
-use super::{AnswerBytes, Cursor, engine_error, member_names};
+use super::answer::Answer;
+use super::plan::{MemberNames, Plan, Selected};
+use super::{AnswerBytes, Cursor, engine_error, member_name};
 use crate::bucket::point_id;
 use crate::error::ServiceError;
 use crate::ingest::json::{write_number, write_string};
@@ -17,56 +18,106 @@ use crate::timestamp::format_timestamp_ns;
 const ROW_BYTES: usize = 160;
 
 impl Plan {
-    pub(super) fn raw(&self, snapshot: &Snapshot, stop: &Stop) -> Result<AnswerBytes, ServiceError> {
-        let by_ordinal: HashMap<u32, &Selected> = self
-            .sources
-            .iter()
-            .map(|selected| (selected.source.ordinal, selected))
-            .collect();
-        let selections: Vec<Selection<'_>> = snapshot
-            .series
-            .iter()
-            .map(|series| Selection {
-                series,
-                fields: by_ordinal[&series.source].fields.clone(),
-            })
-            .collect();
-        let limit = self.raw_limit();
+    pub(super) fn raw<'b>(
+        &self,
+        snapshot: &Snapshot,
+        stop: &'b Stop,
+    ) -> Result<(AnswerBytes, Held<'b>), ServiceError> {
+        let mut held = stop.budget().hold();
+        let (mut selections, mut sources) = (Vec::new(), Vec::new());
+        for reached in self.reached(snapshot) {
+            let reached = reached?;
+            held.reserve(&mut selections, 1).map_err(engine_error)?;
+            held.reserve(&mut sources, 1).map_err(engine_error)?;
+            selections.push(Selection {
+                series: reached.series,
+                fields: self.resolved(reached.selected).fields.clone(),
+            });
+            sources.push(reached.selected);
+        }
         let filter = |text: Option<&str>| self.filter.as_ref().is_none_or(|filter| filter.passes(text));
-        let query = ScanQuery {
+        let stop_now = || stop.now();
+        let query = self.scan_query(&filter, &stop_now);
+        let (page, _held) = scan_within(&selections, &query, stop.budget()).map_err(engine_error)?;
+        stop.touched(page.touched);
+        self.write(&page, &sources, query.limit, stop)
+    }
+
+    fn scan_query<'a>(
+        &self,
+        filter: &'a dyn Fn(Option<&str>) -> bool,
+        stop: &'a dyn Fn() -> bool,
+    ) -> ScanQuery<'a> {
+        ScanQuery {
             range_ns: self.range_ns,
             descending: self.input.descending,
             after: self.input.cursor.map(|cursor| cursor.position),
             skip: self.input.offset,
-            limit,
-            metadata: self.filter.as_ref().map(|_| &filter as _),
-            stop: &|| stop.now(),
-        };
-        let page = scan(&selections, &query).map_err(engine_error)?;
-        stop.touched(page.touched.rows + page.touched.cells);
-        Ok(self.write(&page, &by_ordinal, limit))
+            limit: self.raw_limit(),
+            metadata: self.filter.as_ref().map(|_| filter),
+            stop,
+        }
     }
 
-    fn write(&self, page: &Page, by_ordinal: &HashMap<u32, &Selected>, limit: usize) -> AnswerBytes {
-        let writers: Vec<RunWriter<'_>> = page
-            .runs
-            .iter()
-            .map(|run| RunWriter::new(run, by_ordinal[&run.source]))
-            .collect();
-        let mut out = Vec::with_capacity(256 + ROW_BYTES * page.rows.len());
-        out.extend_from_slice(br#"{"data":["#);
-        for (index, (run, row)) in page.rows.iter().enumerate() {
-            if index > 0 {
-                out.push(b',');
+    pub(super) fn estimate_raw(
+        &self,
+        snapshot: &Snapshot,
+        estimate: &mut Estimate,
+    ) -> Result<(), ServiceError> {
+        let query = self.scan_query(&|_| true, &|| false);
+        for reached in self.reached(snapshot) {
+            let reached = reached?;
+            let selection = Selection {
+                series: reached.series,
+                fields: self.resolved(reached.selected).fields.clone(),
+            };
+            estimate.add_scanned(&selection, &query).map_err(engine_error)?;
+            if estimate.is_over() {
+                break;
             }
-            writers[*run as usize].write(*row as usize, self.bucket.ordinal, &mut out);
         }
+        Ok(())
+    }
+
+    fn write<'b>(
+        &self,
+        page: &Page,
+        sources: &[&Selected],
+        limit: usize,
+        stop: &'b Stop,
+    ) -> Result<(AnswerBytes, Held<'b>), ServiceError> {
+        let mut held = stop.budget().hold();
+        let mut names = MemberNames::new();
+        let mut writers = Vec::new();
+        for run in &page.runs {
+            held.reserve(&mut writers, 1).map_err(engine_error)?;
+            let selected = sources[run.selection];
+            writers.push(RunWriter::new(self, run, selected, &mut names, &mut held)?);
+        }
+        let mut out = Answer::new(256 + ROW_BYTES * page.rows.len(), stop.budget()).map_err(engine_error)?;
+        out.write(|out| out.extend_from_slice(br#"{"data":["#))
+            .map_err(engine_error)?;
+        for (index, (run, row)) in page.rows.iter().enumerate() {
+            let row = |out: &mut Vec<u8>| {
+                if index > 0 {
+                    out.push(b',');
+                }
+                writers[*run as usize].write(*row as usize, self.bucket.ordinal, out);
+            };
+            out.write(row).map_err(engine_error)?;
+        }
+        out.write(|out| self.write_end(page, limit, out))
+            .map_err(engine_error)?;
+        out.finish().map_err(engine_error)
+    }
+
+    fn write_end(&self, page: &Page, limit: usize, out: &mut Vec<u8>) {
         out.extend_from_slice(br#"],"metadata":{"count":"#);
-        write_number(page.rows.len() as f64, &mut out);
+        write_number(page.rows.len() as f64, out);
         out.extend_from_slice(br#","limit":"#);
-        write_number(limit as f64, &mut out);
+        write_number(limit as f64, out);
         out.extend_from_slice(br#","offset":"#);
-        write_number(self.input.offset as f64, &mut out);
+        write_number(self.input.offset as f64, out);
         out.extend_from_slice(if page.more {
             br#","hasMore":true"#
         } else {
@@ -83,36 +134,47 @@ impl Plan {
             out.push(b'"');
         }
         out.extend_from_slice(b"}}");
-        out
     }
 }
 
+/// A wanted field: its ordinal, and its name as a JSON member.
+type Member = (u16, Vec<u8>);
+
 /// Writes rows of one run.
 struct RunWriter<'a> {
-    run: &'a engine::query::PageRun,
+    run: &'a PageRun,
     source_id: [u8; 24],
-    /// The columns wanted, with their names as JSON members.
-    columns: Vec<(Vec<u8>, &'a engine::Column)>,
+    /// The fields wanted, by the place of their schema.
+    members: Arc<Vec<Member>>,
+    /// The columns of those that the run has, by their places in `members`.
+    columns: Vec<(usize, &'a engine::Column)>,
 }
 
 impl<'a> RunWriter<'a> {
-    fn new(run: &'a engine::query::PageRun, selected: &Selected) -> Self {
-        let schema = &selected.source.schema;
-        let ordinals = selected.ordinals();
-        let names = member_names(
-            ordinals
-                .iter()
-                .map(|field| schema.fields[usize::from(*field)].name.clone()),
-        );
-        let columns = names
-            .into_iter()
-            .zip(ordinals)
-            .filter_map(|(name, field)| Some((name, run.columns.field(field)?)));
-        RunWriter {
+    fn new(
+        plan: &Plan,
+        run: &'a PageRun,
+        selected: &Selected,
+        names: &mut MemberNames<Member>,
+        held: &mut Held<'_>,
+    ) -> Result<Self, ServiceError> {
+        let resolved = plan.resolved(selected);
+        let members = names.of(selected.schema, held, || {
+            let named = |ordinal| (ordinal, member_name(resolved.name(ordinal)));
+            let members: Vec<Member> = resolved.ordinals().into_iter().map(named).collect();
+            let bytes = |(_, name): &Member| size_of::<Member>() + name.capacity();
+            let bytes = members.iter().map(bytes).sum();
+            (members, bytes)
+        })?;
+        let there = |(place, (field, _)): (usize, &Member)| Some((place, run.columns.field(*field)?));
+        held.grow(run.columns.fields.len() * size_of::<(usize, &engine::Column)>())
+            .map_err(engine_error)?;
+        Ok(RunWriter {
             run,
             source_id: selected.source.id.to_hex(),
-            columns: columns.collect(),
-        }
+            columns: members.iter().enumerate().filter_map(there).collect(),
+            members,
+        })
     }
 
     fn write(&self, row: usize, bucket: u32, out: &mut Vec<u8>) {
@@ -125,14 +187,14 @@ impl<'a> RunWriter<'a> {
         out.extend_from_slice(&self.source_id);
         out.extend_from_slice(br#"","values":{"#);
         let mut first = true;
-        for (name, column) in &self.columns {
+        for (place, column) in &self.columns {
             if !column.has(row) {
                 continue;
             }
             if !std::mem::take(&mut first) {
                 out.push(b',');
             }
-            out.extend_from_slice(name);
+            out.extend_from_slice(&self.members[*place].1);
             match &column.values {
                 Values::Numbers { values, .. } => write_number(values[row], out),
                 Values::Booleans(values) => {

@@ -166,6 +166,11 @@ fn what_is_done_is_counted() {
     assert!(grown("tidewatch_ingest_bytes_total") > 100.0);
     assert_eq!(grown("tidewatch_query_duration_seconds_count"), 1.0);
     assert_eq!(grown("tidewatch_query_rows_touched_total"), 3.0);
+    assert_eq!(
+        grown("tidewatch_query_blocks_opened_total"),
+        0.0,
+        "all points are in memory"
+    );
     assert!(grown("tidewatch_log_records_total") >= 2.0);
     assert!(grown("tidewatch_log_syncs_total") >= 2.0);
     assert!(grown("tidewatch_log_bytes_total") > 100.0);

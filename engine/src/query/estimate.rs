@@ -1,0 +1,173 @@
+//! What a question will cost, told from the bounds and row counts of blocks before anything is read.
+
+use super::group::GroupQuery;
+use super::scan::{ScanQuery, Selection};
+use crate::EngineError;
+use crate::block::{BLOCK_ROWS_MAX, BlockSummary};
+use crate::series::BlockEntry;
+use crate::snapshot::SeriesSnapshot;
+
+/// What opening a block costs besides its values, in values.
+const BLOCK_VALUES: u64 = 256;
+/// What a value of the answer costs to be written, in values that are decoded.
+const WRITTEN_VALUES: u64 = 16;
+/// What a row of the answer has besides its values.
+const ROW_MEMBERS: u64 = 2;
+/// A rollup keeps a cell for more rows than this.
+const ROWS_PER_KEPT_CELL: u64 = 60;
+
+/// Values to be decoded, put together or written, roughly and rather too many. Counting ends when there are enough.
+pub struct Estimate {
+    enough: u64,
+    values: u64,
+    /// Sources and rows of a scan's range, where every row counts.
+    scanned: (u64, u64),
+    limit: u64,
+    /// What a row of the page costs.
+    row: u64,
+}
+
+impl Estimate {
+    /// Of nothing yet; what is more than `enough` need not be counted.
+    pub fn new(enough: u64) -> Self {
+        Estimate {
+            enough,
+            values: 0,
+            scanned: (0, 0),
+            limit: 0,
+            row: 0,
+        }
+    }
+
+    /// Whether it is more than enough.
+    pub fn is_over(&self) -> bool {
+        // A page's rows, and of each source it may come from the block it begins in.
+        let (sources, rows) = self.scanned;
+        let pages = self.limit + BLOCK_ROWS_MAX as u64 * sources.min(self.limit + 1);
+        self.values + 2 * rows.min(pages) + self.row * rows.min(self.limit) > self.enough
+    }
+
+    /// Adds what costs about as much as so many values.
+    pub fn add(&mut self, values: u64) {
+        self.values += values;
+    }
+
+    /// Adds a source of a grouped question.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] for a damaged block among those that have expired in part.
+    pub fn add_grouped(
+        &mut self,
+        series: &SeriesSnapshot,
+        query: &GroupQuery<'_>,
+    ) -> Result<(), EngineError> {
+        let range_ns = query.range_ns;
+        self.each_run(series, range_ns, |run| {
+            let fields = query.fields.len() as u64;
+            let summary = match run {
+                Run::Block(summary) => summary,
+                Run::Chunk(rows, there) => return rows * fields.min(there),
+            };
+            let (rows, fields) = (u64::from(summary.rows), fields.min(summary.fields.len() as u64));
+            let within = (range_ns.0.max(summary.first_ns), range_ns.1.min(summary.last_ns));
+            let cells = query.unit.cells(within.0, within.1);
+            let cut = within != (summary.first_ns, summary.last_ns);
+            let by_row = cut || query.metadata.is_some() || rows <= ROWS_PER_KEPT_CELL * cells;
+            match cells {
+                _ if by_row => BLOCK_VALUES + rows * (1 + fields) + rows.min(cells) * fields * WRITTEN_VALUES,
+                0 | 1 => fields,
+                _ => BLOCK_VALUES + cells * fields * WRITTEN_VALUES,
+            }
+        })
+    }
+
+    /// Adds a source of a page of rows.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] for a damaged block among those that have expired in part.
+    pub fn add_scanned(
+        &mut self,
+        selection: &Selection<'_>,
+        query: &ScanQuery<'_>,
+    ) -> Result<(), EngineError> {
+        self.limit = query.limit as u64;
+        let fields = selection.fields.as_deref();
+        let wanted = fields.map_or(usize::MAX, <[u16]>::len);
+        let mut most = 0;
+        let in_every_row = |summary: &BlockSummary| {
+            let has = |field: &u16| {
+                let field = summary.field(*field);
+                field.is_some_and(|field| field.aggregate.count == u64::from(summary.rows))
+            };
+            fields.is_none_or(|fields| fields.iter().any(has))
+        };
+        let mut scanned = 0;
+        let mut count = |fields: usize| most = fields.min(wanted).max(most);
+        self.each_run(selection.series, query.range_ns, |run| match run {
+            // What a filter passes over is read as well.
+            Run::Block(summary) if query.metadata.is_some() || !in_every_row(summary) => {
+                let fields = fields.map_or(0, <[u16]>::len).min(summary.fields.len());
+                BLOCK_VALUES + u64::from(summary.rows) * (3 + fields as u64)
+            }
+            Run::Chunk(rows, _) if query.metadata.is_some() => 3 * rows,
+            Run::Block(summary) => {
+                count(summary.fields.len());
+                scanned += u64::from(summary.rows);
+                0
+            }
+            Run::Chunk(rows, fields) => {
+                count(fields as usize);
+                scanned += rows;
+                0
+            }
+        })?;
+        self.scanned.0 += u64::from(scanned > 0);
+        self.scanned.1 += scanned;
+        self.row = self.row.max(WRITTEN_VALUES * (ROW_MEMBERS + most as u64));
+        Ok(())
+    }
+
+    fn each_run(
+        &mut self,
+        series: &SeriesSnapshot,
+        (start, end): (i64, i64),
+        mut values: impl FnMut(Run<'_>) -> u64,
+    ) -> Result<(), EngineError> {
+        let live = series.live()?;
+        let overlaps = |entry: &&BlockEntry| entry.first_ns <= end && entry.last_ns >= start;
+        for entry in live.blocks.iter().filter(overlaps) {
+            self.values += values(Run::Block(&entry.block.summary));
+            if self.values > self.enough {
+                return Ok(());
+            }
+        }
+        for chunk in &live.chunks {
+            let bounds = (chunk.timestamps_ns.first(), chunk.timestamps_ns.last());
+            if let (Some(first), Some(last)) = bounds
+                && *first <= end
+                && *last >= start
+            {
+                self.values += values(Run::Chunk(chunk.rows() as u64, chunk.fields.len() as u64));
+            }
+        }
+        Ok(())
+    }
+}
+
+enum Run<'a> {
+    Block(&'a BlockSummary),
+    /// Rows and fields.
+    Chunk(u64, u64),
+}
+
+impl SeriesSnapshot {
+    /// Whether any row may lie within the range, both ends inclusive: what tells without a look at blocks comes before
+    /// anything else that is done with a source.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] for a damaged block among those that have expired in part.
+    pub fn overlaps(&self, (start, end): (i64, i64)) -> Result<bool, EngineError> {
+        let bounds = self.stats(i64::MIN)?.bounds_ns;
+        Ok(bounds.is_some_and(|(first, last)| first <= end && last >= start))
+    }
+}

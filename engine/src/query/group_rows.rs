@@ -1,0 +1,252 @@
+//! Rows that are grouped one by one: decoded columns where most rows have a value, single values where few have one,
+//! so that a source of many fields, each in few of its rows, costs what it holds.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::budget::{Budget, Held};
+use super::cells::Cells;
+use super::group::GroupQuery;
+use super::{directory_bytes, metadata_passes};
+use crate::EngineError;
+use crate::aggregate::Aggregate;
+use crate::block::{BlockReader, BlockSummary};
+use crate::calendar::Unit;
+use crate::column::{Column, Values};
+use crate::columns::Columns;
+
+/// The rows of a chunk or a block with the fields asked for.
+pub(super) struct Rows<'c, 'b> {
+    timestamps_ns: Cow<'c, [i64]>,
+    /// Columns in which most rows have a value, with their numbers.
+    columns: Vec<(u32, Cow<'c, Column>)>,
+    /// The values of the others, by row.
+    single: Vec<Single>,
+    /// Rows that count; `None` for all.
+    passes: Option<Vec<bool>>,
+    held: Held<'b>,
+}
+
+/// One value of one row.
+struct Single {
+    row: u32,
+    field: u32,
+    /// `None` for what is only counted.
+    value: Option<f64>,
+}
+
+pub(super) fn rows_within(timestamps_ns: &[i64], (start, end): (i64, i64)) -> Range<usize> {
+    let first = timestamps_ns.partition_point(|timestamp| *timestamp < start);
+    first
+        ..timestamps_ns
+            .partition_point(|timestamp| *timestamp <= end)
+            .max(first)
+}
+
+impl<'c, 'b> Rows<'c, 'b> {
+    /// Of a chunk of the head, of which these rows will be grouped.
+    pub(super) fn of_chunk(
+        chunk: &'c Columns,
+        fields: &[(u16, u32)],
+        range: Range<usize>,
+        query: &GroupQuery<'_>,
+        budget: &'b Budget,
+    ) -> Result<Self, EngineError> {
+        let mut held = budget.hold();
+        let passes = match query.metadata {
+            Some(filter) => {
+                held.grow(chunk.rows())?;
+                let metadata = chunk.metadata.as_deref();
+                Some(metadata_passes(filter, metadata, chunk.rows(), query.stop)?)
+            }
+            None => None,
+        };
+        let mut rows = Rows {
+            timestamps_ns: Cow::Borrowed(&chunk.timestamps_ns),
+            columns: Vec::new(),
+            single: Vec::new(),
+            passes,
+            held,
+        };
+        for (field, number) in fields {
+            if let Some(column) = chunk.field(*field) {
+                rows.add(*number, Cow::Borrowed(column), range.clone())?;
+            }
+        }
+        rows.sort();
+        Ok(rows)
+    }
+
+    /// Of a block: its columns are decoded one by one.
+    pub(super) fn of_block(
+        reader: &BlockReader<'_>,
+        summary: &BlockSummary,
+        fields: &[(u16, u32)],
+        query: &GroupQuery<'_>,
+        budget: &'b Budget,
+    ) -> Result<Self, EngineError> {
+        let total = summary.rows as usize;
+        let mut held = budget.hold();
+        held.grow(total * size_of::<i64>())?;
+        let mut directory = budget.hold();
+        directory.grow(directory_bytes(summary))?;
+        let passes = match query.metadata {
+            Some(filter) => {
+                held.grow(total)?;
+                let metadata = reader.metadata()?;
+                let mut decoded = budget.hold();
+                decoded.grow(metadata.as_ref().map_or(0, |column| column.memory_bytes()))?;
+                Some(metadata_passes(filter, metadata.as_deref(), total, query.stop)?)
+            }
+            None => None,
+        };
+        let mut rows = Rows {
+            timestamps_ns: Cow::Owned(reader.timestamps_ns()?),
+            columns: Vec::new(),
+            single: Vec::new(),
+            passes,
+            held,
+        };
+        for (field, number) in fields {
+            // A number takes this much, and most fields are numbers.
+            let mut decoded = budget.hold();
+            decoded.grow(total * size_of::<f64>())?;
+            if let Some(column) = reader.field(*field)? {
+                decoded.set(column.memory_bytes())?;
+                let column = without_uncounted(column);
+                drop(decoded);
+                rows.add(*number, Cow::Owned(column), 0..total)?;
+            }
+        }
+        rows.sort();
+        Ok(rows)
+    }
+
+    fn add(&mut self, number: u32, column: Cow<'c, Column>, range: Range<usize>) -> Result<(), EngineError> {
+        let total = self.timestamps_ns.len();
+        let values = column.count(total);
+        if 2 * values >= total {
+            let owned = match &column {
+                Cow::Owned(column) => column.memory_bytes() + total / 8,
+                Cow::Borrowed(_) => 0,
+            };
+            self.held.grow(owned + size_of::<(u32, Cow<'_, Column>)>())?;
+            self.columns.push((number, column));
+            return Ok(());
+        }
+        self.held.reserve(&mut self.single, values)?;
+        for row in range {
+            if column.has(row) && self.passes.as_ref().is_none_or(|passes| passes[row]) {
+                self.single.push(Single {
+                    row: row as u32,
+                    field: number,
+                    value: match &column.values {
+                        Values::Numbers { values, .. } => Some(values[row]),
+                        Values::Booleans(_) | Values::Texts(_) => None,
+                    },
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn sort(&mut self) {
+        self.single
+            .sort_unstable_by_key(|single| (single.row, single.field));
+    }
+
+    /// The rows with such timestamps.
+    pub(super) fn within(&self, range_ns: (i64, i64)) -> Range<usize> {
+        rows_within(&self.timestamps_ns, range_ns)
+    }
+
+    /// Adds rows one by one, cell after cell and column after column. Answers how many were looked at.
+    pub(super) fn group(
+        &self,
+        rows: Range<usize>,
+        unit: Unit,
+        source: u32,
+        cells: &mut Cells<'_>,
+    ) -> Result<u64, EngineError> {
+        let timestamps_ns = &self.timestamps_ns[..rows.end];
+        let mut row = rows.start;
+        let mut single = self.single.partition_point(|single| (single.row as usize) < row);
+        while row < rows.end {
+            let next = unit.next_ns(timestamps_ns[row]);
+            let len = timestamps_ns[row..]
+                .partition_point(|timestamp| *timestamp < next)
+                .max(1);
+            let start_ns = unit.start_ns(timestamps_ns[row]);
+            let of_cell = row..row + len;
+            row += len;
+            let first = single;
+            while self
+                .single
+                .get(single)
+                .is_some_and(|single| (single.row as usize) < row)
+            {
+                single += 1;
+            }
+            if !cells.admits(start_ns, source) {
+                // From here on they are only further away, or come nearer.
+                match cells.wanted.descending {
+                    true => continue,
+                    false => return Ok((of_cell.start - rows.start) as u64),
+                }
+            }
+            for (field, column) in &self.columns {
+                self.add_column(column, of_cell.clone(), (start_ns, source, *field), cells)?;
+            }
+            for single in &self.single[first..single] {
+                if let Some(into) = cells.entry(start_ns, source, single.field)? {
+                    match single.value {
+                        Some(value) => into.add(value),
+                        None => into.merge(&Aggregate::of_count(1)),
+                    }
+                }
+            }
+        }
+        Ok(rows.len() as u64)
+    }
+
+    fn add_column(
+        &self,
+        column: &Column,
+        rows: Range<usize>,
+        (start_ns, source, field): (i64, u32, u32),
+        cells: &mut Cells<'_>,
+    ) -> Result<(), EngineError> {
+        let passes = self.passes.as_deref();
+        let mut counting = rows
+            .clone()
+            .filter(|row| passes.is_none_or(|passes| passes[*row]) && column.has(*row));
+        // Cells hold only fields with values.
+        let Some(first) = counting.next() else {
+            return Ok(());
+        };
+        let Some(into) = cells.entry(start_ns, source, field)? else {
+            return Ok(());
+        };
+        match &column.values {
+            Values::Numbers { values, .. } if passes.is_none() && column.present.is_none() => {
+                values[rows].iter().for_each(|value| into.add(*value));
+            }
+            Values::Numbers { values, .. } => {
+                into.add(values[first]);
+                counting.for_each(|row| into.add(values[row]));
+            }
+            Values::Booleans(_) | Values::Texts(_) => {
+                into.merge(&Aggregate::of_count(1 + counting.count() as u64));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Of what is only counted, which rows have a value is all that matters.
+fn without_uncounted(mut column: Column) -> Column {
+    if !matches!(column.values, Values::Numbers { .. }) {
+        column.values = Values::Booleans(Vec::new());
+    }
+    column
+}

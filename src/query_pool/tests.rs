@@ -1,0 +1,203 @@
+use std::pin::Pin;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use super::*;
+
+const MEMORY: usize = 1 << 20;
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    actix_web::rt::System::new().block_on(future)
+}
+
+fn organization(number: u8) -> ObjectId {
+    ObjectId::from_bytes([number; 12])
+}
+
+/// Sends a request on its way without waiting for its answer.
+async fn begin<F: Future>(request: &mut Pin<Box<F>>) {
+    std::future::poll_fn(|context| {
+        let _ = request.as_mut().poll(context);
+        Poll::Ready(())
+    })
+    .await;
+}
+
+/// A query that needs a long turn, says when it has it, and then waits to be released.
+fn long_one(
+    started: Sender<u8>,
+    name: u8,
+    released: Receiver<()>,
+) -> impl FnMut(&Stop, Turn) -> Result<Step<u8>, ServiceError> {
+    move |_, turn| {
+        if turn == Turn::Short {
+            return Ok(Step::Long);
+        }
+        started.send(name).unwrap();
+        released.recv().unwrap();
+        Ok(Step::Answer(name))
+    }
+}
+
+/// Until so many queries have had their short turn and wait for a long one.
+fn until_waiting_long(pool: &QueryPool, count: usize) {
+    while pool.0.shared.queue.lock().turns.waiting_long() != count {
+        std::thread::yield_now();
+    }
+}
+
+fn answer_only(name: u8) -> impl FnMut(&Stop, Turn) -> Result<Step<u8>, ServiceError> {
+    move |_, _| Ok(Step::Answer(name))
+}
+
+#[test]
+fn a_full_queue_refuses_at_once() {
+    let pool = QueryPool::start(1, 1, Duration::from_secs(60), MEMORY).unwrap();
+    let (started, is_started) = channel();
+    block_on(async {
+        // Both threads are busy with short turns.
+        let mut busy = Vec::new();
+        for _ in 0..2 {
+            let (release, released) = channel::<()>();
+            let started = started.clone();
+            let mut query = Box::pin(pool.run(organization(1), move |_, _| {
+                started.send(()).unwrap();
+                released.recv().unwrap();
+                Ok(Step::Answer(1))
+            }));
+            begin(&mut query).await;
+            is_started.recv().unwrap();
+            busy.push((query, release));
+        }
+        let mut waiting = Box::pin(pool.run(organization(2), answer_only(2)));
+        begin(&mut waiting).await;
+        let refused = pool.run(organization(3), answer_only(3)).await.unwrap_err();
+        assert_eq!(refused.kind, crate::error::ErrorKind::Unavailable);
+        for (query, release) in busy {
+            release.send(()).unwrap();
+            assert_eq!(query.await.unwrap(), 1);
+        }
+        assert_eq!(waiting.await.unwrap(), 2);
+    });
+}
+
+/// One pool thread was all there was: a small query waited until a neighbour's scans were done.
+#[test]
+fn a_small_query_waits_for_no_scan() {
+    let pool = QueryPool::start(1, 100, Duration::from_secs(60), MEMORY).unwrap();
+    let (started, is_started) = channel();
+    block_on(async {
+        let mut scans = Vec::new();
+        for name in 0..20 {
+            let (release, released) = channel::<()>();
+            let mut scan = Box::pin(pool.run(organization(1), long_one(started.clone(), name, released)));
+            begin(&mut scan).await;
+            scans.push((scan, release));
+        }
+        is_started.recv().unwrap();
+        // The only thread for scans is taken, and none of them ends before this one has its answer.
+        assert_eq!(pool.run(organization(2), answer_only(7)).await.unwrap(), 7);
+        assert_eq!(
+            pool.run(organization(1), answer_only(8)).await.unwrap(),
+            8,
+            "its own do not either"
+        );
+        for (scan, release) in scans {
+            release.send(()).unwrap();
+            scan.await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn scans_of_organizations_take_turns() {
+    let pool = QueryPool::start(1, 100, Duration::from_secs(60), MEMORY).unwrap();
+    let (started, is_started) = channel();
+    block_on(async {
+        let mut scans = Vec::new();
+        for name in [10, 11, 12, 13, 20, 30] {
+            let (release, released) = channel::<()>();
+            let by = organization(name / 10);
+            let mut scan = Box::pin(pool.run(by, long_one(started.clone(), name, released)));
+            begin(&mut scan).await;
+            // Each has had its short turn before the next comes, so that the order is known.
+            if name == 10 {
+                assert_eq!(is_started.recv().unwrap(), 10);
+            }
+            until_waiting_long(&pool, scans.len());
+            scans.push((scan, release));
+        }
+        let mut order = vec![10];
+        for (_, release) in &scans {
+            release.send(()).unwrap();
+        }
+        order.extend((1..scans.len()).map(|_| is_started.recv().unwrap()));
+        assert_eq!(order, [10, 11, 20, 30, 12, 13]);
+        for (scan, _) in scans {
+            scan.await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn one_organization_cannot_fill_the_queue() {
+    let pool = QueryPool::start(1, 8, Duration::from_secs(60), MEMORY).unwrap();
+    let (started, is_started) = channel();
+    block_on(async {
+        let mut scans = Vec::new();
+        // One runs, four wait: half of the places.
+        for name in 0..5 {
+            let (release, released) = channel::<()>();
+            let mut scan = Box::pin(pool.run(organization(1), long_one(started.clone(), name, released)));
+            begin(&mut scan).await;
+            if name == 0 {
+                is_started.recv().unwrap();
+            }
+            scans.push((scan, release));
+        }
+        until_waiting_long(&pool, 4);
+        let refused = pool.run(organization(1), answer_only(9)).await.unwrap_err();
+        assert_eq!(refused.kind, crate::error::ErrorKind::Unavailable);
+        assert_eq!(pool.run(organization(2), answer_only(9)).await.unwrap(), 9);
+        for (scan, release) in scans {
+            release.send(()).unwrap();
+            scan.await.unwrap();
+        }
+        assert_eq!(pool.stats().refused, 1);
+    });
+}
+
+#[test]
+fn a_dropped_request_stops_its_query() {
+    let pool = QueryPool::start(1, 8, Duration::from_secs(60), MEMORY).unwrap();
+    let (saw_stop, stopped) = channel();
+    let (started, is_started) = channel();
+    block_on(async {
+        let mut query = Box::pin(pool.run(organization(1), move |stop, _| {
+            started.send(()).unwrap();
+            while !stop.now() {
+                std::thread::yield_now();
+            }
+            saw_stop.send(()).unwrap();
+            Ok(Step::Answer(()))
+        }));
+        begin(&mut query).await;
+        is_started.recv().unwrap();
+        drop(query);
+        stopped.recv().unwrap();
+    });
+}
+
+#[test]
+fn a_query_out_of_time_is_503() {
+    let pool = QueryPool::start(1, 8, Duration::ZERO, MEMORY).unwrap();
+    let refused = block_on(pool.run(organization(1), answer_only(1))).unwrap_err();
+    assert_eq!(refused.kind, crate::error::ErrorKind::Unavailable);
+}
+
+#[test]
+fn a_thread_can_wait_for_another() {
+    let (send, receive) = oneshot::channel();
+    let other = std::thread::spawn(move || send.send(5).unwrap());
+    assert_eq!(wait(receive).unwrap(), 5);
+    other.join().unwrap();
+}

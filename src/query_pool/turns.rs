@@ -1,0 +1,191 @@
+//! Whose query is next: organizations take turns, whatever each of them has waiting, and none of them holds more than
+//! half of the places. Queries that cost little have a lane of their own.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::ids::ObjectId;
+
+/// Which queries wait together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// Not looked at yet, or found to cost little.
+    Cheap,
+    /// Known to take their time.
+    Long,
+}
+
+/// Waiting jobs of all organizations, a bounded number of them.
+pub struct Turns<J> {
+    cheap: Round<J>,
+    long: Round<J>,
+    places: HashMap<ObjectId, usize>,
+    waiting: usize,
+    waiting_max: usize,
+    share_max: usize,
+}
+
+/// The jobs of one lane, by organization, and the order of the organizations that have any.
+struct Round<J> {
+    order: VecDeque<ObjectId>,
+    jobs: HashMap<ObjectId, VecDeque<J>>,
+}
+
+impl<J> Turns<J> {
+    pub fn new(waiting_max: usize) -> Self {
+        Turns {
+            cheap: Round::default(),
+            long: Round::default(),
+            places: HashMap::new(),
+            waiting: 0,
+            waiting_max,
+            share_max: (waiting_max / 2).max(1),
+        }
+    }
+
+    /// Jobs that wait.
+    pub fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    #[cfg(test)]
+    pub fn waiting_long(&self) -> usize {
+        self.long.jobs.values().map(VecDeque::len).sum()
+    }
+
+    /// Jobs that may wait.
+    pub fn waiting_max(&self) -> usize {
+        self.waiting_max
+    }
+
+    /// Puts a job behind those of its organization; gives it back when there is no place for it.
+    pub fn push(&mut self, organization: ObjectId, lane: Lane, job: J) -> Result<(), J> {
+        let held = self.places.get(&organization).copied().unwrap_or(0);
+        if self.waiting >= self.waiting_max || held >= self.share_max {
+            return Err(job);
+        }
+        self.places.insert(organization, held + 1);
+        self.waiting += 1;
+        self.lane(lane).push(organization, job);
+        Ok(())
+    }
+
+    /// The next job of a lane: of the organization whose last turn in it is longest ago.
+    pub fn pop(&mut self, lane: Lane) -> Option<(ObjectId, J)> {
+        let (organization, job) = self.lane(lane).pop()?;
+        self.waiting -= 1;
+        if let Some(held) = self.places.get_mut(&organization) {
+            *held -= 1;
+            if *held == 0 {
+                self.places.remove(&organization);
+            }
+        }
+        Some((organization, job))
+    }
+
+    fn lane(&mut self, lane: Lane) -> &mut Round<J> {
+        match lane {
+            Lane::Cheap => &mut self.cheap,
+            Lane::Long => &mut self.long,
+        }
+    }
+}
+
+impl<J> Default for Round<J> {
+    fn default() -> Self {
+        Round {
+            order: VecDeque::new(),
+            jobs: HashMap::new(),
+        }
+    }
+}
+
+impl<J> Round<J> {
+    fn push(&mut self, organization: ObjectId, job: J) {
+        let jobs = self.jobs.entry(organization).or_default();
+        if jobs.is_empty() {
+            self.order.push_back(organization);
+        }
+        jobs.push_back(job);
+    }
+
+    fn pop(&mut self) -> Option<(ObjectId, J)> {
+        let organization = self.order.pop_front()?;
+        let jobs = self.jobs.get_mut(&organization)?;
+        let job = jobs.pop_front()?;
+        if jobs.is_empty() {
+            self.jobs.remove(&organization);
+        } else {
+            self.order.push_back(organization);
+        }
+        Some((organization, job))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn organization(number: u8) -> ObjectId {
+        ObjectId::from_bytes([number; 12])
+    }
+
+    fn drained(turns: &mut Turns<&'static str>, lane: Lane) -> Vec<&'static str> {
+        std::iter::from_fn(|| turns.pop(lane))
+            .map(|(_, job)| job)
+            .collect()
+    }
+
+    #[test]
+    fn organizations_take_turns() {
+        let mut turns = Turns::new(100);
+        for job in ["a1", "a2", "a3", "a4"] {
+            turns.push(organization(1), Lane::Long, job).unwrap();
+        }
+        turns.push(organization(2), Lane::Long, "b1").unwrap();
+        turns.push(organization(3), Lane::Long, "c1").unwrap();
+        turns.push(organization(2), Lane::Long, "b2").unwrap();
+        assert_eq!(
+            drained(&mut turns, Lane::Long),
+            ["a1", "b1", "c1", "a2", "b2", "a3", "a4"]
+        );
+        assert_eq!(turns.waiting(), 0);
+        assert!(
+            turns.places.is_empty() && turns.long.jobs.is_empty(),
+            "nothing is left behind"
+        );
+    }
+
+    #[test]
+    fn one_organization_holds_at_most_half_of_the_places() {
+        let mut turns = Turns::new(4);
+        turns.push(organization(1), Lane::Cheap, "a1").unwrap();
+        turns.push(organization(1), Lane::Long, "a2").unwrap();
+        assert_eq!(turns.push(organization(1), Lane::Cheap, "a3"), Err("a3"));
+        turns.push(organization(2), Lane::Long, "b1").unwrap();
+        turns.push(organization(3), Lane::Long, "c1").unwrap();
+        assert_eq!(
+            turns.push(organization(4), Lane::Long, "d1"),
+            Err("d1"),
+            "all places are taken"
+        );
+        assert_eq!(drained(&mut turns, Lane::Long), ["a2", "b1", "c1"]);
+        turns.push(organization(1), Lane::Cheap, "a3").unwrap();
+        assert_eq!(drained(&mut turns, Lane::Cheap), ["a1", "a3"]);
+    }
+
+    #[test]
+    fn a_single_place_can_be_taken() {
+        let mut turns = Turns::new(1);
+        turns.push(organization(1), Lane::Long, "a").unwrap();
+        assert_eq!(turns.push(organization(2), Lane::Long, "b"), Err("b"));
+    }
+
+    #[test]
+    fn lanes_do_not_see_each_other() {
+        let mut turns = Turns::new(100);
+        turns.push(organization(1), Lane::Long, "long").unwrap();
+        turns.push(organization(2), Lane::Cheap, "cheap").unwrap();
+        assert_eq!(drained(&mut turns, Lane::Cheap), ["cheap"]);
+        assert_eq!(drained(&mut turns, Lane::Long), ["long"]);
+    }
+}
