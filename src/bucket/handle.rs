@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use super::actor::{BucketActor, Delete, Take, With};
 use super::budget::{Budget, Holds};
 use super::idempotency::Digest;
+use super::load::{BucketsLoad, SetApart};
 use super::sealer::Sealer;
 use super::state::BucketState;
 use super::{Ingest, Ingested};
@@ -20,9 +21,6 @@ use crate::catalog::{Bucket, CatalogHandle, Command};
 use crate::clock::Clock;
 use crate::error::ServiceError;
 use crate::journal::{Answer, JournalHandle};
-
-/// When to ask again for a bucket that is set apart: somebody has to repair it first.
-const SET_APART_RETRY_SECONDS: u32 = 60;
 
 /// What the engine knows of one source, expired points not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -43,27 +41,6 @@ impl From<SeriesStats> for SourceStats {
             last_ns: stats.bounds_ns.map(|(_, last)| last),
         }
     }
-}
-
-/// How full the buckets are, all together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BucketsLoad {
-    /// Actors that run.
-    pub actors: u64,
-    /// Buckets that are set apart.
-    pub set_apart: u64,
-    /// Bytes of unsaved rows and of what becomes some.
-    pub memory_bytes: u64,
-    /// Bytes of them above which ingests are refused.
-    pub memory_bytes_max: u64,
-    /// Bytes on their way into all buckets.
-    pub mailbox_bytes: u64,
-    /// Bytes on their way into the bucket that has most of them.
-    pub fullest_mailbox_bytes: u64,
-    /// Bytes that may be on their way into one bucket.
-    pub mailbox_bytes_max: u64,
-    /// Ingests refused for want of room since the start.
-    pub refused: u64,
 }
 
 /// Bounds of the buckets.
@@ -99,8 +76,7 @@ pub struct Neighbours {
 
 struct Inner {
     handles: RwLock<HashMap<u32, BucketHandle>>,
-    /// Buckets that are set apart, and why, by ordinal.
-    set_apart: RwLock<BTreeMap<u32, String>>,
+    set_apart: SetApart,
     neighbours: Neighbours,
     arbiters: Vec<Arbiter>,
     next_arbiter: AtomicUsize,
@@ -124,15 +100,6 @@ pub(super) fn gone() -> ServiceError {
     ServiceError::unavailable("the bucket is not available; send it again in a moment", 1)
 }
 
-fn set_apart(reason: &str) -> ServiceError {
-    ServiceError::unavailable(
-        "the bucket is set apart, as its files or its state failed; nothing acknowledged is lost, and the operator has to \
-         repair it and restart the server",
-        SET_APART_RETRY_SECONDS,
-    )
-    .caused_by(reason.to_owned())
-}
-
 fn saturated() -> ServiceError {
     ServiceError::unavailable("the server is saturated; send it again in a moment", 1)
 }
@@ -148,7 +115,7 @@ impl Buckets {
         let newest_ingest_ns = states.iter().filter_map(|state| state.ingested_at_ns).max();
         let buckets = Buckets(Arc::new(Inner {
             handles: RwLock::default(),
-            set_apart: RwLock::new(set_apart),
+            set_apart: SetApart::new(set_apart),
             neighbours,
             arbiters: (0..options.threads.max(1)).map(|_| Arbiter::new()).collect(),
             next_arbiter: AtomicUsize::new(0),
@@ -177,9 +144,7 @@ impl Buckets {
         if let Some(handle) = handles.get(&bucket.ordinal) {
             return Ok(handle.clone());
         }
-        if let Some(reason) = self.0.set_apart.read().get(&bucket.ordinal) {
-            return Err(set_apart(reason));
-        }
+        self.0.set_apart.refuse(bucket.ordinal)?;
         if self.is_deleted(bucket) {
             return Err(ServiceError::not_found("bucket"));
         }
@@ -197,13 +162,13 @@ impl Buckets {
     pub fn set_apart(&self, ordinal: u32, reason: String) {
         let mut handles = self.0.handles.write();
         tracing::error!(ordinal, reason, "a bucket is set apart; the others go on");
-        self.0.set_apart.write().insert(ordinal, reason);
+        self.0.set_apart.insert(ordinal, reason);
         handles.remove(&ordinal);
     }
 
     /// Ordinals of the buckets that are set apart, and why.
     pub fn all_set_apart(&self) -> BTreeMap<u32, String> {
-        self.0.set_apart.read().clone()
+        self.0.set_apart.all()
     }
 
     /// Ordinals and handles of the running actors.
@@ -408,7 +373,7 @@ impl Buckets {
     pub fn load(&self) -> BucketsLoad {
         let mut load = BucketsLoad {
             actors: 0,
-            set_apart: self.0.set_apart.read().len() as u64,
+            set_apart: self.0.set_apart.count() as u64,
             memory_bytes: self.0.memory.used(),
             memory_bytes_max: self.0.options.memory_bytes_max,
             mailbox_bytes: 0,

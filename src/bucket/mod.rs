@@ -11,6 +11,7 @@ mod figures;
 mod files;
 mod handle;
 mod idempotency;
+mod load;
 mod sealer;
 mod state;
 
@@ -18,8 +19,9 @@ pub use carried::{CARRIED_AT_ONCE_MAX, CarriedDir, CarriedFile, CarriedWriter};
 pub use directory::{BucketDir, Listing, Manifest};
 pub use figures::BucketFigures;
 pub use files::{BucketFileError, BucketFiles, NewSegment, shared};
-pub use handle::{BucketHandle, Buckets, BucketsLoad, BucketsOptions, Neighbours, SourceStats};
+pub use handle::{BucketHandle, Buckets, BucketsOptions, Neighbours, SourceStats};
 pub use idempotency::{AnswersFile, Digest, Entry};
+pub use load::BucketsLoad;
 pub use sealer::Sealer;
 pub use state::{BucketState, SealTicket};
 
