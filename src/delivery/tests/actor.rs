@@ -1,11 +1,10 @@
 //! The way of a delivery from the catalog to its receiver and back.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::offered::points;
 use super::script::{Reply, header};
-use super::world::{BUCKET, ORGANIZATION, START_NS, World, id};
+use super::world::{START_NS, World, id};
 use crate::catalog::{
     Command, Delivery, DeliveryStatus, NewRule, Receiver, RuleForm, RuleSettings, RuleStatus,
 };

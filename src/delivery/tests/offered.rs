@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use engine::rows::{NewestRow, RowsWriter};
 use serde_json::value::RawValue;
