@@ -35,7 +35,7 @@ pub use envelope::{
 };
 pub use guard::{CheckedUrl, Guard, Place};
 pub use handle::{Deliveries, Neighbours};
-pub use points::NewPoints;
+pub use points::{NewPoints, Show, Shown};
 pub use resolve::{Lookup, Resolve, SystemResolver};
 pub use signature::{check_secret, generate_secret};
 pub use transport::{AttemptFuture, HttpTransport, Outcome, Request, Transport};

@@ -3,14 +3,12 @@
 
 use std::sync::Arc;
 
-use engine::rows::{NewestRow, NewestRows, Scalar};
+use engine::rows::{NewestRow, NewestRows};
 use serde_json::value::RawValue;
 
 use super::envelope::{Named, Point, Received, deliveries};
-use crate::bucket::point_id;
 use crate::catalog::{Catalog, Delivery, Event, Schema, Source, Webhook};
 use crate::ids::{ObjectId, ObjectIds};
-use crate::ingest::json::{write_number, write_string};
 use crate::timestamp::Timestamp;
 
 /// What an ingest brought: all of its `data.received` but for the webhooks.
@@ -30,7 +28,20 @@ pub struct NewPoints {
     pub received_at_ns: i64,
     /// The newest point of each source.
     pub rows: NewestRows,
+    /// How answers show a point.
+    pub show: Show,
 }
+
+/// A point as answers show it: its id, and its values as an object.
+pub struct Shown {
+    /// Id of the point.
+    pub id: String,
+    /// Its values.
+    pub values: Box<RawValue>,
+}
+
+/// Shows a point of these; `None` where it cannot be, which does not happen.
+pub type Show = fn(&NewPoints, &NewestRow<'_>, &Schema) -> Option<Shown>;
 
 impl NewPoints {
     /// Bytes that it takes while it waits.
@@ -61,8 +72,7 @@ impl NewPoints {
         let Some(row) = self.rows.get(index) else {
             return Vec::new();
         };
-        let id = point_id(self.bucket_ordinal, self.first_sequence + u64::from(row.place));
-        let Some((values, point_id)) = values(&row, &source.schema).zip(std::str::from_utf8(&id).ok()) else {
+        let Some(shown) = (self.show)(self, &row, &source.schema) else {
             return Vec::new();
         };
         let metadata = row.metadata.map(ToOwned::to_owned);
@@ -73,10 +83,10 @@ impl NewPoints {
                 id: source.id,
                 name: &source.name,
             },
-            point_id,
+            point_id: &shown.id,
             point: Point {
                 timestamp: Timestamp(row.timestamp_ns),
-                values: &values,
+                values: &shown.values,
                 metadata: metadata.as_deref(),
             },
             point_count: self.batch.then_some(row.count),
@@ -92,28 +102,6 @@ impl NewPoints {
             body,
         )
     }
-}
-
-/// The values as answers show them. A source never loses a field, so each has its name.
-fn values(row: &NewestRow<'_>, schema: &Schema) -> Option<Box<RawValue>> {
-    let mut json = vec![b'{'];
-    for (field, value) in row.values() {
-        let Some(field) = schema.fields.get(usize::from(field)) else {
-            continue;
-        };
-        if json.len() > 1 {
-            json.push(b',');
-        }
-        write_string(&field.name, &mut json);
-        json.push(b':');
-        match value {
-            Scalar::Number(number) => write_number(number, &mut json),
-            Scalar::Boolean(value) => json.extend_from_slice(if value { b"true" } else { b"false" }),
-            Scalar::Text(text) => write_string(text, &mut json),
-        }
-    }
-    json.push(b'}');
-    RawValue::from_string(String::from_utf8(json).ok()?).ok()
 }
 
 /// The webhooks that hear of ingests into a bucket.

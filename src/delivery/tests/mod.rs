@@ -3,6 +3,7 @@
 mod actor;
 mod envelope;
 mod guard;
+mod offered;
 mod pace;
 mod receiver;
 mod recent;

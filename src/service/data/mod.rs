@@ -5,6 +5,7 @@ mod answer;
 mod batch;
 mod idempotency;
 mod point;
+mod received;
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -168,6 +169,7 @@ impl Service {
                             batch: matches!(sent, Sent::Batch(_)),
                             received_at_ns: now_ns,
                             rows,
+                            show: received::show,
                         });
                     }
                     return Ok(answer);
