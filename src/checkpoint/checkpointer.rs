@@ -177,11 +177,11 @@ impl Checkpointer {
 }
 
 impl Orders {
-    /// Serves them on a thread of its own until the server stops.
+    /// Serves them on a thread of its own until the server stops. `log_bytes` is the length of the log from which on a
+    /// checkpoint is ordered.
     ///
     /// # Errors
     /// The operating system has no thread left.
-    /// `log_bytes` is the length of the log from which on one is ordered.
     pub(super) fn serve(self, task: Task, log_bytes: u64) -> std::io::Result<JoinHandle<()>> {
         let done = self.sender.clone();
         // Nobody is there to hear of it once the thread has ended.
@@ -197,6 +197,8 @@ impl Orders {
     fn serve_until_closed(self, mut task: Task, mut merger: Merger, log_bytes: u64) {
         let mut schedule = Schedule::new(Instant::now());
         let mut closing = None;
+        // What the stops before have left: a server that is restarted often has no checkpoint but these.
+        merger.go_on(|| task.begin_merge());
         loop {
             let wait = schedule.due().saturating_duration_since(Instant::now());
             match self.orders.recv_timeout(wait) {

@@ -189,7 +189,7 @@ pub(super) fn assemble(
         catalog_covered: opened.catalog_covered,
         manifests: opened.manifests,
         merges: 0,
-        to_merge: Vec::new(),
+        to_merge: buckets.running(),
         merge_again_at_ns: i64::MIN,
         unmergeable: HashSet::new(),
         relaxed,

@@ -45,7 +45,7 @@ pub(super) struct Task {
     /// Ordinals of the buckets of which the snapshot says that they have a manifest.
     pub(super) manifests: Vec<u32>,
     pub(super) merges: u64,
-    /// Buckets that may have segments to merge, since the last checkpoint.
+    /// Buckets that may have segments to merge: all at the start, and behind each checkpoint.
     pub(super) to_merge: Vec<(u32, BucketHandle)>,
     /// Until then, in UTC nanoseconds, nothing is merged: the disk has refused the last merge.
     pub(super) merge_again_at_ns: i64,

@@ -13,6 +13,7 @@ use parking_lot::{Condvar, Mutex};
 use wal::disk::sim::{Crash, SimDisk};
 
 use super::crash::check_image;
+use super::live::{rooms_of, store_in};
 use super::seed;
 use super::tap::Tap;
 use super::world::{Live, World, in_system, layout, options};
@@ -150,5 +151,28 @@ fn a_merge_that_the_disk_refused_is_left_for_a_while() {
         });
         assert!(begun, "the disk may have room by now");
         live.stop();
+    });
+}
+
+/// A server that is restarted often takes no checkpoint but at its stops, behind which nothing was ever merged: files
+/// grew with the restarts until no more could be mapped.
+#[test]
+fn segments_that_restarts_have_left_are_merged_at_the_next_start() {
+    let seed = seed();
+    let disk = SimDisk::new(seed);
+    let mut world = World::new(seed);
+    in_system(async {
+        for start in 0..5 {
+            let started = Live::start(Arc::new(disk.clone()), Arc::clone(&world.clock));
+            let mut live = started.unwrap_or_else(|error| panic!("{error}"));
+            if start == 0 {
+                world.set_up(&live.rooms).await.unwrap();
+            }
+            let merge = live.on_thread(|task| task.begin_merge().is_some());
+            assert_eq!(merge, start == 4, "at start {start}");
+            store_in(&rooms_of(&live), 1, world.clock.now_ns(), 0, 10).await;
+            live.on_thread(|task| task.checkpoint()).unwrap();
+            live.stop();
+        }
     });
 }
