@@ -73,19 +73,30 @@ struct Pending {
     waiting: Vec<IngestReply>,
 }
 
+/// What an actor needs of others.
+pub(super) struct Surroundings {
+    pub(super) journal: JournalHandle,
+    pub(super) sealer: Sealer,
+    /// Whether all these sources exist, by the catalog of one moment.
+    pub(super) known: Known,
+    /// Told the store's unsaved bytes when they change.
+    pub(super) memory: Box<dyn Fn(u64, u64) + Send>,
+    /// When the newest ingest of all buckets was taken, UTC nanoseconds.
+    pub(super) newest_ingest_ns: Arc<AtomicI64>,
+    /// Called when the bucket is deleted.
+    pub(super) deleted: Box<dyn Fn() + Send>,
+    /// Called when the actor is gone without having been stopped: it has panicked.
+    pub(super) failed: Box<dyn Fn() + Send>,
+}
+
 /// The actor.
 pub(super) struct BucketActor {
     state: BucketState,
-    journal: JournalHandle,
-    sealer: Sealer,
-    /// Whether all these sources exist, by the catalog of one moment.
-    known: Known,
-    /// Told the store's unsaved bytes when they change.
-    memory: Box<dyn Fn(u64, u64) + Send>,
-    /// When the newest ingest of all buckets was taken, UTC nanoseconds.
-    newest_ingest_ns: Arc<AtomicI64>,
-    /// Called when the bucket is deleted.
-    deleted: Box<dyn Fn() + Send>,
+    around: Surroundings,
+    /// The unsaved bytes that were told last.
+    told_bytes: u64,
+    /// Whether it ended in order.
+    stopped: bool,
     pending: HashMap<Digest, Pending>,
     /// Deletions on their way, by source; `None` is the whole bucket. Counted: who asked for one may have gone, and
     /// the same be asked for again meanwhile.
@@ -95,24 +106,14 @@ pub(super) struct BucketActor {
 }
 
 impl BucketActor {
-    pub(super) fn new(
-        state: BucketState,
-        journal: JournalHandle,
-        sealer: Sealer,
-        known: Known,
-        memory: Box<dyn Fn(u64, u64) + Send>,
-        newest_ingest_ns: Arc<AtomicI64>,
-        deleted: Box<dyn Fn() + Send>,
-    ) -> Self {
-        memory(0, state.store.unsaved().1);
+    pub(super) fn new(state: BucketState, around: Surroundings) -> Self {
+        let told_bytes = state.store.unsaved().1;
+        (around.memory)(0, told_bytes);
         BucketActor {
             state,
-            journal,
-            sealer,
-            known,
-            memory,
-            newest_ingest_ns,
-            deleted,
+            around,
+            told_bytes,
+            stopped: false,
             pending: HashMap::new(),
             deleting: HashMap::new(),
             parked: Vec::new(),
@@ -120,11 +121,11 @@ impl BucketActor {
     }
 
     fn with_memory_told(&mut self, work: impl FnOnce(&mut BucketState)) {
-        let before = self.state.store.unsaved().1;
         work(&mut self.state);
-        let after = self.state.store.unsaved().1;
-        if before != after {
-            (self.memory)(before, after);
+        let now_bytes = self.state.store.unsaved().1;
+        let told_bytes = std::mem::replace(&mut self.told_bytes, now_bytes);
+        if told_bytes != now_bytes {
+            (self.around.memory)(told_bytes, now_bytes);
         }
     }
 
@@ -132,7 +133,7 @@ impl BucketActor {
     fn seal_full(&mut self, context: &mut Context<Self>) {
         for (seal, ticket) in self.state.take_seals() {
             let address = context.address();
-            self.sealer.seal(seal, move |sealed| {
+            self.around.sealer.seal(seal, move |sealed| {
                 if let Some(sealed) = sealed {
                     address.do_send(With(Box::new(move |state| state.finish_seal(sealed, &ticket))));
                 }
@@ -178,7 +179,16 @@ impl Actor for BucketActor {
     }
 
     fn stopped(&mut self, _: &mut Self::Context) {
-        (self.memory)(self.state.store.unsaved().1, 0);
+        self.stopped = true;
+    }
+}
+
+impl Drop for BucketActor {
+    fn drop(&mut self) {
+        (self.around.memory)(self.told_bytes, 0);
+        if !self.stopped {
+            (self.around.failed)();
+        }
     }
 }
 
@@ -207,7 +217,7 @@ impl Handler<Take> for BucketActor {
             self.parked.push(reply);
             return;
         }
-        if !(self.known)(&ingest.sources) {
+        if !(self.around.known)(&ingest.sources) {
             respond(reply, Ok(Ingested::SourceGone));
             return;
         }
@@ -220,7 +230,7 @@ impl Handler<Take> for BucketActor {
         // The reply travels with the record; a refused submission hands it back through this slot.
         let slot = Arc::new(parking_lot::Mutex::new(Some((reply, holds))));
         let for_completion = Arc::clone(&slot);
-        let submitted = self.journal.submit_ingest(
+        let submitted = self.around.journal.submit_ingest(
             ingest.record,
             Box::new(move |outcome| {
                 if let Some((reply, holds)) = for_completion.lock().take() {
@@ -282,7 +292,8 @@ impl Handler<Applied> for BucketActor {
                 if let Err(error) = applied {
                     unreachable!("BUG: rows encoded by this program do not read: {error}");
                 }
-                self.newest_ingest_ns
+                self.around
+                    .newest_ingest_ns
                     .fetch_max(view.created_at_ns, Ordering::Relaxed);
                 respond(reply, Ok(Ingested::Stored { first_sequence }));
                 self.seal_full(context);
@@ -325,7 +336,7 @@ impl Handler<Delete> for BucketActor {
         let address = context.address();
         let slot = Arc::new(parking_lot::Mutex::new(Some(reply)));
         let for_completion = Arc::clone(&slot);
-        let submitted = self.journal.submit_command(command, move |outcome| {
+        let submitted = self.around.journal.submit_command(command, move |outcome| {
             if let Some(reply) = for_completion.lock().take() {
                 address.do_send(Deleted {
                     outcome,
@@ -374,7 +385,7 @@ impl Handler<Deleted> for BucketActor {
                 });
                 if source.is_none() {
                     // Here, and not where the answer is awaited: whoever asked may have gone.
-                    (self.deleted)();
+                    (self.around.deleted)();
                 }
                 respond(reply, Ok(points));
             }

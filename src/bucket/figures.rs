@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use engine::Snapshot;
 
-use super::handle::{Buckets, gone};
+use super::handle::gone;
+use super::registry::Buckets;
 use crate::catalog::Bucket;
 use crate::error::{ErrorKind, ServiceError};
 
@@ -20,7 +21,7 @@ pub struct BucketFigures {
 
 impl Buckets {
     /// The figures of these buckets, each with the ordinals of its sources. All are asked before the first has
-    /// answered. A bucket that is deleted meanwhile is left out.
+    /// answered. Buckets that are set apart, and one that is deleted meanwhile, are left out.
     ///
     /// # Errors
     /// 503 when a bucket is not available.
@@ -32,6 +33,8 @@ impl Buckets {
         for (bucket, sources) in buckets {
             let handle = match self.handle(&bucket) {
                 Err(error) if error.kind == ErrorKind::NotFound => continue,
+                // The others are shown all the same.
+                Err(_) if self.is_set_apart(&bucket) => continue,
                 handle => handle?,
             };
             let expired = self.expired_rows(&bucket);

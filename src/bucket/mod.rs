@@ -12,6 +12,7 @@ mod files;
 mod handle;
 mod idempotency;
 mod load;
+mod registry;
 mod sealer;
 mod state;
 
@@ -19,9 +20,10 @@ pub use carried::{CARRIED_AT_ONCE_MAX, CarriedDir, CarriedFile, CarriedWriter};
 pub use directory::{BucketDir, Listing, Manifest};
 pub use figures::BucketFigures;
 pub use files::{BucketFileError, BucketFiles, NewSegment, shared};
-pub use handle::{BucketHandle, Buckets, BucketsOptions, Neighbours, SourceStats};
+pub use handle::BucketHandle;
 pub use idempotency::{AnswersFile, Digest, Entry};
 pub use load::BucketsLoad;
+pub use registry::{Buckets, BucketsOptions, Neighbours, SourceStats};
 pub use sealer::Sealer;
 pub use state::{BucketState, SealTicket};
 

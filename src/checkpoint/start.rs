@@ -167,7 +167,7 @@ pub(super) fn assemble(
         catalog: catalog.clone(),
         clock: Arc::clone(&clock),
         sealer,
-        memory_full: Box::new(move || on_full.order()),
+        order_checkpoint: Box::new(move || on_full.order()),
         deleted: Box::new(move |ordinal| on_deleted.remove(ordinal)),
     };
     let set_apart = SetApart::new(opened.set_apart.keys().copied());

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use wal::disk::Disk;
 use wal::disk::sim::{Crash, SimDisk};
@@ -140,6 +141,11 @@ fn a_bucket_whose_actor_panicked_is_set_apart_and_loses_nothing() {
             .read(|catalog| catalog.bucket_by_ordinal(FAILING).cloned());
         let handle = live.rooms.buckets.handle(&bucket.unwrap()).unwrap();
         handle.with(|_| panic!("on purpose")).await.unwrap_err();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while live.rooms.buckets.load().memory_bytes > 0 {
+            assert!(Instant::now() < deadline, "its memory is given back");
+            std::thread::yield_now();
+        }
         for round in 1..=3 {
             store_in(&rooms_of(&live), 1, now_ns, 0, 10).await;
             live.checkpoint().unwrap();

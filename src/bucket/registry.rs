@@ -1,0 +1,450 @@
+//! All buckets: a registry that starts actors when they are first needed, bounds what is on its way into them, and asks
+//! them for others.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+
+use actix::{Actor, Arbiter};
+use engine::{ExpiredRows, SeriesStats, Snapshot};
+use parking_lot::RwLock;
+use tokio::sync::oneshot;
+
+use super::actor::{BucketActor, Surroundings, Take};
+use super::budget::{Budget, Holds};
+use super::handle::{BucketHandle, gone};
+use super::idempotency::Digest;
+use super::load::{BucketsLoad, SetApart};
+use super::sealer::Sealer;
+use super::state::BucketState;
+use super::{Ingest, Ingested};
+use crate::catalog::{Bucket, CatalogHandle, Command};
+use crate::clock::Clock;
+use crate::error::ServiceError;
+use crate::journal::{Answer, JournalHandle};
+
+/// What the engine knows of one source, expired points not counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SourceStats {
+    /// Points.
+    pub points: u64,
+    /// Timestamp of the earliest, UTC nanoseconds.
+    pub first_ns: Option<i64>,
+    /// Timestamp of the latest, UTC nanoseconds.
+    pub last_ns: Option<i64>,
+}
+
+impl From<SeriesStats> for SourceStats {
+    fn from(stats: SeriesStats) -> Self {
+        SourceStats {
+            points: stats.points,
+            first_ns: stats.bounds_ns.map(|(first, _)| first),
+            last_ns: stats.bounds_ns.map(|(_, last)| last),
+        }
+    }
+}
+
+/// Bounds of the buckets.
+#[derive(Clone, Copy, Debug)]
+pub struct BucketsOptions {
+    /// Bytes that may be on their way into one bucket.
+    pub mailbox_bytes_max: u64,
+    /// Bytes of unsaved rows and of what becomes some, over all buckets.
+    pub memory_bytes_max: u64,
+    /// Threads the actors run on.
+    pub threads: usize,
+}
+
+/// All buckets. Cheap to clone.
+#[derive(Clone)]
+pub struct Buckets(Arc<Inner>);
+
+/// What the buckets need of the other rooms.
+pub struct Neighbours {
+    /// Makes records durable.
+    pub journal: JournalHandle,
+    /// What exists.
+    pub catalog: CatalogHandle,
+    /// The time of day.
+    pub clock: Arc<dyn Clock>,
+    /// Compresses full heads.
+    pub sealer: Sealer,
+    /// Called when a checkpoint is wanted: it frees memory, and sets apart a bucket that has failed.
+    pub order_checkpoint: Box<dyn Fn() + Send + Sync>,
+    /// Called with the ordinal of a deleted bucket.
+    pub deleted: Box<dyn Fn(u32) + Send + Sync>,
+}
+
+struct Inner {
+    handles: RwLock<HashMap<u32, BucketHandle>>,
+    set_apart: SetApart,
+    neighbours: Neighbours,
+    arbiters: Vec<Arbiter>,
+    next_arbiter: AtomicUsize,
+    options: BucketsOptions,
+    memory: Arc<Budget>,
+    /// Bytes of the ingest that memory last had no room for; 0 when there was room since.
+    no_room_for: AtomicU64,
+    refused: AtomicU64,
+    /// When the newest ingest of all buckets was taken, UTC nanoseconds; `i64::MIN` before the first.
+    newest_ingest_ns: Arc<AtomicI64>,
+}
+
+fn saturated() -> ServiceError {
+    ServiceError::unavailable("the server is saturated; send it again in a moment", 1)
+}
+
+impl Buckets {
+    /// A registry with the replayed states, and why others are set apart. Must be called within an actix system.
+    pub fn start(
+        states: Vec<BucketState>,
+        set_apart: BTreeMap<u32, String>,
+        neighbours: Neighbours,
+        options: BucketsOptions,
+    ) -> Self {
+        let newest_ingest_ns = states.iter().filter_map(|state| state.ingested_at_ns).max();
+        let buckets = Buckets(Arc::new(Inner {
+            handles: RwLock::default(),
+            set_apart: SetApart::new(set_apart),
+            neighbours,
+            arbiters: (0..options.threads.max(1)).map(|_| Arbiter::new()).collect(),
+            next_arbiter: AtomicUsize::new(0),
+            options,
+            memory: Budget::new(options.memory_bytes_max),
+            no_room_for: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            newest_ingest_ns: Arc::new(AtomicI64::new(newest_ingest_ns.unwrap_or(i64::MIN))),
+        }));
+        for state in states {
+            let handle = Inner::start_actor(&buckets.0, state);
+            buckets.0.handles.write().insert(handle.0, handle.1);
+        }
+        buckets
+    }
+
+    /// The handle of a bucket that exists; its actor is started when there is none yet.
+    ///
+    /// # Errors
+    /// 404 when the catalog has no such bucket any more, 503 when it is set apart.
+    pub fn handle(&self, bucket: &Bucket) -> Result<BucketHandle, ServiceError> {
+        if let Some(handle) = self.0.handles.read().get(&bucket.ordinal) {
+            return Ok(handle.clone());
+        }
+        let mut handles = self.0.handles.write();
+        if let Some(handle) = handles.get(&bucket.ordinal) {
+            return Ok(handle.clone());
+        }
+        self.0.set_apart.refuse(bucket.ordinal)?;
+        if self.is_deleted(bucket) {
+            return Err(ServiceError::not_found("bucket"));
+        }
+        let (ordinal, handle) = Inner::start_actor(&self.0, BucketState::new(bucket.ordinal));
+        handles.insert(ordinal, handle.clone());
+        Ok(handle)
+    }
+
+    pub(super) fn is_set_apart(&self, bucket: &Bucket) -> bool {
+        self.0.set_apart.refuse(bucket.ordinal).is_err()
+    }
+
+    pub(super) fn is_deleted(&self, bucket: &Bucket) -> bool {
+        let catalog = &self.0.neighbours.catalog;
+        catalog.read(|catalog| catalog.bucket(bucket.id).is_none())
+    }
+
+    /// Sets a bucket apart: from now on it answers nothing but 503, until the next start. The others go on.
+    pub fn set_apart(&self, ordinal: u32, reason: String) {
+        let mut handles = self.0.handles.write();
+        tracing::error!(ordinal, reason, "a bucket is set apart; the others go on");
+        self.0.set_apart.insert(ordinal, reason);
+        handles.remove(&ordinal);
+    }
+
+    /// Ordinals of the buckets that are set apart, and why.
+    pub fn all_set_apart(&self) -> BTreeMap<u32, String> {
+        self.0.set_apart.all()
+    }
+
+    /// Ordinals and handles of the running actors.
+    pub fn running(&self) -> Vec<(u32, BucketHandle)> {
+        self.0
+            .handles
+            .read()
+            .iter()
+            .map(|(ordinal, handle)| (*ordinal, handle.clone()))
+            .collect()
+    }
+
+    /// Whether points would be taken now: asked before a body is read, so that refusing costs next to nothing and what
+    /// makes room gets the processor.
+    ///
+    /// # Errors
+    /// 503 when the memory or the log is full.
+    pub fn admit(&self) -> Result<(), ServiceError> {
+        let refused = |error| {
+            self.0.refused.fetch_add(1, Ordering::Relaxed);
+            Err(error)
+        };
+        if self.0.memory.is_full() {
+            (self.0.neighbours.order_checkpoint)();
+            return refused(saturated());
+        }
+        self.0.neighbours.journal.admit().or_else(refused)
+    }
+
+    /// Whether there is memory for points: none while what was refused last would be refused again.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn readiness(&self) -> Result<(), String> {
+        let inner = &self.0;
+        let wanted = inner.no_room_for.load(Ordering::Relaxed);
+        let used = inner.memory.used();
+        let has_room = used == 0 || used + wanted <= inner.options.memory_bytes_max;
+        if has_room {
+            inner.no_room_for.store(0, Ordering::Relaxed);
+            return Ok(());
+        }
+        // Who is not ready is sent no points, which would order it.
+        (inner.neighbours.order_checkpoint)();
+        Err("the memory of points that no segment holds yet is full until a checkpoint is done".to_owned())
+    }
+
+    /// Ingests are being refused for want of room.
+    pub fn press(&self) {
+        self.0.neighbours.journal.press();
+    }
+
+    /// Makes an ingest durable and visible.
+    ///
+    /// # Errors
+    /// 503 when the bucket, the memory or the log is full.
+    pub async fn ingest(&self, bucket: &Bucket, ingest: Ingest) -> Result<Ingested, ServiceError> {
+        self.admit()?;
+        let handle = self.handle(bucket)?;
+        let holds = self.hold(&handle, &ingest).ok_or_else(|| {
+            self.0.refused.fetch_add(1, Ordering::Relaxed);
+            saturated()
+        })?;
+        let (reply, answer) = oneshot::channel();
+        handle.address.do_send(Take { ingest, reply, holds });
+        answer.await.unwrap_or_else(|_| Err(gone()))
+    }
+
+    /// Room for the record and for the rows that it becomes.
+    fn hold(&self, handle: &BucketHandle, ingest: &Ingest) -> Option<Holds> {
+        let record_bytes = ingest.record.len() as u64;
+        let memory_bytes = record_bytes + ingest.memory_bytes as u64;
+        Some(Holds {
+            _mailbox: handle.mailbox.hold(record_bytes)?,
+            _memory: self.0.memory.hold(memory_bytes).or_else(|| {
+                self.0.no_room_for.store(memory_bytes, Ordering::Relaxed);
+                (self.0.neighbours.order_checkpoint)();
+                None
+            })?,
+        })
+    }
+
+    /// What was answered to this idempotency key, with the digest of the body it stood for.
+    ///
+    /// # Errors
+    /// 503 when the bucket is not available.
+    pub async fn answered(
+        &self,
+        bucket: &Bucket,
+        key: Digest,
+    ) -> Result<Option<(Digest, Answer)>, ServiceError> {
+        let now_ns = self.0.neighbours.clock.now_ns();
+        let look = move |state: &mut BucketState| state.idempotency.get(&key, now_ns);
+        Ok(self
+            .handle(bucket)?
+            .with(look)
+            .await?
+            .map(|entry| (entry.body, entry.answer)))
+    }
+
+    /// What these sources hold now. Sources without points are left out.
+    ///
+    /// # Errors
+    /// 503 when the bucket is not available.
+    pub async fn snapshot(&self, bucket: &Bucket, sources: Vec<u32>) -> Result<Snapshot, ServiceError> {
+        let expired = self.expired_rows(bucket);
+        self.handle(bucket)?
+            .with(move |state| state.store.snapshot(sources).without(&expired))
+            .await
+    }
+
+    /// Rows that are gone although the retention reaches them.
+    pub(super) fn expired_rows(&self, bucket: &Bucket) -> Arc<[ExpiredRows]> {
+        expired_rows(bucket, self.0.neighbours.clock.now_ns())
+    }
+
+    /// The number that the bucket's next point gets.
+    ///
+    /// # Errors
+    /// 503 when the bucket is not available.
+    pub async fn next_sequence(&self, bucket: &Bucket) -> Result<u64, ServiceError> {
+        self.handle(bucket)?.with(|state| state.next_sequence).await
+    }
+
+    /// The statistics of each source asked for, in the same order.
+    ///
+    /// # Errors
+    /// 503 when the bucket is not available.
+    pub async fn stats(&self, bucket: &Bucket, sources: &[u32]) -> Result<Vec<SourceStats>, ServiceError> {
+        let now_ns = self.0.neighbours.clock.now_ns();
+        let (cutoff_ns, expired) = (bucket.retention_cutoff_ns(now_ns), expired_rows(bucket, now_ns));
+        let sources = sources.to_vec();
+        let look = move |state: &mut BucketState| {
+            let stats = sources.iter().map(|source| match expired.is_empty() {
+                true => state.store.stats(*source, cutoff_ns),
+                false => {
+                    let snapshot = state.store.snapshot([*source]).without(&expired);
+                    let series = snapshot.series.first();
+                    series.map_or(Ok(SeriesStats::default()), |series| series.stats(cutoff_ns))
+                }
+            });
+            stats
+                .map(|stats| Ok(stats?.into()))
+                .collect::<Result<Vec<SourceStats>, engine::EngineError>>()
+        };
+        self.handle(bucket)?
+            .with(look)
+            .await?
+            .map_err(ServiceError::internal)
+    }
+
+    /// The points of these sources together.
+    ///
+    /// # Errors
+    /// 503 when the bucket is not available.
+    pub async fn point_count(&self, bucket: &Bucket, sources: &[u32]) -> Result<u64, ServiceError> {
+        Ok(self
+            .stats(bucket, sources)
+            .await?
+            .iter()
+            .map(|stats| stats.points)
+            .sum())
+    }
+
+    /// Commits the command in order with ingests; answers the points removed.
+    ///
+    /// # Errors
+    /// 503 when the bucket is not available or the log takes no writes.
+    pub async fn delete_source(
+        &self,
+        bucket: &Bucket,
+        source: u32,
+        command: Command,
+    ) -> Result<u64, ServiceError> {
+        let points = self.point_count(bucket, &[source]).await?;
+        self.handle(bucket)?.delete(Some(source), command).await?;
+        Ok(points)
+    }
+
+    /// Commits the command in order with ingests; answers the points removed. The bucket's files go in the background.
+    ///
+    /// # Errors
+    /// 503 when the bucket is not available or the log takes no writes.
+    pub async fn delete_bucket(
+        &self,
+        bucket: &Bucket,
+        sources: &[u32],
+        command: Command,
+    ) -> Result<u64, ServiceError> {
+        let points = self.point_count(bucket, sources).await?;
+        self.handle(bucket)?.delete(None, command).await?;
+        Ok(points)
+    }
+
+    /// When the newest ingest was taken, UTC nanoseconds; `None` before the first.
+    pub fn newest_ingest_ns(&self) -> Option<i64> {
+        let newest_ns = self.0.newest_ingest_ns.load(Ordering::Relaxed);
+        (newest_ns > i64::MIN).then_some(newest_ns)
+    }
+
+    /// How full they are. Looks at each running actor once.
+    pub fn load(&self) -> BucketsLoad {
+        let mut load = BucketsLoad {
+            actors: 0,
+            set_apart: self.0.set_apart.count() as u64,
+            memory_bytes: self.0.memory.used(),
+            memory_bytes_max: self.0.options.memory_bytes_max,
+            mailbox_bytes: 0,
+            fullest_mailbox_bytes: 0,
+            mailbox_bytes_max: self.0.options.mailbox_bytes_max,
+            refused: self.0.refused.load(Ordering::Relaxed),
+        };
+        for handle in self.0.handles.read().values() {
+            let bytes = handle.mailbox_bytes();
+            load.actors += 1;
+            load.mailbox_bytes += bytes;
+            load.fullest_mailbox_bytes = load.fullest_mailbox_bytes.max(bytes);
+        }
+        load
+    }
+}
+
+fn expired_rows(bucket: &Bucket, now_ns: i64) -> Arc<[ExpiredRows]> {
+    let rows = bucket.expired_at(now_ns).map(|it| ExpiredRows {
+        before_ns: it.before_ns,
+        before_sequence: it.before_sequence,
+    });
+    rows.collect()
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        for arbiter in &self.arbiters {
+            arbiter.stop();
+        }
+    }
+}
+
+impl Inner {
+    fn start_actor(inner: &Arc<Self>, state: BucketState) -> (u32, BucketHandle) {
+        let ordinal = state.ordinal;
+        let journal = inner.neighbours.journal.clone();
+        let catalog = inner.neighbours.catalog.clone();
+        let known =
+            Box::new(move |sources: &[u32]| catalog.read(|catalog| catalog.has_sources(ordinal, sources)));
+        let sealer = inner.neighbours.sealer.clone();
+        let budget = Arc::clone(&inner.memory);
+        let memory = Box::new(move |from, to| budget.change(from, to));
+        let newest_ingest_ns = Arc::clone(&inner.newest_ingest_ns);
+        // Weak: the registry holds the actor, not the other way round.
+        let registry = Arc::downgrade(inner);
+        let deleted = Box::new(move || {
+            if let Some(inner) = registry.upgrade() {
+                inner.handles.write().remove(&ordinal);
+                (inner.neighbours.deleted)(ordinal);
+            }
+        });
+        let registry = Arc::downgrade(inner);
+        let failed = Box::new(move || {
+            if let Some(inner) = registry.upgrade() {
+                (inner.neighbours.order_checkpoint)();
+            }
+        });
+        let arbiter = inner.next_arbiter.fetch_add(1, Ordering::Relaxed) % inner.arbiters.len();
+        let address = BucketActor::start_in_arbiter(&inner.arbiters[arbiter].handle(), move |_| {
+            let around = Surroundings {
+                journal,
+                sealer,
+                known,
+                memory,
+                newest_ingest_ns,
+                deleted,
+                failed,
+            };
+            BucketActor::new(state, around)
+        });
+        (
+            ordinal,
+            BucketHandle {
+                address,
+                mailbox: Budget::new(inner.options.mailbox_bytes_max),
+            },
+        )
+    }
+}
