@@ -6,6 +6,7 @@ mod signals;
 
 use std::fmt;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +29,9 @@ pub use lock::{DirectoryLock, LockError};
 pub use logging::start_logging;
 use signals::ReloadSignals;
 pub use signals::StopSignals;
+
+/// A recovery that takes no longer keeps its first clients waiting in the socket's queue, and refuses nobody.
+const QUICK_RECOVERY: Duration = Duration::from_millis(500);
 
 /// Uses of keys become durable this often: `lastUsedAt` is exact to the minute.
 const KEY_TOUCH_PERIOD: Duration = Duration::from_secs(60);
@@ -108,8 +112,8 @@ pub async fn serve(config: Config, clock: Arc<dyn Clock>) -> Result<(), StartupE
     running.stop().await
 }
 
-/// Locks the directory, binds, recovers, and only then serves: until all is replayed there is no answer but that the
-/// process lives and is not ready.
+/// Locks the directory, binds, recovers, and only then serves: where that takes more than a moment, there is no answer
+/// until then but that the process lives and is not ready.
 ///
 /// # Errors
 /// The directory is in use, the log is damaged, the address is taken.
@@ -124,15 +128,23 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
         source,
     };
     let listener = http::listen(&config.server).map_err(bind_error)?;
-    let recovering = http::start_recovering(&config.server, &listener, tls.as_ref()).map_err(bind_error)?;
     let scheme = if tls.is_some() { "https" } else { "http" };
-    tracing::info!(
-        data_dir = %config.storage.data_dir.display(),
-        "recovering; /health answers on {scheme}://{}",
-        listener.address
-    );
-    let started = start_rooms(&config, clock).await;
-    recovering.stop().await;
+    let mut starting = pin!(start_rooms(&config, clock));
+    let started = match tokio::time::timeout(QUICK_RECOVERY, &mut starting).await {
+        Ok(started) => started,
+        Err(_) => {
+            let recovering = http::start_recovering(&config.server, &listener, tls.as_ref());
+            let recovering = recovering.map_err(bind_error)?;
+            tracing::info!(
+                data_dir = %config.storage.data_dir.display(),
+                "recovering; /health answers on {scheme}://{}",
+                listener.address
+            );
+            let started = starting.await;
+            recovering.stop().await;
+            started
+        }
+    };
     let Started {
         service,
         deliveries,

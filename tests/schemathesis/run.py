@@ -78,7 +78,7 @@ class Server:
     def address(self):
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline and self.process.poll() is None:
-            found = re.search(r"\b(127\.0\.0\.1:\d+)\b", self.log())
+            found = re.search(r"listening on http://(127\.0\.0\.1:\d+)\b", self.log())
             if found:
                 return f"http://{found.group(1)}"
             time.sleep(0.05)
