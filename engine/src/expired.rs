@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use crate::EngineError;
-use crate::block::{Block, BlockReader, encode_block};
+use crate::block::{BlockReader, BlockSummary, encode_block};
+use crate::cache::Cache;
 use crate::columns::Columns;
-use crate::series::BlockEntry;
+use crate::entry::BlockEntry;
 
 /// Rows that are gone: those of a time before `before_ns` that were numbered below `before_sequence`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,12 +23,12 @@ impl ExpiredRows {
         timestamp_ns < self.before_ns && sequence < self.before_sequence
     }
 
-    fn hold_all(self, block: &Block) -> bool {
-        self.hold(block.summary.last_ns, block.summary.last_sequence)
+    fn hold_all(self, block: &BlockSummary) -> bool {
+        self.hold(block.last_ns, block.last_sequence)
     }
 
-    fn may_hold_some(self, block: &Block) -> bool {
-        self.hold(block.summary.first_ns, block.summary.first_sequence)
+    fn may_hold_some(self, block: &BlockSummary) -> bool {
+        self.hold(block.first_ns, block.first_sequence)
     }
 }
 
@@ -35,23 +36,30 @@ impl ExpiredRows {
 pub(crate) fn live_blocks(
     blocks: &[BlockEntry],
     expired: &[ExpiredRows],
+    cache: &Cache,
 ) -> Result<Vec<BlockEntry>, EngineError> {
     let mut live = Vec::with_capacity(blocks.len());
     for entry in blocks {
-        if expired.iter().any(|rows| rows.hold_all(&entry.block)) {
-            continue;
-        }
-        if !expired.iter().any(|rows| rows.may_hold_some(&entry.block)) {
+        // Most are younger than all that has expired.
+        if expired.iter().all(|rows| entry.first_ns >= rows.before_ns) {
             live.push(entry.clone());
             continue;
         }
-        let columns = BlockReader::new(&entry.block)?.columns()?;
+        let block = entry.block(cache)?;
+        if expired.iter().any(|rows| rows.hold_all(&block.summary)) {
+            continue;
+        }
+        if !expired.iter().any(|rows| rows.may_hold_some(&block.summary)) {
+            live.push(entry.clone());
+            continue;
+        }
+        let columns = BlockReader::new(&block)?.columns()?;
         match live_rows(&columns, expired) {
             None => live.push(entry.clone()),
             Some(left) if left.rows() == 0 => {}
             Some(left) => {
-                let block = encode_block(entry.block.summary.source, &left);
-                live.push(BlockEntry::new(Arc::new(block)));
+                let block = encode_block(block.summary.source, &left);
+                live.push(BlockEntry::heap(Arc::new(block)));
             }
         }
     }

@@ -12,12 +12,14 @@ mod aggregate;
 mod bitmap;
 mod block;
 mod bytes;
+mod cache;
 mod calendar;
 mod checkpoint;
 mod codec;
 mod column;
 mod columns;
 mod decimal;
+mod entry;
 mod error;
 mod expired;
 mod merge;
@@ -30,6 +32,7 @@ mod store;
 pub use aggregate::Aggregate;
 pub use bitmap::Bitmap;
 pub use block::{BLOCK_ROWS_MAX, FieldKind, SharedBytes};
+pub use cache::Cache;
 pub use calendar::Unit;
 pub use checkpoint::Checkpoint;
 pub use column::{Column, FieldColumn, Texts, Values};
@@ -41,5 +44,7 @@ pub use series::{Seal, Sealed, SeriesStats};
 pub use snapshot::{SeriesSnapshot, Snapshot};
 pub use store::Store;
 
+#[cfg(test)]
+mod cache_tests;
 #[cfg(test)]
 mod memory_tests;

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::sync::Arc;
 
 use crate::EngineError;
-use crate::block::{BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES, Block, BlockReader};
+use crate::block::{BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES, BlockReader};
 use crate::columns::Columns;
+use crate::entry::BlockEntry;
 use crate::segment::SegmentWriter;
 use crate::series::cut_blocks;
 use crate::store::Segment;
@@ -27,7 +27,7 @@ const SMALL_BLOCK_BYTES: usize = BLOCK_TEXT_BYTES / 16;
 
 /// Segments chosen by [`crate::Store::begin_merge`], as their live blocks by source.
 pub struct Merge {
-    pub(crate) sources: Vec<(u32, Vec<Arc<Block>>)>,
+    pub(crate) sources: Vec<(u32, Vec<BlockEntry>)>,
 }
 
 /// Failure of a merge: the store goes on with what it has.
@@ -86,9 +86,9 @@ impl Merge {
     pub fn write(&self, out: impl Write, cutoff_ns: i64) -> Result<u64, MergeError> {
         let mut segment = SegmentWriter::new(out)?;
         for (source, blocks) in &self.sources {
-            let live = |block: &&Arc<Block>| block.summary.last_ns >= cutoff_ns;
-            let mut blocks: Vec<&Arc<Block>> = blocks.iter().filter(live).collect();
-            blocks.sort_by_key(|block| block.summary.first_ns);
+            let live = |entry: &&BlockEntry| entry.last_ns >= cutoff_ns;
+            let mut blocks: Vec<&BlockEntry> = blocks.iter().filter(live).collect();
+            blocks.sort_by_key(|entry| entry.first_ns);
             let mut rewrite = Rewrite {
                 source: *source,
                 cutoff_ns,
@@ -99,10 +99,10 @@ impl Merge {
                 let overlapping = overlapping(&blocks[index..]);
                 let group = &blocks[index..index + overlapping];
                 index += overlapping;
-                let whole = overlapping == 1 && !is_small(group[0]) && group[0].summary.first_ns >= cutoff_ns;
-                if whole {
+                let alone = overlapping == 1 && group[0].first_ns >= cutoff_ns;
+                if alone && !is_small(group[0])? {
                     rewrite.finish(&mut segment)?;
-                    segment.push(group[0])?;
+                    segment.push(&group[0].block_uncached()?)?;
                 } else {
                     rewrite.blocks.extend_from_slice(group);
                 }
@@ -113,18 +113,18 @@ impl Merge {
     }
 }
 
-fn is_small(block: &Block) -> bool {
-    block.summary.rows < SMALL_BLOCK_ROWS && block.bytes().len() < SMALL_BLOCK_BYTES
+fn is_small(entry: &BlockEntry) -> Result<bool, EngineError> {
+    Ok(entry.rows < SMALL_BLOCK_ROWS && entry.block_uncached()?.bytes().len() < SMALL_BLOCK_BYTES)
 }
 
 /// How many of the first blocks overlap in time, directly or through each other.
-fn overlapping(blocks: &[&Arc<Block>]) -> usize {
-    let mut last_ns = blocks[0].summary.last_ns;
+fn overlapping(blocks: &[&BlockEntry]) -> usize {
+    let mut last_ns = blocks[0].last_ns;
     let mut count = 1;
     // Blocks that only touch, by rows of one timestamp, are none: whoever reads puts such rows in order. Every block of a
     // source that sends several rows a timestamp touches the next.
-    while let Some(next) = blocks.get(count).filter(|next| next.summary.first_ns < last_ns) {
-        last_ns = last_ns.max(next.summary.last_ns);
+    while let Some(next) = blocks.get(count).filter(|next| next.first_ns < last_ns) {
+        last_ns = last_ns.max(next.last_ns);
         count += 1;
     }
     count
@@ -135,7 +135,7 @@ struct Rewrite<'a> {
     source: u32,
     cutoff_ns: i64,
     /// Ascending by first timestamp.
-    blocks: Vec<&'a Arc<Block>>,
+    blocks: Vec<&'a BlockEntry>,
 }
 
 impl Rewrite<'_> {
@@ -150,9 +150,9 @@ impl Rewrite<'_> {
             let (mut rows, mut text_bytes) = (runs[0].rows(), runs[0].text_bytes());
             while rows < REWRITE_ROWS
                 && text_bytes < REWRITE_TEXT_BYTES
-                && let Some(block) = blocks.next()
+                && let Some(entry) = blocks.next()
             {
-                let run = BlockReader::new(block)?.columns()?;
+                let run = BlockReader::new(&entry.block_uncached()?)?.columns()?;
                 rows += run.rows();
                 text_bytes += run.text_bytes();
                 runs.push(run);
@@ -166,7 +166,7 @@ impl Rewrite<'_> {
             let settled = match blocks.peek() {
                 Some(next) => merged
                     .timestamps_ns
-                    .partition_point(|t| *t < next.summary.first_ns)
+                    .partition_point(|t| *t < next.first_ns)
                     .max(expired),
                 None => merged.rows(),
             };
@@ -190,6 +190,8 @@ impl Rewrite<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::rows::RowsWriter;
     use crate::verify::list_blocks;

@@ -8,8 +8,9 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::block::{BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES, Block, encode_block};
+use crate::block::{BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES, Block, BlockId, encode_block};
 use crate::columns::Columns;
+use crate::entry::BlockEntry;
 use crate::rows::Table;
 
 /// Rows of a chunk of the head.
@@ -18,23 +19,8 @@ const CHUNKS_PER_BLOCK: usize = BLOCK_ROWS_MAX / CHUNK_ROWS_MAX;
 /// Bytes of different texts at which a chunk is full whatever its rows.
 const CHUNK_TEXT_BYTES: usize = BLOCK_TEXT_BYTES / CHUNKS_PER_BLOCK;
 
-/// A block and its bounds, which a query compares without following the pointer.
-#[derive(Clone, Debug)]
-pub(crate) struct BlockEntry {
-    pub(crate) first_ns: i64,
-    pub(crate) last_ns: i64,
-    pub(crate) block: Arc<Block>,
-}
-
-impl BlockEntry {
-    pub(crate) fn new(block: Arc<Block>) -> Self {
-        BlockEntry {
-            first_ns: block.summary.first_ns,
-            last_ns: block.summary.last_ns,
-            block,
-        }
-    }
-}
+/// A list of blocks has room to spare for so many of its entries.
+const SPARE_ENTRIES_PART: usize = 16;
 
 /// Points, first and last timestamp of a source.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -167,7 +153,8 @@ impl Series {
         let still = |run: &Arc<Columns>| head.frozen.iter().any(|frozen| Arc::ptr_eq(frozen, run));
         let all = sealed.runs.iter().all(still);
         if all {
-            self.replace(&sealed.runs, &[], sealed.blocks);
+            let blocks = sealed.blocks.into_iter().map(BlockEntry::heap);
+            self.replace(&sealed.runs, &HashSet::new(), blocks.collect());
         }
         all
     }
@@ -175,36 +162,46 @@ impl Series {
     /// About the bytes of memory of what no segment holds.
     pub(crate) fn unsaved_bytes(&self) -> usize {
         let chunks = self.chunks().map(|chunk| chunk.memory_bytes());
-        let blocks = self.blocks.iter().filter(|entry| entry.block.segment().is_none());
-        chunks.sum::<usize>() + blocks.map(|entry| entry.block.bytes().len()).sum::<usize>()
+        let blocks = self.blocks.iter().filter_map(BlockEntry::unsaved);
+        chunks.sum::<usize>() + blocks.map(|block| block.bytes().len()).sum::<usize>()
     }
 
-    fn insert(&mut self, blocks: Vec<Arc<Block>>) {
+    fn insert(&mut self, blocks: Vec<BlockEntry>) {
         if blocks.is_empty() {
             return;
         }
         let entries = Arc::make_mut(&mut self.blocks);
-        if entries.is_empty() {
-            // Many sources never have more than these.
-            entries.reserve_exact(blocks.len());
+        let spare = entries.capacity() - entries.len();
+        if spare < blocks.len() {
+            // The many sources of few blocks have no room to spare; those of many are not copied for each block.
+            let ahead = entries.len() / SPARE_ENTRIES_PART;
+            entries.reserve_exact(blocks.len().max(ahead));
         }
-        entries.extend(blocks.into_iter().map(BlockEntry::new));
+        entries.extend(blocks);
         entries.sort_by_key(|entry| entry.first_ns);
     }
 
     /// Takes in blocks of an opened segment.
-    pub(crate) fn adopt(&mut self, blocks: Vec<Arc<Block>>) {
-        for block in &blocks {
-            let summary = &block.summary;
+    pub(crate) fn adopt(&mut self, blocks: Vec<BlockEntry>) {
+        for entry in &blocks {
             self.stats
-                .add(u64::from(summary.rows), summary.first_ns, summary.last_ns);
-            self.newest_ns = self.newest_ns.max(Some(summary.last_ns));
+                .add(u64::from(entry.rows), entry.first_ns, entry.last_ns);
+            self.newest_ns = self.newest_ns.max(Some(entry.last_ns));
         }
         self.insert(blocks);
     }
 
+    /// Lets go of blocks, and of the room they leave when that is much.
+    fn retain(&mut self, keep: impl Fn(&BlockEntry) -> bool) {
+        let entries = Arc::make_mut(&mut self.blocks);
+        entries.retain(keep);
+        if entries.capacity() - entries.len() > entries.len() / SPARE_ENTRIES_PART {
+            entries.shrink_to_fit();
+        }
+    }
+
     /// Replaces what was sealed or rewritten by blocks of the same rows.
-    pub(crate) fn replace(&mut self, runs: &[Arc<Columns>], old: &[Arc<Block>], new: Vec<Arc<Block>>) {
+    pub(crate) fn replace(&mut self, runs: &[Arc<Columns>], old: &HashSet<BlockId>, new: Vec<BlockEntry>) {
         if let Some(head) = &mut self.head {
             head.frozen
                 .retain(|frozen| !runs.iter().any(|run| Arc::ptr_eq(run, frozen)));
@@ -213,8 +210,7 @@ impl Series {
             }
         }
         if !old.is_empty() {
-            let gone: HashSet<*const Block> = old.iter().map(Arc::as_ptr).collect();
-            Arc::make_mut(&mut self.blocks).retain(|entry| !gone.contains(&Arc::as_ptr(&entry.block)));
+            self.retain(|entry| !old.contains(&entry.id()));
         }
         self.insert(new);
     }
@@ -222,8 +218,8 @@ impl Series {
     /// Sets the head aside for a checkpoint; it stays readable. Answers all rows that are not in a segment yet.
     pub(crate) fn freeze(&mut self) -> (Vec<Arc<Columns>>, Vec<Arc<Block>>) {
         let runs = self.head.as_mut().map(|head| head.freeze()).unwrap_or_default();
-        let unsaved = self.blocks.iter().filter(|entry| entry.block.segment().is_none());
-        (runs, unsaved.map(|entry| Arc::clone(&entry.block)).collect())
+        let unsaved = self.blocks.iter().filter_map(BlockEntry::unsaved);
+        (runs, unsaved.cloned().collect())
     }
 
     /// Lets go of blocks that lie wholly before the cutoff; answers the segments they lay in.
@@ -233,10 +229,10 @@ impl Series {
             .blocks
             .iter()
             .filter(expired)
-            .map(|e| e.block.segment())
+            .map(BlockEntry::segment)
             .collect();
         if !segments.is_empty() {
-            Arc::make_mut(&mut self.blocks).retain(|entry| entry.last_ns >= cutoff_ns);
+            self.retain(|entry| entry.last_ns >= cutoff_ns);
             self.recount();
         }
         segments.into_iter().flatten().collect()
@@ -246,7 +242,7 @@ impl Series {
     pub(crate) fn recount(&mut self) {
         let mut stats = SeriesStats::default();
         for entry in self.blocks.iter() {
-            stats.add(u64::from(entry.block.summary.rows), entry.first_ns, entry.last_ns);
+            stats.add(u64::from(entry.rows), entry.first_ns, entry.last_ns);
         }
         for chunk in self.chunks() {
             chunk
@@ -255,6 +251,14 @@ impl Series {
                 .for_each(|timestamp| stats.add(1, *timestamp, *timestamp));
         }
         self.stats = stats;
+    }
+
+    /// About the memory that the list of blocks takes, in bytes: the vector, and the counters of its `Arc`.
+    #[cfg(test)]
+    pub(crate) fn list_bytes(&self) -> usize {
+        2 * size_of::<usize>()
+            + size_of::<Vec<BlockEntry>>()
+            + self.blocks.capacity() * size_of::<BlockEntry>()
     }
 
     pub(crate) fn blocks(&self) -> &Arc<Vec<BlockEntry>> {

@@ -4,9 +4,11 @@ use std::sync::{Arc, OnceLock};
 
 use crate::EngineError;
 use crate::block::BlockReader;
+use crate::cache::Cache;
 use crate::columns::Columns;
+use crate::entry::BlockEntry;
 use crate::expired::{ExpiredRows, live_blocks, live_rows};
-use crate::series::{BlockEntry, Series, SeriesStats, sorted};
+use crate::series::{Series, SeriesStats, sorted};
 
 /// Some sources of one bucket at one moment: a request's rows are in it all, or not at all.
 pub struct Snapshot {
@@ -23,6 +25,7 @@ pub struct SeriesSnapshot {
     stats: SeriesStats,
     expired: Arc<[ExpiredRows]>,
     live: OnceLock<Live>,
+    cache: Cache,
 }
 
 /// What readers see of it.
@@ -46,7 +49,7 @@ impl Snapshot {
 }
 
 impl SeriesSnapshot {
-    pub(crate) fn of(source: u32, series: &Series) -> Self {
+    pub(crate) fn of(source: u32, series: &Series, cache: &Cache) -> Self {
         SeriesSnapshot {
             source,
             blocks: Arc::clone(series.blocks()),
@@ -54,7 +57,13 @@ impl SeriesSnapshot {
             stats: series.stats(),
             expired: Arc::default(),
             live: OnceLock::new(),
+            cache: cache.clone(),
         }
+    }
+
+    /// Keeps what is decoded of its blocks.
+    pub(crate) fn cache(&self) -> &Cache {
+        &self.cache
     }
 
     /// What is there to be read; the sorting is done by the reader, once.
@@ -77,7 +86,7 @@ impl SeriesSnapshot {
         if self.expired.is_empty() {
             return Ok(Arc::clone(&self.blocks));
         }
-        live_blocks(&self.blocks, &self.expired).map(Arc::new)
+        live_blocks(&self.blocks, &self.expired, &self.cache).map(Arc::new)
     }
 
     /// Points and bounds, points before the cutoff not counted.
@@ -99,9 +108,9 @@ impl SeriesSnapshot {
         let mut stats = SeriesStats::default();
         for entry in blocks.iter().filter(|entry| entry.last_ns >= cutoff_ns) {
             if entry.first_ns >= cutoff_ns {
-                stats.add(u64::from(entry.block.summary.rows), entry.first_ns, entry.last_ns);
+                stats.add(u64::from(entry.rows), entry.first_ns, entry.last_ns);
             } else {
-                let timestamps = BlockReader::new(&entry.block)?.timestamps_ns()?;
+                let timestamps = BlockReader::new(&entry.block(&self.cache)?)?.timestamps_ns()?;
                 let expired = timestamps.partition_point(|timestamp| *timestamp < cutoff_ns);
                 stats.add(
                     (timestamps.len() - expired) as u64,

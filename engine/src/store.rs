@@ -1,17 +1,17 @@
 //! The store of one bucket: its sources' series and the segments they lie in. One owner writes to it; readers hold
 //! snapshots, which share immutable chunks and blocks with it and never wait.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
-
 use crate::EngineError;
-use crate::block::{Block, SharedBytes};
+use crate::block::{BlockId, SharedBytes};
+use crate::cache::Cache;
 use crate::checkpoint::{Checkpoint, CheckpointPart};
+use crate::entry::BlockEntry;
 use crate::merge::Merge;
 use crate::rows::RowsReader;
 use crate::segment::open_segment;
 use crate::series::{Seal, Sealed, Series, SeriesStats};
 use crate::snapshot::{SeriesSnapshot, Snapshot};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// A segment file that the store reads from.
 pub(crate) struct Segment {
@@ -21,8 +21,10 @@ pub(crate) struct Segment {
     pub(crate) live_blocks: usize,
 }
 
+/// Bytes that a store keeps decoded by itself, where there is no server whose stores share a cache.
+const OWN_CACHE_BYTES: u64 = 4 << 20;
+
 /// A bucket's sources and their rows.
-#[derive(Default)]
 pub struct Store {
     series: HashMap<u32, Series>,
     segments: BTreeMap<u64, Segment>,
@@ -34,12 +36,34 @@ pub struct Store {
     unsaved_encoded_bytes: u64,
     /// Rows that fill blocks, until the owner takes them to be sealed.
     seals: Vec<Seal>,
+    /// What is decoded of blocks; shared with other stores.
+    cache: Cache,
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        Self::with_cache(Cache::new(OWN_CACHE_BYTES))
+    }
 }
 
 impl Store {
-    /// An empty store.
+    /// An empty store with a small cache of its own.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An empty store that keeps what it decodes in this cache.
+    pub fn with_cache(cache: Cache) -> Self {
+        Store {
+            series: HashMap::new(),
+            segments: BTreeMap::new(),
+            unsaved: BTreeSet::new(),
+            unsaved_rows: 0,
+            unsaved_bytes: 0,
+            unsaved_encoded_bytes: 0,
+            seals: Vec::new(),
+            cache,
+        }
     }
 
     /// Takes in a segment file.
@@ -47,19 +71,10 @@ impl Store {
     /// # Errors
     /// [`EngineError::Corrupt`] where the file is not a whole segment; the store is unchanged then.
     pub fn add_segment(&mut self, id: u64, home: SharedBytes) -> Result<(), EngineError> {
-        let blocks = open_segment(id, &home)?;
-        let mut by_source: HashMap<u32, Vec<Arc<Block>>> = HashMap::new();
-        let live_blocks = blocks.len();
-        for block in blocks {
-            by_source.entry(block.summary.source).or_default().push(block);
+        let by_source = self.open_new(id, &home)?;
+        if let Some(segment) = self.segments.get_mut(&id) {
+            segment.live_blocks = by_source.values().map(Vec::len).sum();
         }
-        self.segments.insert(
-            id,
-            Segment {
-                bytes: (*home).as_ref().len() as u64,
-                live_blocks,
-            },
-        );
         for (source, blocks) in by_source {
             self.series.entry(source).or_default().adopt(blocks);
         }
@@ -114,6 +129,13 @@ impl Store {
         (self.unsaved_rows, self.unsaved_bytes)
     }
 
+    /// Memory of the table of series, in bytes: what it has room for, and a byte of control for each place.
+    #[cfg(test)]
+    pub(crate) fn table_bytes(&self) -> usize {
+        // The table is at most seven eighths full.
+        self.series.capacity().div_ceil(7) * 8 * (size_of::<(u32, Series)>() + 1)
+    }
+
     #[cfg(test)]
     pub(crate) fn all_series(&self) -> impl Iterator<Item = &Series> {
         self.series.values()
@@ -135,7 +157,7 @@ impl Store {
             return 0;
         };
         self.unsaved_bytes = self.unsaved_bytes.saturating_sub(series.unsaved_bytes() as u64);
-        self.release(series.blocks().iter().filter_map(|entry| entry.block.segment()));
+        self.release(series.blocks().iter().filter_map(|entry| entry.segment()));
         series.stats().points
     }
 
@@ -213,7 +235,7 @@ impl Store {
             {
                 Ok(series.stats())
             }
-            Some(series) => SeriesSnapshot::of(source, series).stats(cutoff_ns),
+            Some(series) => SeriesSnapshot::of(source, series, &self.cache).stats(cutoff_ns),
         }
     }
 
@@ -221,7 +243,7 @@ impl Store {
     pub fn snapshot(&self, sources: impl IntoIterator<Item = u32>) -> Snapshot {
         let series = sources
             .into_iter()
-            .filter_map(|source| Some(SeriesSnapshot::of(source, self.series.get(&source)?)));
+            .filter_map(|source| Some(SeriesSnapshot::of(source, self.series.get(&source)?, &self.cache)));
         Snapshot {
             series: series.collect(),
         }
@@ -272,12 +294,9 @@ impl Store {
                 continue;
             };
             let blocks = new.remove(&part.source).unwrap_or_default();
-            series.replace(&part.runs, &part.blocks, blocks);
-            let saved = !series.has_head()
-                && series
-                    .blocks()
-                    .iter()
-                    .all(|entry| entry.block.segment().is_some());
+            let old: HashSet<BlockId> = part.blocks.iter().map(|block| block.id()).collect();
+            series.replace(&part.runs, &old, blocks);
+            let saved = !series.has_head() && series.blocks().iter().all(|entry| entry.segment().is_some());
             if saved {
                 self.unsaved.remove(&part.source);
             }
@@ -294,10 +313,10 @@ impl Store {
         &mut self,
         id: u64,
         home: &SharedBytes,
-    ) -> Result<HashMap<u32, Vec<Arc<Block>>>, EngineError> {
-        let mut by_source: HashMap<u32, Vec<Arc<Block>>> = HashMap::new();
-        for block in open_segment(id, home)? {
-            by_source.entry(block.summary.source).or_default().push(block);
+    ) -> Result<HashMap<u32, Vec<BlockEntry>>, EngineError> {
+        let mut by_source: HashMap<u32, Vec<BlockEntry>> = HashMap::new();
+        for (source, entry) in open_segment(id, home)? {
+            by_source.entry(source).or_default().push(entry);
         }
         self.segments.insert(
             id,
@@ -318,7 +337,7 @@ impl Store {
             .values_mut()
             .for_each(|segment| segment.live_blocks = 0);
         let blocks = self.series.values().flat_map(|series| series.blocks().iter());
-        for id in blocks.filter_map(|entry| entry.block.segment()) {
+        for id in blocks.filter_map(|entry| entry.segment()) {
             if let Some(segment) = self.segments.get_mut(&id) {
                 segment.live_blocks += 1;
             }
@@ -328,13 +347,10 @@ impl Store {
     /// Segments worth merging into one, if any, with the live blocks in them.
     pub fn begin_merge(&self) -> Option<Merge> {
         let chosen: HashSet<u64> = crate::merge::choose(&self.segments)?.into_iter().collect();
-        let mut sources: Vec<(u32, Vec<Arc<Block>>)> = Vec::new();
+        let mut sources: Vec<(u32, Vec<BlockEntry>)> = Vec::new();
         for (source, series) in &self.series {
-            let blocks = series.blocks().iter().map(|entry| &entry.block);
-            let blocks: Vec<Arc<Block>> = blocks
-                .filter(|block| block.segment().is_some_and(|id| chosen.contains(&id)))
-                .cloned()
-                .collect();
+            let is_chosen = |entry: &&BlockEntry| entry.segment().is_some_and(|id| chosen.contains(&id));
+            let blocks: Vec<BlockEntry> = series.blocks().iter().filter(is_chosen).cloned().collect();
             if !blocks.is_empty() {
                 sources.push((*source, blocks));
             }
@@ -360,6 +376,7 @@ impl Store {
             let Some(series) = self.series.get_mut(&source) else {
                 continue;
             };
+            let old = old.iter().map(BlockEntry::id).collect();
             series.replace(&[], &old, new.remove(&source).unwrap_or_default());
             series.recount();
         }

@@ -54,7 +54,8 @@ pub fn verify_segment(home: &SharedBytes) -> Result<Vec<BlockReport>, EngineErro
 /// As [`list_blocks`].
 pub fn list_whole_sequences(home: &SharedBytes) -> Result<Vec<u64>, EngineError> {
     let mut sequences = Vec::new();
-    for block in open_segment(0, home)? {
+    for (_, entry) in open_segment(0, home)? {
+        let block = entry.block_uncached()?;
         if verify(&block).is_ok() {
             sequences.extend(BlockReader::new(&block)?.columns()?.sequences.iter());
         }
@@ -68,7 +69,8 @@ pub fn list_whole_sequences(home: &SharedBytes) -> Result<Vec<u64>, EngineError>
 /// Those of [`list_blocks`] and of `out`.
 pub fn salvage_segment(home: &SharedBytes, out: impl Write) -> Result<u64, MergeError> {
     let mut segment = SegmentWriter::new(out)?;
-    for block in open_segment(0, home)? {
+    for (_, entry) in open_segment(0, home)? {
+        let block = entry.block_uncached()?;
         if verify(&block).is_ok() {
             segment.push(&block)?;
         }
@@ -82,18 +84,21 @@ fn report(
 ) -> Result<Vec<BlockReport>, EngineError> {
     let start = (**home).as_ref().as_ptr().addr();
     let blocks = open_segment(0, home)?;
-    let report = blocks.iter().map(|block| BlockReport {
-        source: block.summary.source,
-        rows: block.summary.rows,
-        first_ns: block.summary.first_ns,
-        last_ns: block.summary.last_ns,
-        first_sequence: block.summary.first_sequence,
-        last_sequence: block.summary.last_sequence,
-        offset: (block.bytes().as_ptr().addr() - start) as u64,
-        bytes: block.bytes().len() as u64,
-        fault: fault(block),
+    let report = blocks.iter().map(|(source, entry)| {
+        let block = entry.block_uncached()?;
+        Ok(BlockReport {
+            source: *source,
+            rows: entry.rows,
+            first_ns: entry.first_ns,
+            last_ns: entry.last_ns,
+            first_sequence: block.summary.first_sequence,
+            last_sequence: block.summary.last_sequence,
+            offset: (block.bytes().as_ptr().addr() - start) as u64,
+            bytes: block.bytes().len() as u64,
+            fault: fault(&block),
+        })
     });
-    Ok(report.collect())
+    report.collect()
 }
 
 /// Every section of a block reads, and its rows are those of its summary.

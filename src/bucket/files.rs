@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use engine::EngineError;
+use engine::{Cache, EngineError};
 use wal::disk::{Bytes, Disk};
 
 use super::directory::{BucketDir, Manifest};
@@ -113,6 +113,7 @@ impl BucketFiles {
         disk: Arc<dyn Disk>,
         data_dir: &Path,
         ordinal: u32,
+        cache: &Cache,
     ) -> Result<(Self, BucketState), BucketFileError> {
         let dir = BucketDir::of(data_dir, ordinal);
         let found = dir.read_manifest(&*disk)?;
@@ -128,7 +129,7 @@ impl BucketFiles {
             has_manifest,
             unnamed: Vec::new(),
         };
-        let mut state = BucketState::new(ordinal);
+        let mut state = BucketState::new(ordinal, cache.clone());
         state.applied = files.manifest.covered;
         state.next_sequence = files.manifest.next_sequence.max(1);
         state.ingested_at_ns = files.manifest.ingested_at_ns;

@@ -26,6 +26,10 @@ pub struct BucketsLoad {
     pub fullest_mailbox_bytes: u64,
     /// Bytes that may be on their way into one bucket.
     pub mailbox_bytes_max: u64,
+    /// Bytes that are kept of decoded block summaries and rollups.
+    pub cache_bytes: u64,
+    /// Bytes of them above which some are dropped.
+    pub cache_bytes_max: u64,
     /// Ingests refused for want of room since the start.
     pub refused: u64,
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 use actix::{Actor, Arbiter};
-use engine::{ExpiredRows, SeriesStats, Snapshot};
+use engine::{Cache, ExpiredRows, SeriesStats, Snapshot};
 use parking_lot::RwLock;
 use tokio::sync::oneshot;
 
@@ -69,6 +69,8 @@ pub struct Neighbours {
     pub clock: Arc<dyn Clock>,
     /// Compresses full heads.
     pub sealer: Sealer,
+    /// What is decoded of blocks, for the stores of new buckets as for those of the replayed ones.
+    pub cache: Cache,
     /// Called when a checkpoint is wanted: it frees memory, and sets apart a bucket that has failed.
     pub order_checkpoint: Box<dyn Fn() + Send + Sync>,
     /// Called with the ordinal of a deleted bucket.
@@ -138,7 +140,10 @@ impl Buckets {
         if self.is_deleted(bucket) {
             return Err(ServiceError::not_found("bucket"));
         }
-        let (ordinal, handle) = Inner::start_actor(&self.0, BucketState::new(bucket.ordinal));
+        let (ordinal, handle) = Inner::start_actor(
+            &self.0,
+            BucketState::new(bucket.ordinal, self.0.neighbours.cache.clone()),
+        );
         handles.insert(ordinal, handle.clone());
         Ok(handle)
     }
@@ -363,6 +368,11 @@ impl Buckets {
         (newest_ns > i64::MIN).then_some(newest_ns)
     }
 
+    /// What the stores of all buckets keep decoded.
+    pub fn cache(&self) -> &Cache {
+        &self.0.neighbours.cache
+    }
+
     /// How full they are. Looks at each running actor once.
     pub fn load(&self) -> BucketsLoad {
         let mut load = BucketsLoad {
@@ -373,6 +383,8 @@ impl Buckets {
             mailbox_bytes: 0,
             fullest_mailbox_bytes: 0,
             mailbox_bytes_max: self.0.options.mailbox_bytes_max,
+            cache_bytes: self.cache().bytes(),
+            cache_bytes_max: self.cache().bytes_max(),
             refused: self.0.refused.load(Ordering::Relaxed),
         };
         for handle in self.0.handles.read().values() {

@@ -1,7 +1,7 @@
 //! What a bucket's actor owns, without the actor: the store, the next sequence, the idempotency keys. `apply` is the
 //! one way points get in, live and at replay.
 
-use engine::{Checkpoint, EngineError, Seal, Sealed, Store};
+use engine::{Cache, Checkpoint, EngineError, Seal, Sealed, Store};
 use wal::Sequence;
 
 use super::idempotency::IdempotencyIndex;
@@ -31,11 +31,11 @@ pub struct SealTicket {
 }
 
 impl BucketState {
-    /// An empty bucket.
-    pub fn new(ordinal: u32) -> Self {
+    /// An empty bucket that keeps what it decodes of blocks in this cache.
+    pub fn new(ordinal: u32, cache: Cache) -> Self {
         BucketState {
             ordinal,
-            store: Store::new(),
+            store: Store::with_cache(cache),
             idempotency: IdempotencyIndex::default(),
             next_sequence: 1,
             ingested_at_ns: None,
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn rows_sealed_while_a_checkpoint_writes_them_are_there_once() {
         const ROWS: u32 = 10_000;
-        let mut state = BucketState::new(1);
+        let mut state = BucketState::new(1, Cache::new(1 << 20));
         let mut writer = RowsWriter::new();
         for row in 0..ROWS {
             writer.begin(0);

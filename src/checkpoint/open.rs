@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use engine::Cache;
 use wal::disk::Disk;
 use wal::{Log, LogOptions, Recovery, Sequence};
 
@@ -36,6 +37,8 @@ pub struct Opened {
     pub set_apart: BTreeMap<u32, BucketFault>,
     /// Histories and deliveries.
     pub ledger: LedgerFiles,
+    /// What the stores of those buckets keep decoded, for those of new ones.
+    pub cache: Cache,
     /// Figures of the recovery.
     pub recovered: Recovered,
 }
@@ -148,21 +151,25 @@ impl std::error::Error for OpenError {}
 /// Rows that may wait to be sealed while the log is replayed, in bytes of memory: what a replay holds beyond what the
 /// running server would.
 const SEALING_BYTES_MAX: usize = 32 << 20;
+/// The cache of who only looks at what there is.
+const CACHE_BYTES: u64 = 4 << 20;
 
 /// Opens a data directory, whose lock the caller holds.
 ///
 /// # Errors
 /// The disk's, or damage: then nothing has been altered, but for the log's torn tail, which is cut off.
 pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> Result<Opened, OpenError> {
-    open_with(disk, log_disk, layout, LogOptions::default())
+    let cache = Cache::new(CACHE_BYTES);
+    open_with(disk, log_disk, layout, LogOptions::default(), cache)
 }
 
-/// The same for who goes on with the log, by these bounds.
+/// The same for who goes on with the log, by these bounds, and asks questions.
 pub(super) fn open_with(
     disk: &Arc<dyn Disk>,
     log_disk: Arc<dyn Disk>,
     layout: &Layout,
     log_options: LogOptions,
+    cache: Cache,
 ) -> Result<Opened, OpenError> {
     let started = Instant::now();
     let restoring_path = layout.restoring_path();
@@ -207,7 +214,7 @@ pub(super) fn open_with(
         .list(&**disk)
         .map_err(|error| OpenError::Io(layout.data_dir.clone(), error))?;
     let load = |ordinal: u32| {
-        let opened = BucketFiles::open(Arc::clone(disk), &layout.data_dir, ordinal);
+        let opened = BucketFiles::open(Arc::clone(disk), &layout.data_dir, ordinal, &cache);
         let (files, mut state) = opened.map_err(BucketFault::Files)?;
         for file in carried.iter().filter(|file| file.bucket == ordinal) {
             apply_carried(&**disk, file, &mut state).map_err(BucketFault::Records)?;
@@ -331,6 +338,7 @@ pub(super) fn open_with(
         buckets: buckets.into_values().collect(),
         set_apart: failed,
         ledger,
+        cache,
         recovered,
     })
 }

@@ -112,8 +112,8 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
 
-    use engine::BLOCK_ROWS_MAX;
     use engine::rows::RowsWriter;
+    use engine::{BLOCK_ROWS_MAX, Cache};
     use wal::disk::Disk;
     use wal::disk::sim::SimDisk;
 
@@ -126,7 +126,8 @@ mod tests {
     /// A bucket with a source whose rows fill this many blocks, and some rows more.
     fn buckets() -> Buckets {
         let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
-        let (files, mut state) = BucketFiles::open(disk, Path::new("/data"), BUCKET).unwrap();
+        let (files, mut state) =
+            BucketFiles::open(disk, Path::new("/data"), BUCKET, &Cache::new(1 << 20)).unwrap();
         let rows = (BLOCKS * BLOCK_ROWS_MAX) as u32 + 1_025;
         let mut writer = RowsWriter::new();
         for row in 0..rows {

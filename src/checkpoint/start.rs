@@ -7,6 +7,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
+use engine::Cache;
 use wal::LogOptions;
 use wal::disk::{Disk, StdDisk};
 
@@ -56,6 +57,8 @@ pub(crate) struct RoomsOptions {
     pub(crate) buckets: BucketsOptions,
     /// Log bytes after which a checkpoint is ordered.
     pub(crate) checkpoint_bytes: u64,
+    /// Bytes that the stores of all buckets keep decoded.
+    pub(crate) cache_bytes_max: u64,
 }
 
 impl RoomsOptions {
@@ -96,6 +99,7 @@ pub async fn start(config: &Config, clock: Arc<dyn Clock>) -> Result<Rooms, Open
             threads: cores.div_ceil(2),
         },
         checkpoint_bytes: config.storage.checkpoint_bytes,
+        cache_bytes_max: config.storage.cache_bytes_max,
     };
     start_on(disk, relaxed, layout, options, clock).await
 }
@@ -117,11 +121,12 @@ pub(crate) async fn start_on(
         layout.clone(),
     );
     let log_options = options.log();
+    let cache = Cache::new(options.cache_bytes_max);
     std::thread::Builder::new()
         .name("recovery".to_owned())
         .spawn(move || {
             // Nobody waits for it any more when the process is about to end.
-            let _ = done.send(open_with(&of_thread, log_disk, &dirs, log_options));
+            let _ = done.send(open_with(&of_thread, log_disk, &dirs, log_options, cache));
         })
         .map_err(failed)?;
     let recovered = recovered.await;
@@ -167,6 +172,7 @@ pub(super) fn assemble(
         catalog: catalog.clone(),
         clock: Arc::clone(&clock),
         sealer,
+        cache: opened.cache,
         order_checkpoint: Box::new(move || on_full.order()),
         deleted: Box::new(move |ordinal| on_deleted.remove(ordinal)),
     };

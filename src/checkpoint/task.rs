@@ -223,8 +223,9 @@ impl Task {
         match self.files.entry(ordinal) {
             std::collections::hash_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
             std::collections::hash_map::Entry::Vacant(entry) => {
+                let cache = self.buckets.cache();
                 let (mut files, _) =
-                    BucketFiles::open(Arc::clone(&self.disk), &self.layout.data_dir, ordinal)?;
+                    BucketFiles::open(Arc::clone(&self.disk), &self.layout.data_dir, ordinal, cache)?;
                 // A new bucket: whatever is there was never a part of it.
                 files.remove_leftovers(0..u64::MAX)?;
                 Ok(entry.insert(files))

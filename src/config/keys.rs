@@ -176,6 +176,15 @@ pub(super) const KEYS: &[Key] = &[
         },
     ),
     key(
+        "storage.cache_bytes_max",
+        "67108864",
+        "memory for block summaries and rollups read from files; above it those asked for least are read again",
+        |c, v| {
+            c.storage.cache_bytes_max = v.integer(1 << 20, BYTES_MAX)?;
+            Ok(())
+        },
+    ),
+    key(
         "wal.sync",
         "\"always\"",
         "always: acknowledged means on disk; interval, never: a power cut may take acknowledged points back",

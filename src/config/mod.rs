@@ -93,6 +93,8 @@ pub struct StorageConfig {
     pub memory_bytes_max: u64,
     /// Log bytes after which heads are sealed.
     pub checkpoint_bytes: u64,
+    /// Memory of block summaries and rollups that are kept decoded.
+    pub cache_bytes_max: u64,
 }
 
 impl StorageConfig {
@@ -212,6 +214,7 @@ impl Default for Config {
                 data_dir: PathBuf::from("./data"),
                 memory_bytes_max: 1 << 30,
                 checkpoint_bytes: 64 << 20,
+                cache_bytes_max: 64 << 20,
             },
             wal: WalConfig {
                 sync: SyncMode::Always,

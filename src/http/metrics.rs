@@ -114,6 +114,16 @@ fn write_ingest(figures: &Figures, text: &mut Exposition) {
         "Memory that those may take; above it ingests get 503.",
         buckets.memory_bytes_max,
     );
+    text.gauge(
+        "tidewatch_block_cache_bytes",
+        "Memory of block summaries and rollups that are kept decoded.",
+        buckets.cache_bytes,
+    );
+    text.gauge(
+        "tidewatch_block_cache_bytes_max",
+        "Memory that those may take; above it some are dropped.",
+        buckets.cache_bytes_max,
+    );
 }
 
 fn write_log(figures: &Figures, text: &mut Exposition) {

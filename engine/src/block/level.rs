@@ -1,89 +1,152 @@
-//! A block's coarse rollup levels, decoded once. A question about a year asks every block of it for a few cells: to
-//! decode those again for each question would cost more than all the rest.
+//! A block's coarse rollup levels, decoded once and kept in the cache. A question about a year asks every block of it for
+//! a few cells: to decode those again for each question would cost more than all the rest.
 
-use std::sync::OnceLock;
+use std::sync::Arc;
 
-use super::{Block, BlockReader, FieldSummary};
+use super::{Block, BlockId, BlockReader, FieldSummary};
 use crate::EngineError;
 use crate::aggregate::Aggregate;
-use crate::rollup::LEVELS;
+use crate::cache::{Cache, Key, Part, Value};
 
 /// Levels with more cells are decoded for each question: kept, they would be larger than the block.
 const CELLS_KEPT_MAX: usize = 64;
 
-/// The decoded cells of one level.
-pub(crate) struct Level {
-    pub(crate) starts_ns: Vec<i64>,
-    /// By the field's place in the block's summary.
-    fields: Box<[OnceLock<Vec<Aggregate>>]>,
-    rows: OnceLock<Option<Vec<u64>>>,
+/// The cells of one level of one block.
+pub(crate) struct Level<'a> {
+    pub(crate) starts_ns: Arc<[i64]>,
+    /// A field whose aggregates came along.
+    known: Option<(u16, Arc<[Aggregate]>)>,
+    block: &'a Block,
+    level: usize,
+    /// `None` where there are too many cells to keep.
+    cache: Option<&'a Cache>,
 }
 
-/// The levels of a block that have been asked for. `Some(None)`: the level is not kept in the block.
-#[derive(Default)]
-pub(super) struct Levels([OnceLock<Option<Level>>; LEVELS.len()]);
+/// A field's cells as the cache has them.
+pub(crate) struct KeptCells {
+    pub(crate) starts_ns: Arc<[i64]>,
+    pub(crate) aggregates: Arc<[Aggregate]>,
+}
 
-impl Level {
+impl KeptCells {
+    /// Those of a level of a block, if they are kept; the block itself is not looked at.
+    pub(crate) fn of(block: BlockId, level: usize, field: u16, cache: &Cache) -> Option<Self> {
+        let level = level as u8;
+        let part = Part::Aggregates { level, field };
+        match cache.get(&Key { block, part })? {
+            Value::Aggregates {
+                starts_ns,
+                aggregates,
+            } => Some(KeptCells {
+                starts_ns,
+                aggregates,
+            }),
+            _ => None,
+        }
+    }
+}
+
+impl Level<'_> {
     /// The aggregates of a field in all cells; a field without values has none.
-    pub(crate) fn aggregates(
-        &self,
-        block: &Block,
-        level: usize,
-        field: u16,
-    ) -> Result<&[Aggregate], EngineError> {
-        let fields = &block.summary.fields;
-        let Ok(place) = fields.binary_search_by_key(&field, |summary| summary.field) else {
-            return Ok(&[]);
-        };
-        if let Some(aggregates) = self.fields[place].get() {
+    pub(crate) fn aggregates(&self, field: u16) -> Result<Arc<[Aggregate]>, EngineError> {
+        if let Some((_, known)) = self.known.as_ref().filter(|(known, _)| *known == field) {
+            return Ok(Arc::clone(known));
+        }
+        if self.block.summary.field(field).is_none() {
+            return Ok(Arc::default());
+        }
+        let level = self.level as u8;
+        let key = self.block.key(Part::Aggregates { level, field });
+        if let Some(Value::Aggregates { aggregates, .. }) = self.cache.and_then(|cache| cache.get(&key)) {
             return Ok(aggregates);
         }
-        let decoded = BlockReader::new(block)?.rollup(level, field, self.starts_ns.len())?;
-        Ok(self.fields[place].get_or_init(|| decoded))
+        let reader = BlockReader::new(self.block)?;
+        let aggregates: Arc<[Aggregate]> = reader.rollup(self.level, field, self.starts_ns.len())?.into();
+        let value = Value::Aggregates {
+            starts_ns: Arc::clone(&self.starts_ns),
+            aggregates: Arc::clone(&aggregates),
+        };
+        self.keep(key, value);
+        Ok(aggregates)
     }
 
     /// Rows in all cells; `None` where the block does not tell.
-    pub(crate) fn rows(&self, block: &Block, level: usize) -> Result<Option<&[u64]>, EngineError> {
-        if let Some(rows) = self.rows.get() {
-            return Ok(rows.as_deref());
+    pub(crate) fn rows(&self) -> Result<Option<Arc<[u64]>>, EngineError> {
+        let level = self.level as u8;
+        let key = self.block.key(Part::Rows { level });
+        if let Some(Value::Rows(kept)) = self.cache.and_then(|cache| cache.get(&key)) {
+            return Ok(kept);
         }
-        let summary = &block.summary;
+        let summary = &self.block.summary;
         let in_every_row = |field: &&FieldSummary| field.aggregate.count == u64::from(summary.rows);
-        let rows = match summary.fields.iter().find(in_every_row) {
+        let rows: Option<Arc<[u64]>> = match summary.fields.iter().find(in_every_row) {
             Some(field) => {
-                let cells = self.aggregates(block, level, field.field)?.iter();
-                Some(cells.map(|cell| cell.count).collect())
+                let cells = self.aggregates(field.field)?;
+                Some(cells.iter().map(|cell| cell.count).collect())
             }
-            None => BlockReader::new(block)?.rollup_rows(level, self.starts_ns.len())?,
+            None => BlockReader::new(self.block)?
+                .rollup_rows(self.level, self.starts_ns.len())?
+                .map(Into::into),
         };
-        Ok(self.rows.get_or_init(|| rows).as_deref())
+        self.keep(key, Value::Rows(rows.clone()));
+        Ok(rows)
     }
 
-    fn read(block: &Block, level: usize) -> Result<Option<Level>, EngineError> {
-        let starts = BlockReader::new(block)?.rollup_starts_ns(level)?;
-        let fields = || block.summary.fields.iter().map(|_| OnceLock::new()).collect();
-        Ok(starts.map(|starts_ns| Level {
-            starts_ns,
-            fields: fields(),
-            rows: OnceLock::new(),
-        }))
+    fn keep(&self, key: Key, value: Value) {
+        if let Some(cache) = self.cache {
+            cache.insert(key, value);
+        }
     }
 }
 
 impl Block {
-    /// Gives a level to `answer`, `None` when the block does not keep it.
-    pub(crate) fn with_level<R>(
-        &self,
+    /// A rollup level, for questions about this field first; `None` when the block does not keep the level.
+    pub(crate) fn level<'a>(
+        &'a self,
         level: usize,
-        answer: impl FnOnce(Option<&Level>) -> Result<R, EngineError>,
-    ) -> Result<R, EngineError> {
-        let kept = &self.levels.get_or_init(Box::default).0[level];
-        if let Some(level) = kept.get() {
-            return answer(level.as_ref());
+        field: Option<u16>,
+        cache: &'a Cache,
+    ) -> Result<Option<Level<'a>>, EngineError> {
+        if let Some(field) = field
+            && let Some(kept) = KeptCells::of(self.id(), level, field, cache)
+        {
+            return Ok(Some(Level {
+                starts_ns: kept.starts_ns,
+                known: Some((field, kept.aggregates)),
+                block: self,
+                level,
+                cache: Some(cache),
+            }));
         }
-        match Level::read(self, level)? {
-            Some(large) if large.starts_ns.len() > CELLS_KEPT_MAX => answer(Some(&large)),
-            read => answer(kept.get_or_init(|| read).as_ref()),
+        let key = self.key(Part::Starts { level: level as u8 });
+        let (starts_ns, cache) = match cache.get(&key) {
+            Some(Value::Starts(kept)) => (kept, Some(cache)),
+            _ => {
+                let starts = BlockReader::new(self)?.rollup_starts_ns(level)?;
+                let starts: Option<Arc<[i64]>> = starts.map(Into::into);
+                let few = starts
+                    .as_ref()
+                    .is_none_or(|starts| starts.len() <= CELLS_KEPT_MAX);
+                let cache = few.then_some(cache);
+                if let Some(cache) = cache {
+                    cache.insert(key, Value::Starts(starts.clone()));
+                }
+                (starts, cache)
+            }
+        };
+        Ok(starts_ns.map(|starts_ns| Level {
+            starts_ns,
+            known: None,
+            block: self,
+            level,
+            cache,
+        }))
+    }
+
+    fn key(&self, part: Part) -> Key {
+        Key {
+            block: self.id(),
+            part,
         }
     }
 }

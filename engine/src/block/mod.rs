@@ -8,11 +8,11 @@ mod read;
 mod summary;
 mod write;
 
-use std::sync::{Arc, OnceLock};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use level::Levels;
-
-pub(crate) use level::Level;
+pub(crate) use level::{KeptCells, Level};
 pub use read::BlockReader;
 pub use summary::{BlockSummary, FieldKind, FieldSummary};
 pub(crate) use write::encode_block;
@@ -30,40 +30,68 @@ const BLOCK_VERSION: u8 = 1;
 /// Read-only bytes that a block lies in: a heap buffer or a mapped file.
 pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
-/// A block and what is known of it without reading it.
+/// A block and what is known of it without reading it. Cheap to clone.
+#[derive(Clone)]
 pub struct Block {
     /// What the block holds.
-    pub summary: BlockSummary,
+    pub summary: Arc<BlockSummary>,
     home: SharedBytes,
     offset: usize,
     len: usize,
-    segment: Option<u64>,
-    /// Made when a question first asks for a rollup.
-    levels: OnceLock<Box<Levels>>,
+    id: BlockId,
+}
+
+/// Tells a block from all others that this process ever has: what a cache keeps of a block never meets another one,
+/// even when a segment is opened again under its old number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct BlockId {
+    home: u64,
+    at: u32,
+}
+
+impl BlockId {
+    /// The block of this home whose entry in the footer begins at `at`.
+    pub(crate) fn new(home: u64, at: u32) -> Self {
+        BlockId { home, at }
+    }
+
+    /// A number for a home of blocks: an opened segment, or a block on the heap.
+    pub(crate) fn next_home() -> u64 {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    }
 }
 
 impl Block {
-    pub(crate) fn new(summary: BlockSummary, home: SharedBytes, offset: usize, len: usize) -> Self {
+    /// One on the heap, in a home of its own.
+    pub(crate) fn new(
+        summary: impl Into<Arc<BlockSummary>>,
+        home: SharedBytes,
+        offset: usize,
+        len: usize,
+    ) -> Self {
+        let id = BlockId::new(BlockId::next_home(), 0);
+        Self::within(summary, home, offset..offset + len, id)
+    }
+
+    /// One that lies with others in a home, within these bytes of it.
+    pub(crate) fn within(
+        summary: impl Into<Arc<BlockSummary>>,
+        home: SharedBytes,
+        bytes: Range<usize>,
+        id: BlockId,
+    ) -> Self {
         Block {
-            summary,
+            summary: summary.into(),
             home,
-            offset,
-            len,
-            segment: None,
-            levels: OnceLock::new(),
+            offset: bytes.start,
+            len: bytes.len(),
+            id,
         }
     }
 
-    pub(crate) fn in_segment(self, id: u64) -> Self {
-        Block {
-            segment: Some(id),
-            ..self
-        }
-    }
-
-    /// The segment it lies in; `None` while it is only on the heap.
-    pub(crate) fn segment(&self) -> Option<u64> {
-        self.segment
+    pub(crate) fn id(&self) -> BlockId {
+        self.id
     }
 
     /// The encoded block.

@@ -91,6 +91,20 @@ impl BlockSummary {
     }
 
     pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, EngineError> {
+        let mut fields = Vec::new();
+        let summary = Self::decode_with(reader, |field| fields.push(field))?;
+        Ok(BlockSummary {
+            fields: fields.into_boxed_slice(),
+            ..summary
+        })
+    }
+
+    /// All but the fields, which are read and let go: whoever goes through a whole footer needs no memory for them.
+    pub(crate) fn decode_without_fields(reader: &mut Reader<'_>) -> Result<Self, EngineError> {
+        Self::decode_with(reader, drop)
+    }
+
+    fn decode_with(reader: &mut Reader<'_>, mut each: impl FnMut(FieldSummary)) -> Result<Self, EngineError> {
         let source = reader.u32()?;
         let rows = reader.u32()?;
         let first_ns = reader.signed()?;
@@ -98,7 +112,6 @@ impl BlockSummary {
         let first_sequence = reader.varint()?;
         let last_sequence = first_sequence.wrapping_add(reader.varint()?);
         let count = reader.count()?;
-        let mut fields = Vec::with_capacity(count);
         for _ in 0..count {
             let field = reader.u16()?;
             let kind = reader.byte()?;
@@ -117,7 +130,7 @@ impl BlockSummary {
                 STRING => (FieldKind::String, Aggregate::of_count(count)),
                 _ => return Err(reader.corrupt("a kind of field")),
             };
-            fields.push(FieldSummary {
+            each(FieldSummary {
                 field,
                 kind,
                 aggregate,
@@ -126,7 +139,6 @@ impl BlockSummary {
         if rows == 0 || last_ns < first_ns {
             return Err(reader.corrupt("a block with rows"));
         }
-        let fields = fields.into_boxed_slice();
         Ok(BlockSummary {
             source,
             rows,
@@ -134,7 +146,7 @@ impl BlockSummary {
             last_ns,
             first_sequence,
             last_sequence,
-            fields,
+            fields: Box::default(),
         })
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::read::SectionKind;
 use super::*;
+use crate::cache::Cache;
 use crate::column::Values;
 use crate::columns::Columns;
 use crate::rows::{RowsReader, RowsWriter};
@@ -132,8 +133,12 @@ fn the_rows_of_hours_are_known_whatever_fields_they_have() {
     let rows_of_hours = |columns: &Columns| {
         let block = encode_block(7, columns);
         let kept = BlockReader::new(&block).unwrap().rollup_rows(1, 3).unwrap();
-        let known = |level: Option<&Level>| Ok(level.unwrap().rows(&block, 1)?.map(<[u64]>::to_vec));
-        (kept, block.with_level(1, known).unwrap())
+        let cache = Cache::new(1 << 20);
+        let level = block.level(1, None, &cache).unwrap().unwrap();
+        let known = || level.rows().unwrap().map(|rows| rows.to_vec());
+        let read = known();
+        assert_eq!(known(), read, "from the cache");
+        (kept, read)
     };
     let hours = vec![3_600, 3_600, 992];
     let mut columns = columns(8_192);

@@ -4,8 +4,10 @@
 
 use super::group_rows::rows_within;
 use crate::EngineError;
-use crate::block::{Block, BlockReader};
+use crate::block::BlockReader;
+use crate::cache::Cache;
 use crate::calendar::Unit;
+use crate::entry::BlockEntry;
 use crate::rollup::HOUR;
 use crate::snapshot::{Live, SeriesSnapshot};
 
@@ -29,14 +31,15 @@ pub fn count(
     }
     let live = series.live()?;
     let mut rows = 0;
-    for block in blocks_within(live, range_ns) {
+    for entry in blocks_within(live, range_ns) {
         if stop() {
             return Err(EngineError::Stopped);
         }
-        rows += if is_whole(block, range_ns) {
-            u64::from(block.summary.rows)
+        rows += if is_whole(entry, range_ns) {
+            u64::from(entry.rows)
         } else {
-            rows_within(&BlockReader::new(block)?.timestamps_ns()?, range_ns).len() as u64
+            let block = entry.block(series.cache())?;
+            rows_within(&BlockReader::new(&block)?.timestamps_ns()?, range_ns).len() as u64
         };
     }
     let of_chunk = |timestamps_ns: &[i64]| rows_within(timestamps_ns, range_ns).len() as u64;
@@ -72,11 +75,11 @@ impl HourCounts {
     pub fn add(&mut self, series: &SeriesSnapshot, stop: &dyn Fn() -> bool) -> Result<u64, EngineError> {
         let live = series.live()?;
         let mut rows = 0;
-        for block in blocks_within(live, self.range_ns) {
+        for entry in blocks_within(live, self.range_ns) {
             if stop() {
                 return Err(EngineError::Stopped);
             }
-            rows += self.add_block(block)?;
+            rows += self.add_block(entry, series.cache())?;
         }
         for chunk in &live.chunks {
             rows += self.add_rows(&chunk.timestamps_ns);
@@ -91,28 +94,24 @@ impl HourCounts {
         counted.map(|(hour, rows)| (hour.saturating_mul(HOUR_NS), *rows))
     }
 
-    fn add_block(&mut self, block: &Block) -> Result<u64, EngineError> {
-        let summary = &block.summary;
-        if !is_whole(block, self.range_ns) {
-            return Ok(self.add_rows(&BlockReader::new(block)?.timestamps_ns()?));
-        }
-        let rows = u64::from(summary.rows);
-        if hour_of(summary.first_ns) == hour_of(summary.last_ns) {
-            *self.of(summary.first_ns) += rows;
+    fn add_block(&mut self, entry: &BlockEntry, cache: &Cache) -> Result<u64, EngineError> {
+        let rows = u64::from(entry.rows);
+        let whole = is_whole(entry, self.range_ns);
+        if whole && hour_of(entry.first_ns) == hour_of(entry.last_ns) {
+            *self.of(entry.first_ns) += rows;
             return Ok(rows);
         }
-        block.with_level(HOUR, |kept| {
-            if let Some(hours) = kept
-                && let Some(rows) = hours.rows(block, HOUR)?
-            {
-                for (start_ns, rows) in hours.starts_ns.iter().zip(rows) {
-                    *self.of(*start_ns) += rows;
-                }
-            } else {
-                self.add_rows(&BlockReader::new(block)?.timestamps_ns()?);
+        let block = entry.block(cache)?;
+        if whole
+            && let Some(hours) = block.level(HOUR, None, cache)?
+            && let Some(rows_of_hours) = hours.rows()?
+        {
+            for (start_ns, rows) in hours.starts_ns.iter().zip(&*rows_of_hours) {
+                *self.of(*start_ns) += rows;
             }
-            Ok(rows)
-        })
+            return Ok(rows);
+        }
+        Ok(self.add_rows(&BlockReader::new(&block)?.timestamps_ns()?))
     }
 
     /// Adds those of the ascending timestamps that lie within the range, hour after hour.
@@ -142,14 +141,11 @@ fn hour_of(timestamp_ns: i64) -> i64 {
     timestamp_ns.div_euclid(HOUR_NS)
 }
 
-fn is_whole(block: &Block, (start, end): (i64, i64)) -> bool {
-    start <= block.summary.first_ns && block.summary.last_ns <= end
+fn is_whole(entry: &BlockEntry, (start, end): (i64, i64)) -> bool {
+    start <= entry.first_ns && entry.last_ns <= end
 }
 
-fn blocks_within(live: &Live, (start, end): (i64, i64)) -> impl Iterator<Item = &Block> {
-    let within = live
-        .blocks
-        .iter()
-        .filter(move |entry| entry.first_ns <= end && entry.last_ns >= start);
-    within.map(|entry| &*entry.block)
+fn blocks_within(live: &Live, (start, end): (i64, i64)) -> impl Iterator<Item = &BlockEntry> {
+    let within = move |entry: &&BlockEntry| entry.first_ns <= end && entry.last_ns >= start;
+    live.blocks.iter().filter(within)
 }

@@ -4,7 +4,7 @@ use super::group::GroupQuery;
 use super::scan::{ScanQuery, Selection};
 use crate::EngineError;
 use crate::block::{BLOCK_ROWS_MAX, BlockSummary};
-use crate::series::BlockEntry;
+use crate::entry::BlockEntry;
 use crate::snapshot::SeriesSnapshot;
 
 /// What opening a block costs besides its values, in values.
@@ -13,6 +13,8 @@ const BLOCK_VALUES: u64 = 256;
 const WRITTEN_VALUES: u64 = 16;
 /// What a row of the answer has besides its values.
 const ROW_MEMBERS: u64 = 2;
+/// Blocks of a source that are asked how many fields they have: they are much alike.
+const BLOCKS_LOOKED_AT: u32 = 64;
 /// A rollup keeps a cell for more rows than this.
 const ROWS_PER_KEPT_CELL: u64 = 60;
 
@@ -63,21 +65,26 @@ impl Estimate {
     ) -> Result<(), EngineError> {
         let range_ns = query.range_ns;
         self.each_run(series, range_ns, |run| {
-            let fields = query.fields.len() as u64;
-            let summary = match run {
-                Run::Block(summary) => summary,
-                Run::Chunk(rows, there) => return rows * fields.min(there),
+            let asked = query.fields.len() as u64;
+            let entry = match run {
+                Run::Block(entry) => entry,
+                Run::Chunk(rows, there) => return Ok(rows * asked.min(there)),
             };
-            let (rows, fields) = (u64::from(summary.rows), fields.min(summary.fields.len() as u64));
-            let within = (range_ns.0.max(summary.first_ns), range_ns.1.min(summary.last_ns));
+            let fields = match asked {
+                // Nearly all blocks have one: they need not be asked.
+                0 | 1 => asked,
+                _ => asked.min(entry.block(series.cache())?.summary.fields.len() as u64),
+            };
+            let rows = u64::from(entry.rows);
+            let within = (range_ns.0.max(entry.first_ns), range_ns.1.min(entry.last_ns));
             let cells = query.unit.cells(within.0, within.1);
-            let cut = within != (summary.first_ns, summary.last_ns);
+            let cut = within != (entry.first_ns, entry.last_ns);
             let by_row = cut || query.metadata.is_some() || rows <= ROWS_PER_KEPT_CELL * cells;
-            match cells {
+            Ok(match cells {
                 _ if by_row => BLOCK_VALUES + rows * (1 + fields) + rows.min(cells) * fields * WRITTEN_VALUES,
                 0 | 1 => fields,
                 _ => BLOCK_VALUES + cells * fields * WRITTEN_VALUES,
-            }
+            })
         })
     }
 
@@ -103,22 +110,32 @@ impl Estimate {
         };
         let mut scanned = 0;
         let mut count = |fields: usize| most = fields.min(wanted).max(most);
+        let mut looked_at = 0;
         self.each_run(selection.series, query.range_ns, |run| match run {
-            // What a filter passes over is read as well.
-            Run::Block(summary) if query.metadata.is_some() || !in_every_row(summary) => {
+            // Where no field is named every row counts, and the first blocks tell how many fields they have.
+            Run::Block(entry)
+                if fields.is_none() && query.metadata.is_none() && looked_at == BLOCKS_LOOKED_AT =>
+            {
+                scanned += u64::from(entry.rows);
+                Ok(0)
+            }
+            Run::Block(entry) => {
+                looked_at += 1;
+                let summary = entry.block(selection.series.cache())?.summary;
+                if query.metadata.is_none() && in_every_row(&summary) {
+                    count(summary.fields.len());
+                    scanned += u64::from(entry.rows);
+                    return Ok(0);
+                }
+                // What a filter passes over is read as well.
                 let fields = fields.map_or(0, <[u16]>::len).min(summary.fields.len());
-                BLOCK_VALUES + u64::from(summary.rows) * (3 + fields as u64)
+                Ok(BLOCK_VALUES + u64::from(entry.rows) * (3 + fields as u64))
             }
-            Run::Chunk(rows, _) if query.metadata.is_some() => 3 * rows,
-            Run::Block(summary) => {
-                count(summary.fields.len());
-                scanned += u64::from(summary.rows);
-                0
-            }
+            Run::Chunk(rows, _) if query.metadata.is_some() => Ok(3 * rows),
             Run::Chunk(rows, fields) => {
                 count(fields as usize);
                 scanned += rows;
-                0
+                Ok(0)
             }
         })?;
         self.scanned.0 += u64::from(scanned > 0);
@@ -131,12 +148,12 @@ impl Estimate {
         &mut self,
         series: &SeriesSnapshot,
         (start, end): (i64, i64),
-        mut values: impl FnMut(Run<'_>) -> u64,
+        mut values: impl FnMut(Run<'_>) -> Result<u64, EngineError>,
     ) -> Result<(), EngineError> {
         let live = series.live()?;
         let overlaps = |entry: &&BlockEntry| entry.first_ns <= end && entry.last_ns >= start;
         for entry in live.blocks.iter().filter(overlaps) {
-            self.values += values(Run::Block(&entry.block.summary));
+            self.values += values(Run::Block(entry))?;
             if self.values > self.enough {
                 return Ok(());
             }
@@ -147,7 +164,7 @@ impl Estimate {
                 && *first <= end
                 && *last >= start
             {
-                self.values += values(Run::Chunk(chunk.rows() as u64, chunk.fields.len() as u64));
+                self.values += values(Run::Chunk(chunk.rows() as u64, chunk.fields.len() as u64))?;
             }
         }
         Ok(())
@@ -155,7 +172,7 @@ impl Estimate {
 }
 
 enum Run<'a> {
-    Block(&'a BlockSummary),
+    Block(&'a BlockEntry),
     /// Rows and fields.
     Chunk(u64, u64),
 }

@@ -7,15 +7,20 @@
 //!
 //! Blocks are looked at from the end that was asked for, and no further than the cells that are still wanted.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use super::budget::{Budget, Held};
 use super::cells::{Cell, Cells, Wanted};
 use super::group_rows::{Rows, rows_within};
 use super::{MetadataFilter, Touched};
 use crate::EngineError;
 use crate::aggregate::Aggregate;
-use crate::block::{Block, BlockReader, BlockSummary, Level};
+use crate::block::{Block, BlockReader, BlockSummary, KeptCells, Level};
+use crate::cache::Cache;
 use crate::calendar::Unit;
 use crate::columns::Columns;
+use crate::entry::BlockEntry;
 use crate::rollup::LEVELS;
 use crate::snapshot::SeriesSnapshot;
 
@@ -32,53 +37,6 @@ pub struct GroupQuery<'a> {
     /// Asked before each block and chunk, and between metadata texts; `true` ends the query with
     /// [`EngineError::Stopped`].
     pub stop: &'a dyn Fn() -> bool,
-}
-
-/// All cells with rows of one source, ascending by start; `aggregates` has one entry for each cell and field, cell by
-/// cell. For questions with few of both; what may be large is asked by a [`Grouping`].
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Groups {
-    /// Start of each cell.
-    pub starts_ns: Vec<i64>,
-    /// Aggregates of the fields asked for, in their order, for each cell.
-    pub aggregates: Vec<Aggregate>,
-    /// What was read.
-    pub touched: Touched,
-}
-
-impl Groups {
-    /// The aggregates of the `index`-th cell.
-    pub fn cell(&self, index: usize) -> &[Aggregate] {
-        let fields = self
-            .aggregates
-            .len()
-            .checked_div(self.starts_ns.len())
-            .unwrap_or(0);
-        &self.aggregates[index * fields..(index + 1) * fields]
-    }
-}
-
-/// Groups one source's rows.
-///
-/// # Errors
-/// [`EngineError::Corrupt`] for a damaged block, [`EngineError::Stopped`] when `stop` says so.
-pub fn group(series: &SeriesSnapshot, query: &GroupQuery<'_>) -> Result<Groups, EngineError> {
-    let budget = Budget::unlimited();
-    let mut grouping = Grouping::new(Wanted::ALL, &budget);
-    grouping.add(0, series, query, None)?;
-    let found = grouping.finish()?;
-    let mut groups = Groups {
-        starts_ns: Vec::with_capacity(found.cells.len()),
-        aggregates: vec![Aggregate::default(); found.cells.len() * query.fields.len()],
-        touched: found.touched,
-    };
-    for (index, cell) in found.cells.iter().enumerate() {
-        groups.starts_ns.push(cell.start_ns);
-        for (field, aggregate) in cell.values() {
-            groups.aggregates[index * query.fields.len() + field as usize] = *aggregate;
-        }
-    }
-    Ok(groups)
 }
 
 /// A grouped answer on its way: sources are added one by one, and only the cells wanted of all of them are kept.
@@ -139,7 +97,7 @@ impl<'b> Grouping<'b> {
             }
             for entry in blocks.iter().rev() {
                 if entry.last_ns >= walk.reach().0 {
-                    walk.block(&entry.block)?;
+                    walk.block(entry, series.cache())?;
                 }
             }
         } else {
@@ -147,7 +105,7 @@ impl<'b> Grouping<'b> {
                 if entry.first_ns > walk.reach().1 {
                     break;
                 }
-                walk.block(&entry.block)?;
+                walk.block(entry, series.cache())?;
             }
             for chunk in &live.chunks {
                 walk.chunk(chunk)?;
@@ -223,16 +181,35 @@ impl<'b> Walk<'_, 'b> {
             .map(|looked_at| self.grouping.touched.rows += looked_at)
     }
 
-    fn block(&mut self, block: &Block) -> Result<(), EngineError> {
+    fn block(&mut self, entry: &BlockEntry, cache: &Cache) -> Result<(), EngineError> {
         self.check_stop()?;
-        let summary = &block.summary;
         let (start, end) = self.reach();
-        if summary.first_ns > end || summary.last_ns < start {
+        if entry.first_ns > end || entry.last_ns < start {
             return Ok(());
         }
-        let cell = self.query.unit.start_ns(summary.first_ns);
-        let whole = start <= summary.first_ns && summary.last_ns <= end;
-        if self.query.metadata.is_none() && whole && cell == self.query.unit.start_ns(summary.last_ns) {
+        let unit = self.query.unit;
+        let cell = unit.start_ns(entry.first_ns);
+        let whole = self.query.metadata.is_none() && start <= entry.first_ns && entry.last_ns <= end;
+        let in_one_cell = whole && cell == unit.start_ns(entry.last_ns);
+        let coarsest = LEVELS.iter().rposition(|level| *level <= unit).unwrap_or(0);
+        // What is asked most: one field of all there is. Its cells say that the block has it.
+        if whole
+            && !in_one_cell
+            && let [field] = self.query.fields
+            && let Some(kept) = KeptCells::of(entry.id(), coarsest, *field, cache)
+        {
+            self.grouping.touched.blocks += 1;
+            let columns = [(self.number(0), kept.aggregates)];
+            return self.add_cells(
+                0..kept.starts_ns.len(),
+                LEVELS[coarsest],
+                &kept.starts_ns,
+                &columns,
+            );
+        }
+        let block = entry.block(cache)?;
+        let summary = &block.summary;
+        if in_one_cell {
             return self.whole_block(cell, summary);
         }
         let fields = self.occurring(summary.fields.iter().map(|summary| summary.field));
@@ -242,7 +219,8 @@ impl<'b> Walk<'_, 'b> {
         self.grouping.touched.blocks += 1;
         let mut opened = Opened {
             walk: self,
-            block,
+            block: &block,
+            cache,
             fields,
             rows: None,
         };
@@ -256,9 +234,38 @@ impl<'b> Walk<'_, 'b> {
             start
         };
         let end = if end >= summary.last_ns { i64::MAX } else { end };
-        let unit = opened.walk.query.unit;
-        let coarsest = LEVELS.iter().rposition(|level| *level <= unit).unwrap_or(0);
         opened.levels((start, end), coarsest)
+    }
+
+    /// Adds cells of a rollup level, of fields with their numbers.
+    fn add_cells(
+        &mut self,
+        cells: Range<usize>,
+        level: Unit,
+        starts_ns: &[i64],
+        columns: &[(u32, Arc<[Aggregate]>)],
+    ) -> Result<(), EngineError> {
+        let (unit, source) = (self.query.unit, self.source);
+        let grouping = &mut *self.grouping;
+        grouping.touched.cells += cells.len() as u64;
+        for cell in cells {
+            let start_ns = match level == unit {
+                true => starts_ns[cell],
+                false => unit.start_ns(starts_ns[cell]),
+            };
+            if !grouping.cells.admits(start_ns, source) {
+                continue;
+            }
+            for (number, column) in columns {
+                if let Some(aggregate) = column.get(cell)
+                    && aggregate.count > 0
+                    && let Some(into) = grouping.cells.entry(start_ns, source, *number)?
+                {
+                    into.merge(aggregate);
+                }
+            }
+        }
+        Ok(())
     }
 
     fn whole_block(&mut self, start_ns: i64, summary: &BlockSummary) -> Result<(), EngineError> {
@@ -283,6 +290,7 @@ impl<'b> Walk<'_, 'b> {
 struct Opened<'w, 'a, 'b> {
     walk: &'w mut Walk<'a, 'b>,
     block: &'w Block,
+    cache: &'w Cache,
     /// The asked fields it has, with their numbers.
     fields: Vec<(u16, u32)>,
     rows: Option<Rows<'static, 'b>>,
@@ -291,11 +299,11 @@ struct Opened<'w, 'a, 'b> {
 impl Opened<'_, '_, '_> {
     /// Answers `range` from level `level` and finer ones.
     fn levels(&mut self, range: (i64, i64), level: usize) -> Result<(), EngineError> {
-        let block = self.block;
-        let edges = block.with_level(level, |kept| match kept {
-            Some(kept) => self.cells(range, level, kept),
-            None => Ok(vec![range]),
-        })?;
+        let field = self.fields.first().map(|(field, _)| *field);
+        let edges = match self.block.level(level, field, self.cache)? {
+            Some(kept) => self.cells(range, level, &kept)?,
+            None => vec![range],
+        };
         for edge in edges {
             match level {
                 0 => self.rows(edge)?,
@@ -310,7 +318,7 @@ impl Opened<'_, '_, '_> {
         &mut self,
         range: (i64, i64),
         level: usize,
-        kept: &Level,
+        kept: &Level<'_>,
     ) -> Result<Vec<(i64, i64)>, EngineError> {
         let (starts, unit) = (&kept.starts_ns, LEVELS[level]);
         let first = starts.partition_point(|cell| *cell < range.0);
@@ -322,33 +330,14 @@ impl Opened<'_, '_, '_> {
             return Ok(vec![range]);
         }
         let grouping = &mut *self.walk.grouping;
-        grouping.touched.cells += (past - first) as u64;
         // A level of many cells is decoded for this question alone.
         let mut held = grouping.budget.hold();
         held.grow(starts.len() * (size_of::<i64>() + self.fields.len() * size_of::<Aggregate>()))?;
         let mut columns = Vec::with_capacity(self.fields.len());
         for (field, number) in &self.fields {
-            columns.push((*number, kept.aggregates(self.block, level, *field)?));
+            columns.push((*number, kept.aggregates(*field)?));
         }
-        let source = self.walk.source;
-        for (cell, start) in starts.iter().enumerate().take(past).skip(first) {
-            let start = if unit == self.walk.query.unit {
-                *start
-            } else {
-                self.walk.query.unit.start_ns(*start)
-            };
-            if !grouping.cells.admits(start, source) {
-                continue;
-            }
-            for (number, column) in &columns {
-                if let Some(aggregate) = column.get(cell)
-                    && aggregate.count > 0
-                    && let Some(into) = grouping.cells.entry(start, source, *number)?
-                {
-                    into.merge(aggregate);
-                }
-            }
-        }
+        self.walk.add_cells(first..past, unit, starts, &columns)?;
         let mut edges = Vec::new();
         if first > 0 && range.0 > i64::MIN && range.0 < starts[first] {
             edges.push((range.0, starts[first] - 1));

@@ -9,6 +9,7 @@ mod downsample;
 mod estimate;
 mod group;
 mod group_rows;
+mod groups;
 mod page;
 mod run;
 mod scan;
@@ -18,7 +19,8 @@ pub use cells::{Cell, Wanted};
 pub use count::{HourCounts, count};
 pub use downsample::{Downsampling, Expected, choose_unit};
 pub use estimate::Estimate;
-pub use group::{GroupQuery, Grouped, Grouping, Groups, group};
+pub use group::{GroupQuery, Grouped, Grouping};
+pub use groups::{Groups, group};
 pub use page::{Page, PageRun};
 pub use scan::{Position, ScanQuery, Selection, scan, scan_within};
 

@@ -7,9 +7,10 @@ use super::budget::{Budget, Held};
 use super::scan::{Position, Selection};
 use super::{MetadataFilter, directory_bytes, metadata_passes};
 use crate::EngineError;
-use crate::block::{Block, BlockReader};
+use crate::block::BlockReader;
 use crate::column::{Column, FieldColumn};
 use crate::columns::Columns;
+use crate::entry::BlockEntry;
 
 /// A time in the direction of the scan: descending scans see time mirrored, so that one algorithm serves both.
 pub(super) fn directed(timestamp_ns: i64, descending: bool) -> i64 {
@@ -18,7 +19,7 @@ pub(super) fn directed(timestamp_ns: i64, descending: bool) -> i64 {
 
 #[derive(Clone, Copy)]
 pub(super) enum Origin<'a> {
-    Block(&'a Block),
+    Block(&'a BlockEntry),
     Chunk(&'a Arc<Columns>),
 }
 
@@ -74,23 +75,34 @@ impl<'a, 'b> Candidate<'a> {
     }
 
     /// Whether every row of the run within the range counts, by what is known without reading it.
-    pub(super) fn all_visible(&self, fields: Option<&[u16]>, filtered: bool) -> bool {
+    pub(super) fn all_visible(&self, selection: &Selection<'_>, filtered: bool) -> Result<bool, EngineError> {
         if filtered {
-            return false;
+            return Ok(false);
         }
-        let Some(fields) = fields else { return true };
-        fields.iter().any(|field| match &self.origin {
-            Origin::Block(block) => block
-                .summary
-                .field(*field)
-                .is_some_and(|summary| summary.aggregate.count == self.rows),
-            Origin::Chunk(chunk) => chunk.field(*field).is_some_and(|column| column.present.is_none()),
+        let Some(fields) = selection.fields.as_deref() else {
+            return Ok(true);
+        };
+        Ok(match &self.origin {
+            Origin::Block(entry) => {
+                let summary = entry.block(selection.series.cache())?.summary;
+                fields.iter().any(|field| {
+                    let field = summary.field(*field);
+                    field.is_some_and(|field| field.aggregate.count == self.rows)
+                })
+            }
+            Origin::Chunk(chunk) => fields.iter().any(|field| {
+                let column = chunk.field(*field);
+                column.is_some_and(|column| column.present.is_none())
+            }),
         })
     }
 
-    pub(super) fn timestamps_ns(&self) -> Result<Cow<'a, [i64]>, EngineError> {
+    pub(super) fn timestamps_ns(&self, selection: &Selection<'_>) -> Result<Cow<'a, [i64]>, EngineError> {
         match self.origin {
-            Origin::Block(block) => Ok(Cow::Owned(BlockReader::new(block)?.timestamps_ns()?)),
+            Origin::Block(entry) => {
+                let block = entry.block(selection.series.cache())?;
+                Ok(Cow::Owned(BlockReader::new(&block)?.timestamps_ns()?))
+            }
             Origin::Chunk(chunk) => Ok(Cow::Borrowed(&chunk.timestamps_ns)),
         }
     }
@@ -126,13 +138,13 @@ impl<'a, 'b> Candidate<'a> {
     ) -> Result<(Arc<Columns>, bool), EngineError> {
         let block = match self.origin {
             Origin::Chunk(chunk) => return Ok((Arc::clone(chunk), true)),
-            Origin::Block(block) => block,
+            Origin::Block(entry) => entry.block(selection.series.cache())?,
         };
         let rows = self.rows as usize;
         let whole = 2 * picks.len() >= rows;
         let mut decoding = budget.hold();
         decoding.grow(directory_bytes(&block.summary))?;
-        let reader = BlockReader::new(block)?;
+        let reader = BlockReader::new(&block)?;
         held.grow(if whole { rows } else { picks.len() } * size_of::<Position>())?;
         let mut decoded = budget.hold();
         decoded.set(rows * size_of::<Position>())?;
@@ -188,7 +200,7 @@ impl<'b> Open<'_, 'b> {
         self.reads += 1;
         let total = self.candidate.rows as usize;
         let fields = selection.fields.as_deref();
-        let all_visible = self.candidate.all_visible(fields, part.filter.is_some());
+        let all_visible = self.candidate.all_visible(selection, part.filter.is_some())?;
         let passes = |metadata: Option<&Column>| match part.filter {
             Some(filter) => metadata_passes(filter, metadata, total, part.stop),
             None => Ok(vec![true; total]),
@@ -211,9 +223,10 @@ impl<'b> Open<'_, 'b> {
                         visible,
                     )
                 }
-                Origin::Block(block) => {
+                Origin::Block(entry) => {
+                    let block = entry.block(selection.series.cache())?;
                     held.grow(total * size_of::<Position>() + directory_bytes(&block.summary))?;
-                    let reader = BlockReader::new(block)?;
+                    let reader = BlockReader::new(&block)?;
                     let visible = (!all_visible).then(|| {
                         let mut decoded = budget.hold();
                         let metadata = match part.filter {

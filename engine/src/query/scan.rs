@@ -139,8 +139,8 @@ impl<'a, 'b> Scan<'a, 'b> {
             };
             let live = series.live()?;
             for entry in live.blocks.iter() {
-                let rows = u64::from(entry.block.summary.rows);
-                push(entry.first_ns, entry.last_ns, rows, Origin::Block(&entry.block))?;
+                let rows = u64::from(entry.rows);
+                push(entry.first_ns, entry.last_ns, rows, Origin::Block(entry))?;
             }
             for chunk in &live.chunks {
                 if let (Some(first), Some(last)) = (chunk.timestamps_ns.first(), chunk.timestamps_ns.last()) {
@@ -171,21 +171,20 @@ impl<'a, 'b> Scan<'a, 'b> {
     }
 
     /// Whether every row of the run within the range counts, by what is known without reading it.
-    fn all_visible(&self, candidate: &Candidate<'a>) -> bool {
-        let fields = self.selection(candidate).fields.as_deref();
-        candidate.all_visible(fields, self.query.metadata.is_some())
+    fn all_visible(&self, candidate: &Candidate<'a>) -> Result<bool, EngineError> {
+        candidate.all_visible(self.selection(candidate), self.query.metadata.is_some())
     }
 
     /// Moves the beginning of the range to the latest run boundary before which there are certainly not more rows
     /// than are to be skipped, and takes those rows off the count.
     fn skip_whole_runs(&mut self) -> Result<(), EngineError> {
-        if self.skip == 0
-            || !self
-                .candidates
-                .iter()
-                .all(|candidate| self.all_visible(candidate))
-        {
+        if self.skip == 0 {
             return Ok(());
+        }
+        for candidate in &self.candidates {
+            if !self.all_visible(candidate)? {
+                return Ok(());
+            }
         }
         let mut upper_bound = 0u64;
         let mut boundary = self.range.0;
@@ -233,7 +232,7 @@ impl<'a, 'b> Scan<'a, 'b> {
     /// Rows of a run within the range and before `boundary`.
     fn rows_before(&mut self, candidate: &Candidate<'a>, boundary: i64) -> Result<u64, EngineError> {
         self.check_stop()?;
-        let timestamps = candidate.timestamps_ns()?;
+        let timestamps = candidate.timestamps_ns(self.selection(candidate))?;
         self.touched.rows += timestamps.len() as u64;
         self.touched.blocks += candidate.is_block();
         let skipped = |timestamp: &&i64| {

@@ -40,6 +40,7 @@ pub(crate) fn options() -> RoomsOptions {
             threads: 1,
         },
         checkpoint_bytes: 1 << 30,
+        cache_bytes_max: 1 << 20,
     }
 }
 
