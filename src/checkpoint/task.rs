@@ -47,7 +47,7 @@ pub(super) struct Task {
     pub(super) merges: u64,
     /// Buckets that may have segments to merge, since the last checkpoint.
     pub(super) to_merge: Vec<(u32, BucketHandle)>,
-    /// Until then, in UTC nanoseconds, nothing is merged: the disk has refused the last merge.
+    /// Until then, in monotonic nanoseconds, nothing is merged: the disk has refused the last merge.
     pub(super) merge_again_at_ns: i64,
     /// Buckets with a damaged block among the segments to merge.
     pub(super) unmergeable: HashSet<u32>,
@@ -106,7 +106,7 @@ impl Task {
         }
         self.set_apart(covered, failing)?;
         running.retain(|(ordinal, _)| !self.set_apart.contains(*ordinal));
-        if self.clock.now_ns() >= self.merge_again_at_ns {
+        if self.clock.monotonic_ns() >= self.merge_again_at_ns {
             running.retain(|(ordinal, _)| !self.unmergeable.contains(ordinal));
             self.to_merge = running;
         }
@@ -165,7 +165,7 @@ impl Task {
             Err(error) => {
                 // What the disk has left is the log's: a merge that was tried again at once would take it, over and over.
                 self.to_merge.clear();
-                self.merge_again_at_ns = self.clock.now_ns().saturating_add(MERGE_PAUSE_NS);
+                self.merge_again_at_ns = self.clock.monotonic_ns().saturating_add(MERGE_PAUSE_NS);
                 tracing::warn!(ordinal, %error, "a merge failed; the segments stay as they are for a while");
             }
         }

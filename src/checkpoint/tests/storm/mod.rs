@@ -123,6 +123,8 @@ async fn life(mut storm: Storm, steps: &mut u32) -> Storm {
         Ok(live) => live,
         Err(error) => {
             assert!(storm.ill, "the data directory does not open: {error}");
+            storm.disk = storm.disk.crash(Crash::KINDS[1]);
+            storm.counts.crashes += 1;
             return storm;
         }
     };
@@ -148,10 +150,10 @@ async fn life(mut storm: Storm, steps: &mut u32) -> Storm {
                 storm.disk.fail(Operation::Sync, nth, Fault::Io);
                 storm.ill = true;
             }
-            7..9 if full_for.is_none() && !storm.ill => {
+            7..9 if full_for.is_none() => {
                 let room = storm.rng().u64(0..20_000);
                 storm.disk.set_budget_bytes(Some(storm.disk.used_bytes() + room));
-                (storm.ill, full_for) = (true, Some(storm.rng().u32(1..12)));
+                (storm.full, full_for) = (true, Some(storm.rng().u32(1..12)));
             }
             9..50 => {
                 let outcome;
@@ -167,7 +169,7 @@ async fn life(mut storm: Storm, steps: &mut u32) -> Storm {
             full_for = left.checked_sub(1);
             if full_for.is_none() {
                 storm.disk.set_budget_bytes(None);
-                storm.ill = false;
+                storm.full = false;
                 ready(&rooms);
             }
         }
@@ -253,7 +255,10 @@ async fn checkpoint(mut storm: Storm, live: &mut Live, hook: &Hook) -> (Storm, R
     let mut buckets = storm.model.buckets.iter();
     let troubled = buckets.any(|bucket| bucket.trouble != Trouble::None);
     if let Err(error) = &outcome {
-        assert!(storm.ill || troubled, "a checkpoint failed: {error}");
+        assert!(
+            storm.ill || storm.full || troubled,
+            "a checkpoint failed: {error}"
+        );
     }
     (storm, outcome)
 }
@@ -261,7 +266,7 @@ async fn checkpoint(mut storm: Storm, live: &mut Live, hook: &Hook) -> (Storm, R
 /// What the next start finds: manifests may have been damaged, or repaired.
 fn crash(mut storm: Storm) -> Storm {
     storm.model.restarted();
-    storm.ill = false;
+    (storm.ill, storm.full) = (false, false);
     repair(&mut storm, false);
     if storm.rng().u8(0..6) == 0 {
         let picked = {

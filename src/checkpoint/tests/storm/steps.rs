@@ -43,8 +43,10 @@ pub(super) struct Storm {
     pub(super) model: Model,
     pub(super) counts: Counts,
     pub(super) disk: SimDisk,
-    /// The disk may refuse anything.
+    /// The disk may refuse anything: until the end of the process,
     pub(super) ill: bool,
+    /// or until there is room again.
+    pub(super) full: bool,
     /// Within a checkpoint: the moment it may delete by.
     pub(super) deletes_at_ns: Option<i64>,
     /// Manifests with a bit turned over.
@@ -64,6 +66,7 @@ impl Storm {
             counts: Counts::default(),
             disk: SimDisk::new(seed),
             ill: false,
+            full: false,
             deletes_at_ns: None,
             damaged: Vec::new(),
             removals: Vec::new(),
@@ -174,7 +177,10 @@ impl Storm {
         self.counts.refused += 1;
         assert_eq!(error.kind, ErrorKind::Unavailable, "{error:?}");
         let trouble = self.model.buckets[index].trouble;
-        assert!(self.ill || trouble != Trouble::None, "bucket {index}: {error:?}");
+        assert!(
+            self.ill || self.full || trouble != Trouble::None,
+            "bucket {index}: {error:?}"
+        );
         error
     }
 
@@ -464,24 +470,27 @@ impl Storm {
         Ok(())
     }
 
+    /// A new bucket with a source.
+    pub(super) async fn create_bucket(&mut self, live: &Live) -> Result<usize, ServiceError> {
+        let created = self.world.create_bucket(&live.rooms).await;
+        self.learn_bucket();
+        let index = self.model.buckets.len() - 1;
+        self.created(index, created, Doubt::Bucket(index))?;
+        self.create_source(live, index).await?;
+        Ok(index)
+    }
+
     /// A bucket with a source, or another source.
     async fn create(&mut self, live: &Live) -> Result<(), ServiceError> {
         self.counts.operations += 1;
         let few = self.model.existing().len() < 4;
-        let index = match self.pick() {
-            Some(index) if !few || self.rng().bool() => index,
-            _ => {
-                let created = self.world.create_bucket(&live.rooms).await;
-                self.learn_bucket();
-                let index = self.model.buckets.len() - 1;
-                self.created(index, created, Doubt::Bucket(index))?;
-                index
-            }
-        };
-        self.create_source(live, index).await
+        match self.pick() {
+            Some(index) if !few || self.rng().bool() => self.create_source(live, index).await,
+            _ => self.create_bucket(live).await.map(drop),
+        }
     }
 
-    pub(super) async fn create_source(&mut self, live: &Live, index: usize) -> Result<(), ServiceError> {
+    async fn create_source(&mut self, live: &Live, index: usize) -> Result<(), ServiceError> {
         let id = self.model.buckets[index].id;
         let created = self.world.create_source(&live.rooms, Some(id)).await;
         let source = {
@@ -511,7 +520,7 @@ impl Storm {
                 Ok(())
             }
             Err(Failure::Service(error)) => {
-                assert!(self.ill, "a creation is refused: {error:?}");
+                assert!(self.ill || self.full, "a creation is refused: {error:?}");
                 self.model.doubts.push(doubt);
                 Err(self.refused(index, error))
             }
@@ -520,7 +529,7 @@ impl Storm {
     }
 
     /// Takes the last bucket of the world into the model.
-    pub(super) fn learn_bucket(&mut self) {
+    fn learn_bucket(&mut self) {
         let plain = self.world.model.lock();
         let made = plain.buckets.last().expect("just made");
         self.model.buckets.push(Bucket {
