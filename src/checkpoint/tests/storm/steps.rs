@@ -388,9 +388,11 @@ impl Storm {
         self.send_aged(rooms, index, ages_ns, count).await
     }
 
-    /// The retention grows day by day, with a row of each.
+    /// The retention grows day by day, with rows of each, some of which expire before the next.
     async fn ladder(&mut self, rooms: &Rooms, index: usize) -> Result<(), ServiceError> {
-        for _ in 0..self.rng().u32(2..24) {
+        let hours = self.rng().i64(0..20).max(4) - 4;
+        for _ in 0..self.rng().u32(2..30) {
+            self.world.clock.advance(hours * 60 * MINUTE_NS);
             let days = self.model.buckets[index].days;
             self.retain(rooms, index, days + 1).await?;
             let ages_ns = i64::from(days) * DAY_NS..i64::from(days + 1) * DAY_NS + 1;
