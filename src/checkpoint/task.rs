@@ -180,6 +180,10 @@ impl Task {
             ..
         } = job;
         let Some(files) = self.files.get_mut(&ordinal) else {
+            if self.exists(ordinal) {
+                // It was set apart meanwhile. The next start removes the segment, which no manifest names.
+                return Ok(());
+            }
             // The bucket was deleted meanwhile; its directory is there again if the segment came last.
             return Ok(BucketFiles::remove(&*self.disk, &self.layout.data_dir, ordinal)?);
         };
@@ -276,11 +280,15 @@ impl Task {
     /// An actor that is gone belongs to a deleted bucket, or has panicked: then what only its memory had is in the log
     /// still, and must stay there until a restart has replayed it.
     fn without_actor(&self, ordinal: u32) -> Result<(), CheckpointError> {
-        let exists = |catalog: &crate::catalog::Catalog| catalog.bucket_by_ordinal(ordinal).is_some();
-        if self.catalog.read(exists) {
+        if self.exists(ordinal) {
             return Err(CheckpointError::ActorGone(ordinal));
         }
         Ok(())
+    }
+
+    fn exists(&self, ordinal: u32) -> bool {
+        let exists = |catalog: &crate::catalog::Catalog| catalog.bucket_by_ordinal(ordinal).is_some();
+        self.catalog.read(exists)
     }
 
     /// Writes the files of a bucket's checkpoint and the manifest that names them, or leaves none of them behind.
