@@ -2,6 +2,7 @@
 # make demo          the same with a plant in it to look at: live points, rules, webhooks; prints the log-in
 # make test          installs what the tests need and runs everything
 # make schemathesis  sends thousands of generated requests to the server; `make test` does so too
+# make storm         everything at once against a model, over fresh seeds, for STORM_SECONDS (600)
 # make browser       the dashboard's tests, in a browser; `make test` runs them too
 # make lint          formatting and clippy, warnings are errors
 # make bench         measures; prints one table
@@ -9,7 +10,7 @@
 CARGO ?= cargo
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: run demo test schemathesis browser lint bench
+.PHONY: run demo test schemathesis storm browser lint bench
 
 run:
 	$(CARGO) run --release --locked -- serve --data-dir ./data
@@ -26,6 +27,9 @@ schemathesis:
 	$(CARGO) test --test http --no-run --locked
 	tests/needs python3
 	python3 tests/schemathesis/run.py --binary $(TARGET)/debug/tidewatch --environment $(TARGET)/schemathesis
+
+storm:
+	STORM_SECONDS=$(or $(STORM_SECONDS),600) $(CARGO) test --lib --locked -- checkpoint::tests::storm --nocapture
 
 browser:
 	$(CARGO) test --test http --no-run --locked

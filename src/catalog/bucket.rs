@@ -42,20 +42,35 @@ pub struct Expired {
     pub before_sequence: u64,
 }
 
-/// Changes of retention remembered at once; each matters only while the retention reaches behind it.
-const EXPIRED_MAX: usize = 16;
+/// Changes of retention remembered at once. One matters only while the retention reaches behind it, and where points
+/// came in since the one before: a longer list takes more raises than this, each of more than the time since the last.
+const EXPIRED_MAX: usize = 256;
 
 impl Bucket {
     /// What has expired among the points numbered below `next_sequence` stays so under any later retention.
     pub(super) fn expire(&mut self, at_ns: i64, next_sequence: u64) {
         let before_ns = self.retention_cutoff_ns(at_ns);
-        // Earlier changes matter where they reach further.
+        let held = |it: &Expired| it.before_ns >= before_ns && it.before_sequence >= next_sequence;
+        if self.expired.iter().any(held) {
+            return;
+        }
+        // Earlier changes matter where they reach further: the list goes back in time, and its numbers ascend.
         self.expired.retain(|earlier| earlier.before_ns > before_ns);
-        self.expired.truncate(EXPIRED_MAX - 1);
         self.expired.push(Expired {
             before_ns,
             before_sequence: next_sequence,
         });
+        if self.expired.len() > EXPIRED_MAX {
+            // The one that holds the fewest points of its own: those come back.
+            let own = |index: &usize| {
+                self.expired[*index]
+                    .before_sequence
+                    .saturating_sub(self.expired[*index - 1].before_sequence)
+            };
+            if let Some(index) = (1..self.expired.len()).min_by_key(own) {
+                self.expired.remove(index);
+            }
+        }
     }
 
     /// The points that the retention of `now_ns` reaches and that are gone all the same.
@@ -78,3 +93,65 @@ impl Bucket {
 
 /// 1678-01-01T00:00:00Z, the earliest timestamp the API takes.
 const EARLIEST_NS: i64 = -9_214_560_000_000_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::MINUTE_NS;
+
+    const NOON_NS: i64 = 1_700_000_000_000_000_000;
+
+    fn bucket(retention_days: u32) -> Bucket {
+        Bucket {
+            id: ObjectId::from_bytes([1; 12]),
+            ordinal: 1,
+            organization_id: ObjectId::from_bytes([2; 12]),
+            name: "b".into(),
+            description: None,
+            retention_days,
+            expired_before_ns: i64::MIN,
+            expired: Vec::new(),
+            created_at_ns: 0,
+            updated_at_ns: 0,
+        }
+    }
+
+    /// Raises the retention by a day, a number of times, with half an hour and a point between; answers how many points
+    /// that had expired are there again.
+    fn come_back(raises: u32) -> usize {
+        let mut bucket = bucket(1);
+        let (mut now_ns, mut points) = (NOON_NS, Vec::new());
+        for sequence in 1..=u64::from(raises) {
+            // About to expire.
+            points.push((bucket.retention_cutoff_ns(now_ns) + MINUTE_NS, sequence));
+            now_ns += 30 * MINUTE_NS;
+            bucket.expire(now_ns, sequence + 1);
+            bucket.retention_days += 1;
+        }
+        let gone = |(timestamp_ns, sequence): &(i64, u64)| {
+            *timestamp_ns < bucket.retention_cutoff_ns(now_ns)
+                || bucket
+                    .expired_at(now_ns)
+                    .any(|it| *timestamp_ns < it.before_ns && *sequence < it.before_sequence)
+        };
+        points.iter().filter(|point| !gone(point)).count()
+    }
+
+    /// From the seventeenth raise on, points that had expired between two earlier ones were there again.
+    #[test]
+    fn points_that_expired_between_many_raises_stay_gone() {
+        assert_eq!(come_back(40), 0);
+        assert_eq!(come_back(EXPIRED_MAX as u32), 0);
+        assert!(come_back(EXPIRED_MAX as u32 + 3) <= 3, "the list is bounded");
+    }
+
+    #[test]
+    fn raises_without_a_point_between_are_remembered_as_one() {
+        let mut bucket = bucket(1);
+        for raise in 0..1_000 {
+            bucket.expire(NOON_NS + raise, 5);
+            bucket.retention_days += 1;
+        }
+        assert!(bucket.expired.len() <= 2, "{:?}", bucket.expired);
+    }
+}

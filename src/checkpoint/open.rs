@@ -316,6 +316,10 @@ pub(super) fn open_with(
             failed.insert(*ordinal, BucketFault::Files(error));
         }
         if let Some(bucket) = catalog.bucket_by_ordinal(*ordinal) {
+            // Numbers that were given to points which the log refused, or lost, are given again, but not those that a
+            // change of retention has counted as given: new points under them would be taken for expired ones.
+            let given = bucket.expired.iter().map(|it| it.before_sequence).max();
+            state.next_sequence = state.next_sequence.max(given.unwrap_or(0));
             state
                 .store
                 .retain_sources(|source| catalog.source_by_ordinal(bucket.id, source).is_some());

@@ -47,7 +47,7 @@ pub(super) struct Task {
     pub(super) merges: u64,
     /// Buckets that may have segments to merge: all at the start, and behind each checkpoint.
     pub(super) to_merge: Vec<(u32, BucketHandle)>,
-    /// Until then, in UTC nanoseconds, nothing is merged: the disk has refused the last merge.
+    /// Until then, in monotonic nanoseconds, nothing is merged: the disk has refused the last merge.
     pub(super) merge_again_at_ns: i64,
     /// Buckets with a damaged block among the segments to merge.
     pub(super) unmergeable: HashSet<u32>,
@@ -106,7 +106,7 @@ impl Task {
         }
         self.set_apart(covered, failing)?;
         running.retain(|(ordinal, _)| !self.set_apart.contains(*ordinal));
-        if self.clock.now_ns() >= self.merge_again_at_ns {
+        if self.clock.monotonic_ns() >= self.merge_again_at_ns {
             running.retain(|(ordinal, _)| !self.unmergeable.contains(ordinal));
             self.to_merge = running;
         }
@@ -165,7 +165,7 @@ impl Task {
             Err(error) => {
                 // What the disk has left is the log's: a merge that was tried again at once would take it, over and over.
                 self.to_merge.clear();
-                self.merge_again_at_ns = self.clock.now_ns().saturating_add(MERGE_PAUSE_NS);
+                self.merge_again_at_ns = self.clock.monotonic_ns().saturating_add(MERGE_PAUSE_NS);
                 tracing::warn!(ordinal, %error, "a merge failed; the segments stay as they are for a while");
             }
         }
@@ -180,6 +180,10 @@ impl Task {
             ..
         } = job;
         let Some(files) = self.files.get_mut(&ordinal) else {
+            if self.exists(ordinal) {
+                // It was set apart meanwhile. The next start removes the segment, which no manifest names.
+                return Ok(());
+            }
             // The bucket was deleted meanwhile; its directory is there again if the segment came last.
             return Ok(BucketFiles::remove(&*self.disk, &self.layout.data_dir, ordinal)?);
         };
@@ -277,11 +281,15 @@ impl Task {
     /// An actor that is gone belongs to a deleted bucket, or has panicked: then what only its memory had is in the log
     /// still, and must stay there until a restart has replayed it.
     fn without_actor(&self, ordinal: u32) -> Result<(), CheckpointError> {
-        let exists = |catalog: &crate::catalog::Catalog| catalog.bucket_by_ordinal(ordinal).is_some();
-        if self.catalog.read(exists) {
+        if self.exists(ordinal) {
             return Err(CheckpointError::ActorGone(ordinal));
         }
         Ok(())
+    }
+
+    fn exists(&self, ordinal: u32) -> bool {
+        let exists = |catalog: &crate::catalog::Catalog| catalog.bucket_by_ordinal(ordinal).is_some();
+        self.catalog.read(exists)
     }
 
     /// Writes the files of a bucket's checkpoint and the manifest that names them, or leaves none of them behind.

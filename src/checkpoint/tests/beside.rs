@@ -21,7 +21,7 @@ use crate::checkpoint::Checkpointer;
 use crate::checkpoint::merging::Merged;
 use crate::checkpoint::start::start_on;
 use crate::checkpoint::task::MERGE_PAUSE_NS;
-use crate::clock::Clock;
+use crate::clock::{Clock, DAY_NS};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -144,6 +144,8 @@ fn a_merge_that_the_disk_refused_is_left_for_a_while() {
             (false, false),
             "not at once, not behind the next checkpoint"
         );
+        // The pause once went by the wall clock: one that was set back let nothing be merged for as long.
+        world.clock.step(-400 * DAY_NS);
         world.clock.advance(MERGE_PAUSE_NS);
         let begun = live.on_thread(|task| {
             task.checkpoint().unwrap();

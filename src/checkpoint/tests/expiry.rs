@@ -9,6 +9,8 @@ use wal::disk::Disk;
 use wal::disk::sim::{Crash, SimDisk};
 
 use super::live::{Rooms, bucket, rooms_of, store_in};
+use super::model::Row;
+use super::record::ingest;
 use super::seed;
 use super::tap::Tap;
 use super::world::{Live, START_NS, World, in_system};
@@ -181,6 +183,58 @@ fn what_had_expired_at_two_checkpoints_an_hour_apart_is_deleted() {
         world.clock.advance(CONFIRMED_AFTER_NS);
         live.checkpoint().unwrap();
         assert_eq!(held(&rooms_of(&live)).await.0, 1);
+        live.stop();
+    });
+}
+
+/// Points that were refused have numbers, too, which a restart gives again. A change of retention that counted them as
+/// given had hidden the new points under those numbers: acknowledged, and never seen.
+#[test]
+fn rows_that_get_the_numbers_of_refused_ones_are_seen() {
+    let seed = seed();
+    let disk = SimDisk::new(seed);
+    let mut world = World::new(seed);
+    in_system(async {
+        let live = start(disk.clone(), &world);
+        world.set_up(&live.rooms).await.unwrap();
+        let rooms = rooms_of(&live);
+        retain(&rooms, START_NS, 1).await;
+        store(&rooms, START_NS, 0, 10).await;
+        // Also what the log has set aside is too little for this.
+        disk.set_budget_bytes(Some(disk.used_bytes()));
+        let row = |value| Row {
+            source: SOURCE,
+            timestamp_ns: START_NS,
+            value,
+        };
+        let many: Vec<Row> = (0..5_000).map(row).collect();
+        let mut refused = 0;
+        while refused == 0 {
+            let ingest = ingest(1, &many, None, START_NS);
+            let outcome = rooms.buckets.ingest(&any_bucket(&rooms), ingest).await;
+            refused += u64::from(outcome.is_err());
+        }
+        disk.set_budget_bytes(None);
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while rooms.journal.readiness().is_err() {
+            assert!(Instant::now() < deadline, "the log has room again");
+            std::thread::yield_now();
+        }
+        retain(&rooms, START_NS, 30).await;
+        let image = disk.crash(Crash::KINDS[1]);
+        live.stop();
+        let live = start(image, &world);
+        let rooms = rooms_of(&live);
+        let points = async || {
+            rooms
+                .buckets
+                .point_count(&any_bucket(&rooms), &[SOURCE])
+                .await
+                .unwrap()
+        };
+        let before = points().await;
+        store(&rooms, START_NS, 10 * DAY_NS, 100).await;
+        assert_eq!(points().await, before + 100);
         live.stop();
     });
 }

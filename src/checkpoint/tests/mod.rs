@@ -18,6 +18,7 @@ mod pace;
 mod record;
 mod rot;
 mod set_apart;
+mod storm;
 pub(crate) mod tap;
 mod travel;
 mod world;

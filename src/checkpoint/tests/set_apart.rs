@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use wal::disk::Disk;
@@ -155,6 +156,46 @@ fn a_bucket_whose_actor_panicked_is_set_apart_and_loses_nothing() {
         live.stop();
         let live = start(&disk.crash(Crash::KINDS[1]), &world);
         assert_eq!(points(&live, FAILING).await, Some(100));
+        live.stop();
+    });
+}
+
+/// Its directory was once removed, as that of a deleted bucket is.
+#[test]
+fn a_bucket_that_is_set_apart_during_a_merge_keeps_its_files() {
+    let seed = seed();
+    let disk = SimDisk::new(seed);
+    let mut world = World::new(seed);
+    in_system(async {
+        let mut live = start(&disk, &world);
+        world.set_up(&live.rooms).await.unwrap();
+        let now_ns = world.clock.now_ns();
+        let (mut stored, mut begun) = (0, None);
+        while begun.is_none() {
+            assert!(stored < 1_000, "segments are merged in time");
+            store_in(&rooms_of(&live), FAILING, now_ns, 0, 10).await;
+            stored += 10;
+            begun = live.on_thread(|task| {
+                task.checkpoint().unwrap();
+                task.begin_merge()
+            });
+        }
+        let job = begun.expect("begun");
+        let bucket = live
+            .rooms
+            .catalog
+            .read(|catalog| catalog.bucket_by_ordinal(FAILING).cloned());
+        let handle = live.rooms.buckets.handle(&bucket.unwrap()).unwrap();
+        handle.with(|_| panic!("on purpose")).await.unwrap_err();
+        live.on_thread(|task| {
+            task.checkpoint().unwrap();
+            let merged = job.run(&AtomicBool::new(false));
+            task.finish_merge(merged);
+        });
+        assert_eq!(points(&live, FAILING).await, None, "it is set apart");
+        live.stop();
+        let live = start(&disk.crash(Crash::KINDS[0]), &world);
+        assert_eq!(points(&live, FAILING).await, Some(stored));
         live.stop();
     });
 }

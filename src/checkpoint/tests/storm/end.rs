@@ -1,0 +1,103 @@
+//! The end of a round: whole disks, a clock that is right, and time. What has expired must go then, also from the disk.
+
+use super::super::live::rooms_of;
+use super::super::world::Live;
+use super::model::Trouble;
+use super::steps::Storm;
+use super::{Hook, checkpoint, look, repair, start};
+use crate::bucket::BucketState;
+use crate::clock::{DAY_NS, MINUTE_NS};
+
+/// More than the rows that tell the time take.
+const LEFT_BYTES: u64 = 16 << 10;
+
+/// Bytes of segments and answers.
+fn file_bytes(storm: &Storm) -> u64 {
+    let files = storm.disk.files().into_iter();
+    let counts = |ending: &std::ffi::OsStr| ending == "segment" || ending == "answers";
+    files
+        .filter(|(path, _)| path.extension().is_some_and(counts))
+        .map(|(_, bytes)| bytes.len() as u64)
+        .sum()
+}
+
+/// A checkpoint of a whole disk.
+async fn checkpointed(storm: Storm, live: &mut Live) -> Storm {
+    let (mut storm, outcome) = checkpoint(storm, live, &Hook::default()).await;
+    outcome.expect("the disk is whole");
+    storm.counts.checkpoints += 1;
+    storm
+}
+
+/// Rows that a bucket's store holds, whether they are seen or not.
+async fn held(storm: &Storm, live: &Live, index: usize) -> u64 {
+    let bucket = &storm.model.buckets[index];
+    let sources: Vec<u32> = bucket.sources.iter().filter_map(|it| it.ordinal).collect();
+    let id = bucket.id;
+    let bucket = live.rooms.catalog.read(|catalog| catalog.bucket(id).cloned());
+    let handle = live
+        .rooms
+        .buckets
+        .handle(&bucket.expect("it exists"))
+        .expect("it has no trouble");
+    let count = move |state: &mut BucketState| {
+        let points = |source: &u32| state.store.stats(*source, i64::MIN).expect("stats").points;
+        sources.iter().map(points).sum()
+    };
+    handle.with(count).await.expect("it answers")
+}
+
+pub(super) async fn end(mut storm: Storm) -> Storm {
+    (storm.ill, storm.full) = (false, false);
+    storm.disk = storm.disk.crash(wal::disk::sim::Crash::KINDS[0]);
+    repair(&mut storm, true);
+    let mut live = start(&storm, storm.disk.clone()).unwrap_or_else(|error| panic!("{error}"));
+    let rooms = rooms_of(&live);
+    look::settle(&mut storm.model, &rooms);
+    super::look(&mut storm, &rooms).await;
+    for bucket in &storm.model.buckets {
+        assert_eq!(bucket.trouble, Trouble::None);
+    }
+    // Twice: what was carried on is in the log no more, and in segments then.
+    storm = checkpointed(storm, &mut live).await;
+    storm = checkpointed(storm, &mut live).await;
+    let carried = storm.disk.files();
+    let carried = carried.keys().find(|path| path.starts_with("data/carried"));
+    assert_eq!(carried, None, "records are carried on of no bucket");
+    let before = file_bytes(&storm);
+
+    let requests = storm.model.buckets.iter().flat_map(|bucket| &bucket.requests);
+    let times = requests.flat_map(|it| it.rows.iter().map(|row| row.timestamp_ns).chain([it.at_ns]));
+    // Also requests to buckets that are gone were taken by some clock.
+    let latest_ns = times
+        .chain(storm.model.newest_sent_ns())
+        .max()
+        .unwrap_or(0)
+        .max(storm.now_ns());
+    let days = storm.model.buckets.iter().map(|bucket| bucket.days).max();
+    let kept_ns = i64::from(days.unwrap_or(0) + 2) * DAY_NS;
+    storm.world.clock.advance(latest_ns - storm.now_ns() + kept_ns);
+    super::look(&mut storm, &rooms).await;
+    let existing = storm.model.existing();
+    // Nothing is deleted while no record agrees with the clock. Not into the other buckets: rows of now would be merged
+    // with those that have expired, and keep them until they are merged again.
+    let telling = storm.create_bucket(&live).await.expect("the disk is whole");
+    for _ in 0..3 {
+        storm.send_one(&rooms, telling).await.expect("the disk is whole");
+        storm = checkpointed(storm, &mut live).await;
+        storm.world.clock.advance(61 * MINUTE_NS);
+    }
+    storm = checkpointed(storm, &mut live).await;
+    super::look(&mut storm, &rooms).await;
+    for index in &existing {
+        let held = held(&storm, &live, *index).await;
+        assert_eq!(
+            held, 0,
+            "what has expired is in memory or in segments: bucket {index}"
+        );
+    }
+    let (after, most) = (file_bytes(&storm), LEFT_BYTES);
+    assert!(after <= most, "{before} bytes of files became {after}");
+    live.stop();
+    storm
+}

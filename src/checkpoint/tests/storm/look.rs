@@ -1,0 +1,287 @@
+//! What readers see, asked for as the service asks for it, and whether that is what the model says.
+
+use std::collections::{BTreeMap, HashMap};
+
+use engine::query::{GroupQuery, ScanQuery, Selection, group, scan};
+use engine::{SeriesSnapshot, Unit, Values};
+
+use super::super::live::Rooms;
+use super::super::model::{answer, body_digest};
+use super::model::{Bucket, Doubt, Model, Request, Sent, Trouble};
+use crate::bucket::Digest;
+use crate::clock::DAY_NS;
+use crate::error::ErrorKind;
+
+/// Where a row is: its source, number and timestamp.
+type Place = (u32, u64, i64);
+
+/// Takes changes that were refused before a restart as they were found to be.
+pub(super) fn settle(model: &mut Model, rooms: &Rooms) {
+    for doubt in std::mem::take(&mut model.doubts) {
+        rooms.catalog.read(|catalog| match doubt {
+            Doubt::Bucket(index) => {
+                let bucket = &mut model.buckets[index];
+                let found = catalog.bucket(bucket.id);
+                bucket.exists = found.is_some();
+                bucket.ordinal = found.map(|it| it.ordinal).or(bucket.ordinal);
+            }
+            Doubt::Source(index, source) => {
+                let source = &mut model.buckets[index].sources[source];
+                let found = catalog.source(source.id);
+                source.exists = found.is_some();
+                source.ordinal = found.map(|it| it.ordinal).or(source.ordinal);
+            }
+            Doubt::Retention(index, days, at_ns, sent_before) => {
+                let bucket = &mut model.buckets[index];
+                if catalog
+                    .bucket(bucket.id)
+                    .is_some_and(|it| it.retention_days == days)
+                {
+                    bucket.retain(days, at_ns, sent_before);
+                }
+            }
+        });
+    }
+}
+
+/// Fails where the rooms and the model differ.
+pub(super) async fn look(model: &mut Model, rooms: &Rooms, now_ns: i64) {
+    let there = rooms.catalog.read(|catalog| catalog.buckets().count());
+    assert_eq!(there, model.existing().len(), "buckets");
+    for index in model.existing() {
+        look_at(&mut model.buckets[index], rooms, now_ns).await;
+    }
+}
+
+async fn look_at(model: &mut Bucket, rooms: &Rooms, now_ns: i64) {
+    let catalog = rooms.catalog.read(|catalog| {
+        let bucket = catalog.bucket(model.id).cloned();
+        bucket.map(|it| {
+            (
+                it,
+                catalog
+                    .sources_of(model.id)
+                    .map(|it| it.ordinal)
+                    .collect::<Vec<_>>(),
+            )
+        })
+    });
+    let (bucket, mut sources) = catalog.expect("an acknowledged bucket is there");
+    assert_eq!(
+        bucket.retention_days, model.days,
+        "retention of {}",
+        bucket.ordinal
+    );
+    sources.sort_unstable();
+    assert_eq!(sources, model.live_sources(), "sources of {}", bucket.ordinal);
+    let apart = rooms.buckets.all_set_apart();
+    let apart = apart.get(&bucket.ordinal);
+    assert!(
+        model.trouble != Trouble::None || apart.is_none(),
+        "bucket {} is set apart: {apart:?}",
+        bucket.ordinal
+    );
+    let stats = match rooms.buckets.stats(&bucket, &sources).await {
+        Ok(stats) => stats,
+        Err(error) => {
+            assert_eq!(error.kind, ErrorKind::Unavailable, "{error:?}");
+            let expected = model.trouble == Trouble::Apart || apart.is_some();
+            assert!(expected, "bucket {} has no trouble: {error:?}", bucket.ordinal);
+            return;
+        }
+    };
+    assert!(
+        model.trouble != Trouble::Apart && apart.is_none(),
+        "bucket {} answers, though it is set apart",
+        bucket.ordinal
+    );
+    let cutoff_ns = bucket.retention_cutoff_ns(now_ns);
+    // Deleted ones, too: they have no rows.
+    let asked: Vec<u32> = model.sources.iter().filter_map(|source| source.ordinal).collect();
+    let snapshot = rooms
+        .buckets
+        .snapshot(&bucket, asked)
+        .await
+        .expect("it just answered");
+    let mut seen: HashMap<u32, Place> = HashMap::new();
+    let mut counted: BTreeMap<u32, (u64, Option<i64>, Option<i64>)> = BTreeMap::new();
+    for series in &snapshot.series {
+        let rows = rows_of(series, cutoff_ns);
+        let times = || rows.iter().map(|(timestamp_ns, ..)| *timestamp_ns);
+        counted.insert(series.source, (rows.len() as u64, times().min(), times().max()));
+        for (timestamp_ns, sequence, value) in rows {
+            let place = (series.source, sequence, timestamp_ns);
+            let other = seen.insert(value, place);
+            assert_eq!(other, None, "value {value} is there twice, also at {place:?}");
+        }
+    }
+    for (source, stats) in sources.iter().zip(stats) {
+        let counted = counted.get(source).copied().unwrap_or_default();
+        let told = (stats.points, stats.first_ns, stats.last_ns);
+        assert_eq!(
+            told, counted,
+            "stats of source {source} of bucket {}",
+            bucket.ordinal
+        );
+    }
+    for index in 0..model.requests.len() {
+        let sent = look_for(model, &model.requests[index], &mut seen, now_ns);
+        model.requests[index].sent = sent;
+    }
+    assert!(
+        seen.is_empty(),
+        "rows that nobody sent, or that are gone: {seen:?}; {}",
+        bucket.ordinal
+    );
+    look_for_keys(model, rooms, now_ns).await;
+}
+
+/// Takes the rows of a request out of those that were seen; answers what is known of it now.
+fn look_for(bucket: &Bucket, request: &Request, seen: &mut HashMap<u32, Place>, now_ns: i64) -> Sent {
+    let about = || {
+        let (rows, first) = (request.rows.len(), request.rows.first());
+        format!(
+            "{:?} of {rows} rows from {first:?}, sent at {}, bucket {:?} with {} days at {now_ns}",
+            request.sent, request.at_ns, bucket.ordinal, bucket.days
+        )
+    };
+    let (mut first, mut missing, mut found) = (None, None, 0);
+    for (index, row) in (0u64..).zip(&request.rows) {
+        let shows = bucket.shows(row, now_ns);
+        let Some((source, sequence, timestamp_ns)) = seen.get(&row.value).copied() else {
+            if shows == Some(true) {
+                missing = missing.or(Some(row));
+            }
+            continue;
+        };
+        assert_ne!(shows, Some(false), "{row:?} is gone, and is seen: {}", about());
+        seen.remove(&row.value);
+        found += 1;
+        assert_eq!(
+            (source, timestamp_ns),
+            (row.source, row.timestamp_ns),
+            "{row:?} was altered: {}",
+            about()
+        );
+        let of_row = sequence.checked_sub(index);
+        assert!(first.is_none() || first == Some(of_row), "numbers of {}", about());
+        first = Some(of_row);
+    }
+    let first = first.flatten();
+    match request.sent {
+        Sent::Stored(number) => {
+            assert!(
+                first.is_none_or(|it| it == number),
+                "now from {first:?}: {}",
+                about()
+            );
+            assert_eq!(missing, None, "missing, and {found} are there: {}", about());
+            request.sent
+        }
+        Sent::Refused | Sent::Nowhere => {
+            assert_eq!(found, 0, "seen: {}", about());
+            request.sent
+        }
+        Sent::Open => match (first, missing) {
+            (Some(number), None) => Sent::Stored(number),
+            (None, Some(_)) => Sent::Nowhere,
+            (None, None) => Sent::Open,
+            (Some(_), Some(row)) => panic!("a part is there, without {row:?}: {}", about()),
+        },
+    }
+}
+
+/// Each key is answered as its request was, for a day of the clock.
+async fn look_for_keys(model: &Bucket, rooms: &Rooms, now_ns: i64) {
+    let bucket = rooms.catalog.read(|catalog| catalog.bucket(model.id).cloned());
+    let bucket = bucket.expect("it was there before");
+    let mut keys: BTreeMap<Digest, Vec<&Request>> = BTreeMap::new();
+    for request in &model.requests {
+        if let Some(key) = request.key {
+            keys.entry(key).or_default().push(request);
+        }
+    }
+    for (key, requests) in keys {
+        let found = rooms.buckets.answered(&bucket, key).await.expect("it answers");
+        if requests.iter().any(|it| it.sent == Sent::Open) {
+            continue;
+        }
+        let stored = |request: &&&Request| matches!(request.sent, Sent::Stored(_));
+        let mut known = requests
+            .iter()
+            .filter(stored)
+            .filter(|it| it.at_ns > now_ns.saturating_sub(DAY_NS));
+        let allowed = |request: &Request| match request.sent {
+            Sent::Stored(first) => answer(bucket.ordinal, first),
+            _ => Vec::new(),
+        };
+        match found {
+            None => assert!(
+                known.all(|request| request.may_be_forgotten),
+                "the key of a request of {} is forgotten in bucket {} at {now_ns}",
+                requests[0].at_ns,
+                bucket.ordinal
+            ),
+            Some((body, found)) => {
+                assert_eq!(body, body_digest(key));
+                let known: Vec<&Request> = known.copied().collect();
+                // The latest counts, unless it may be forgotten.
+                let last = known.iter().rposition(|it| !it.may_be_forgotten).unwrap_or(0);
+                assert!(
+                    known[last.min(known.len())..]
+                        .iter()
+                        .any(|it| allowed(it)[..] == *found.body),
+                    "another answer, or one that is forgotten: {:?} in bucket {} at {now_ns}",
+                    String::from_utf8_lossy(&found.body),
+                    bucket.ordinal
+                );
+            }
+        }
+    }
+}
+
+/// The rows of a source, told in two ways that must agree: row by row, and grouped.
+fn rows_of(series: &SeriesSnapshot, cutoff_ns: i64) -> Vec<(i64, u64, u32)> {
+    let (range_ns, stop) = ((cutoff_ns, i64::MAX), &|| false);
+    let query = ScanQuery {
+        range_ns,
+        descending: false,
+        after: None,
+        skip: 0,
+        limit: 1 << 24,
+        metadata: None,
+        stop,
+    };
+    let page = scan(&[Selection { series, fields: None }], &query).expect("rows");
+    let mut rows = Vec::with_capacity(page.rows.len());
+    for (run, row) in &page.rows {
+        let (columns, row) = (&page.runs[*run as usize].columns, *row as usize);
+        let (timestamp_ns, sequence) = columns.key(row);
+        let Some(Values::Numbers { values, .. }) = columns.field(0).map(|column| &column.values) else {
+            panic!("field 0 is a number");
+        };
+        let value = values[row] as u32;
+        let text = columns.field(1).filter(|column| column.has(row));
+        assert_eq!(text.is_some(), value.is_multiple_of(3), "the text of {value}");
+        rows.push((timestamp_ns, sequence, value));
+    }
+    assert!(rows.is_sorted(), "rows come by time and number");
+    let query = GroupQuery {
+        range_ns,
+        unit: Unit::Day,
+        fields: &[0],
+        metadata: None,
+        stop,
+    };
+    let grouped = group(series, &query).expect("groups");
+    let count: u64 = grouped.aggregates.iter().map(|it| it.count).sum();
+    let sum: f64 = grouped.aggregates.iter().map(engine::Aggregate::sum).sum();
+    let rows_sum: f64 = rows.iter().map(|row| f64::from(row.2)).sum();
+    assert_eq!(
+        (count, sum),
+        (rows.len() as u64, rows_sum),
+        "grouped, source {}",
+        series.source
+    );
+    rows
+}

@@ -1,0 +1,316 @@
+//! Everything at once: retention changes, backfills, deletions, clocks that are set, failing disks, panics, kills and
+//! checkpoints, against a model of plain lists. What readers see is looked at every few steps and after every recovery.
+//!
+//! A plain run is a few rounds. `STORM_SECONDS=…` goes on for so long, over fresh seeds, each of which is printed;
+//! `TIDEWATCH_SEED=…` begins with that one.
+
+mod end;
+mod look;
+mod model;
+mod steps;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use wal::disk::Disk;
+use wal::disk::sim::{Crash, Fault, Operation};
+
+use self::model::Trouble;
+use self::steps::{Counts, Storm};
+use super::live::{Rooms, rooms_of};
+use super::tap::Tap;
+use super::world::{Live, in_system};
+use crate::clock::Clock;
+
+const ROUNDS: u64 = 3;
+/// Steps of a round; those within checkpoints come on top.
+const STEPS: u32 = 300;
+/// How long a disk that has room again may take to be noticed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[test]
+fn a_storm_loses_nothing_and_brings_nothing_back() {
+    let seconds = std::env::var("STORM_SECONDS")
+        .ok()
+        .and_then(|text| text.parse().ok());
+    let began = Instant::now();
+    let mut counts = Counts::default();
+    let mut seed = match seconds {
+        Some(_) if std::env::var_os("TIDEWATCH_SEED").is_none() => fastrand::u64(..) >> 16,
+        _ => super::seed(),
+    };
+    loop {
+        println!("storm: TIDEWATCH_SEED={seed}");
+        round(seed, &mut counts);
+        let done = match seconds {
+            Some(seconds) => began.elapsed() >= Duration::from_secs(seconds),
+            None => counts.rounds >= ROUNDS,
+        };
+        if done {
+            break;
+        }
+        seed += 1;
+    }
+    let Counts {
+        rounds,
+        operations,
+        crashes,
+        checkpoints,
+        merges,
+        refused,
+        set_apart,
+        looks,
+        rows,
+    } = counts;
+    println!(
+        "storm: {rounds} rounds, {operations} operations, {crashes} crashes, {checkpoints} checkpoints, {merges} merges, \
+         {rows} rows sent, {refused} refusals, {set_apart} buckets in trouble, {looks} looks without a difference, {} s",
+        began.elapsed().as_secs()
+    );
+}
+
+fn round(seed: u64, counts: &mut Counts) {
+    let mut storm = Storm::new(seed);
+    storm.counts = *counts;
+    let mut steps = STEPS;
+    while steps > 0 {
+        storm = in_system(life(storm, &mut steps));
+        storm = crash(storm);
+    }
+    storm = in_system(end::end(storm));
+    *counts = storm.counts;
+    counts.rounds += 1;
+}
+
+/// Work to be done once, by the checkpointer, a few operations of the disk from now.
+#[derive(Clone, Default)]
+struct Hook(Arc<Mutex<Option<(u32, Box<dyn FnOnce() + Send>)>>>);
+
+impl Hook {
+    fn before_operation(&self) {
+        // The checkpointer's thread alone has no name here; the log's must not wait for itself.
+        if std::thread::current().name().is_some() {
+            return;
+        }
+        let mut hook = self.0.lock();
+        match &mut *hook {
+            Some((left, _)) if *left > 0 => *left -= 1,
+            _ => {
+                let work = hook.take();
+                // Not under the lock: what it does comes here, too.
+                drop(hook);
+                work.into_iter().for_each(|(_, work)| work());
+            }
+        }
+    }
+}
+
+fn start(storm: &Storm, disk: impl Disk) -> Result<Live, String> {
+    Live::start(Arc::new(disk), Arc::clone(&storm.world.clock)).map_err(|error| error.to_string())
+}
+
+/// The server runs until it is killed.
+async fn life(mut storm: Storm, steps: &mut u32) -> Storm {
+    let hook = Hook::default();
+    let tap = {
+        let hook = hook.clone();
+        Tap::new(storm.disk.clone(), move |_| hook.before_operation())
+    };
+    let started = start(&storm, tap);
+    let mut live = match started {
+        Ok(live) => live,
+        Err(error) => {
+            assert!(storm.ill, "the data directory does not open: {error}");
+            storm.disk = storm.disk.crash(Crash::KINDS[1]);
+            storm.counts.crashes += 1;
+            return storm;
+        }
+    };
+    let rooms = rooms_of(&live);
+    if storm.model.buckets.is_empty() {
+        set_up(&mut storm, &live).await;
+    }
+    look::settle(&mut storm.model, &rooms);
+    look(&mut storm, &rooms).await;
+    let mut full_for: Option<u32> = None;
+    while *steps > 0 {
+        *steps -= 1;
+        let kind = storm.rng().u8(0..200);
+        match kind {
+            0..3 => break,
+            3..6 => {
+                let ahead = storm.rng().u64(1..120);
+                storm.disk.stop_at(storm.disk.operations() + ahead);
+                storm.ill = true;
+            }
+            6 => {
+                let nth = storm.rng().u64(1..20);
+                storm.disk.fail(Operation::Sync, nth, Fault::Io);
+                storm.ill = true;
+            }
+            7..9 if full_for.is_none() => {
+                let room = storm.rng().u64(0..20_000);
+                storm.disk.set_budget_bytes(Some(storm.disk.used_bytes() + room));
+                (storm.full, full_for) = (true, Some(storm.rng().u32(1..12)));
+            }
+            9..50 => {
+                let outcome;
+                (storm, outcome) = checkpoint(storm, &mut live, &hook).await;
+                storm.counts.checkpoints += u64::from(outcome.is_ok());
+            }
+            _ => {
+                // What a refusal means has been noted.
+                let _ = storm.step(&mut live).await;
+            }
+        }
+        if let Some(left) = full_for {
+            full_for = left.checked_sub(1);
+            if full_for.is_none() {
+                storm.disk.set_budget_bytes(None);
+                storm.full = false;
+                ready(&rooms);
+            }
+        }
+        if log_failed(&rooms) {
+            assert!(storm.ill, "the log failed on a whole disk");
+            break;
+        }
+        if storm.rng().u8(0..6) == 0 {
+            look(&mut storm, &rooms).await;
+        }
+    }
+    storm.counts.merges += live.task.merges;
+    let kind = storm.rng().choice(Crash::KINDS).expect("there are some");
+    // As it is now: an orderly end would write more.
+    let image = storm.disk.crash(kind);
+    storm.disk.set_budget_bytes(None);
+    live.stop();
+    storm.disk = image;
+    storm.counts.crashes += 1;
+    storm
+}
+
+/// Not only for want of room.
+fn log_failed(rooms: &Rooms) -> bool {
+    let not_ready = rooms.journal.readiness().err();
+    not_ready.is_some_and(|why| !why.contains("the disk is full"))
+}
+
+/// Waits until the log has noticed that there is room again.
+fn ready(rooms: &Rooms) {
+    let began = Instant::now();
+    while let Err(why) = rooms.journal.readiness() {
+        if !why.contains("the disk is full") {
+            return;
+        }
+        assert!(began.elapsed() < PATIENCE, "{why}");
+        std::thread::yield_now();
+    }
+}
+
+async fn set_up(storm: &mut Storm, live: &Live) {
+    storm.world.set_up(&live.rooms).await.expect("the disk is whole");
+    storm.learn_world();
+}
+
+async fn look(storm: &mut Storm, rooms: &Rooms) {
+    let now_ns = storm.now_ns();
+    storm.counts.looks += 1;
+    look::look(&mut storm.model, rooms, now_ns).await;
+}
+
+/// A checkpoint and merges, at times with work going on in the middle of them.
+async fn checkpoint(mut storm: Storm, live: &mut Live, hook: &Hook) -> (Storm, Result<(), String>) {
+    let (now_ns, monotonic_ns) = (storm.now_ns(), storm.world.clock.monotonic_ns());
+    let deletes_at_ns = storm.model.deletes_at_ns(now_ns, monotonic_ns);
+    storm.model.may_remove(deletes_at_ns);
+    storm.deletes_at_ns = deletes_at_ns;
+    let work = storm.rng().bool().then(|| storm.rng().u32(0..40));
+    let slot = Arc::new(Mutex::new(Some(storm)));
+    if let Some(operations) = work {
+        let (slot, rooms) = (Arc::clone(&slot), rooms_of(live));
+        let work = move || {
+            let taken = slot.lock().take();
+            let mut storm = taken.expect("nobody else has it meanwhile");
+            let runtime = tokio::runtime::Builder::new_current_thread().build();
+            runtime.expect("a runtime").block_on(async {
+                for _ in 0..storm.rng().u32(1..4) {
+                    let _ = storm.work(&rooms).await;
+                }
+                look(&mut storm, &rooms).await;
+            });
+            *slot.lock() = Some(storm);
+        };
+        *hook.0.lock() = Some((operations, Box::new(work)));
+    }
+    let outcome = live.checkpoint().map_err(|error| error.to_string());
+    hook.0.lock().take();
+    let taken = slot.lock().take();
+    let mut storm = taken.expect("the work is done");
+    // By the retentions of the end, too.
+    storm.model.may_remove(deletes_at_ns);
+    storm.deletes_at_ns = None;
+    let mut buckets = storm.model.buckets.iter();
+    let troubled = buckets.any(|bucket| bucket.trouble != Trouble::None);
+    if let Err(error) = &outcome {
+        assert!(
+            storm.ill || storm.full || troubled,
+            "a checkpoint failed: {error}"
+        );
+    }
+    (storm, outcome)
+}
+
+/// What the next start finds: manifests may have been damaged, or repaired.
+fn crash(mut storm: Storm) -> Storm {
+    storm.model.restarted();
+    (storm.ill, storm.full) = (false, false);
+    repair(&mut storm, false);
+    if storm.rng().u8(0..6) == 0 {
+        let picked = {
+            let existing = storm.model.existing();
+            storm.rng().choice(existing)
+        };
+        if let Some(index) = picked.filter(|index| storm.model.buckets[*index].trouble == Trouble::None) {
+            let ordinal = storm.model.buckets[index].ordinal.expect("it exists");
+            let manifest = PathBuf::from(format!("data/buckets/{ordinal:08}/manifest"));
+            if storm.disk.files().contains_key(&manifest) {
+                storm.disk.flip_bit(&manifest, 30, 1);
+                storm.damaged.push(manifest);
+                storm.model.buckets[index].trouble = Trouble::Apart;
+                storm.counts.set_apart += 1;
+            }
+        }
+    }
+    if storm.rng().u8(0..5) == 0 {
+        // It goes down again while it recovers, or soon after.
+        let ahead = storm.rng().u64(1..30);
+        storm.disk.stop_at(ahead);
+        storm.ill = true;
+    }
+    storm
+}
+
+/// Makes damaged manifests whole, most of them or all; every other trouble ends with the process.
+fn repair(storm: &mut Storm, all: bool) {
+    for bucket in &mut storm.model.buckets {
+        bucket.trouble = Trouble::None;
+    }
+    let damaged = std::mem::take(&mut storm.damaged);
+    for manifest in damaged {
+        if all || storm.rng().u8(0..3) > 0 {
+            storm.disk.flip_bit(&manifest, 30, 1);
+            continue;
+        }
+        let of = |ordinal: Option<u32>| {
+            ordinal.is_some_and(|it| manifest.starts_with(Path::new(&format!("data/buckets/{it:08}"))))
+        };
+        let mut buckets = storm.model.buckets.iter_mut();
+        if let Some(bucket) = buckets.find(|bucket| of(bucket.ordinal)) {
+            bucket.trouble = Trouble::Apart;
+        }
+        storm.damaged.push(manifest);
+    }
+}

@@ -1,0 +1,207 @@
+//! What the rooms must hold, in plain lists and by the contract's own rules. Nothing here asks the code under test.
+
+use std::collections::VecDeque;
+
+use crate::bucket::Digest;
+use crate::clock::{DAY_NS, MINUTE_NS};
+use crate::ids::ObjectId;
+
+/// 1678-01-01, before which there are no points.
+const EARLIEST_NS: i128 = -9_214_560_000_000_000_000;
+
+/// A point. Its value is used by no other point of a round, so that a point is known again by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    pub(super) source: u32,
+    pub(super) timestamp_ns: i64,
+    pub(super) value: u32,
+    /// It had expired when the retention changed: gone for good.
+    pub(super) dead: bool,
+    /// It had expired at two checkpoints an hour apart: when the clock goes back it may be there again, or not.
+    pub(super) may_be_gone: bool,
+}
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sent {
+    /// Acknowledged; the number of its first row.
+    Stored(u64),
+    /// Refused: nothing of it is seen before a restart.
+    Refused,
+    /// Refused before a restart: whole or not at all.
+    Open,
+    /// Refused before a restart, and not there.
+    Nowhere,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+    pub(super) rows: Vec<Row>,
+    pub(super) key: Option<Digest>,
+    pub(super) at_ns: i64,
+    pub(super) sent: Sent,
+    /// A day had passed at two checkpoints an hour apart: when the clock goes back, its key may be known again, or not.
+    pub(super) may_be_forgotten: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Source {
+    pub(super) id: ObjectId,
+    pub(super) ordinal: Option<u32>,
+    pub(super) exists: bool,
+}
+
+/// What has befallen a bucket since the last start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trouble {
+    None,
+    /// Its files cannot be written: it is set apart some checkpoints later.
+    Clogged,
+    /// Its manifest is damaged, or its actor has panicked: it answers nothing.
+    Apart,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Bucket {
+    pub(super) id: ObjectId,
+    pub(super) ordinal: Option<u32>,
+    pub(super) exists: bool,
+    pub(super) days: u32,
+    pub(super) sources: Vec<Source>,
+    pub(super) requests: Vec<Request>,
+    pub(super) trouble: Trouble,
+}
+
+/// A change that was refused. It may be there after a restart, unless the log went on behind it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Doubt {
+    Bucket(usize),
+    Source(usize, usize),
+    /// Bucket, days, moment, and requests sent before.
+    Retention(usize, u32, i64, usize),
+}
+
+#[derive(Default)]
+pub(super) struct Model {
+    pub(super) buckets: Vec<Bucket>,
+    pub(super) doubts: Vec<Doubt>,
+    /// What the clocks said at the checkpoints since the start: UTC and monotonic.
+    readings: VecDeque<(i64, i64)>,
+    /// When the latest request of all was sent, by the clock of then.
+    newest_sent_ns: Option<i64>,
+}
+
+/// What is older has expired.
+pub(super) fn cutoff_ns(days: u32, now_ns: i64) -> i64 {
+    let cutoff_ns = i128::from(now_ns) - i128::from(days) * i128::from(DAY_NS);
+    cutoff_ns.max(EARLIEST_NS) as i64
+}
+
+impl Bucket {
+    /// Whether a row must be seen, must not be, or (`None`) may be.
+    pub(super) fn shows(&self, row: &Row, now_ns: i64) -> Option<bool> {
+        let source = self.sources.iter().find(|it| it.ordinal == Some(row.source));
+        let gone = row.dead || source.is_none_or(|it| !it.exists);
+        if gone || row.timestamp_ns < cutoff_ns(self.days, now_ns) {
+            return Some(false);
+        }
+        (!row.may_be_gone).then_some(true)
+    }
+
+    /// The retention changes: what has expired by now has expired for good, of the requests sent so far.
+    pub(super) fn retain(&mut self, days: u32, at_ns: i64, sent_before: usize) {
+        let cutoff_ns = cutoff_ns(self.days, at_ns);
+        let rows = self.requests[..sent_before]
+            .iter_mut()
+            .flat_map(|it| &mut it.rows);
+        for row in rows.filter(|row| row.timestamp_ns < cutoff_ns) {
+            row.dead = true;
+        }
+        self.days = days;
+    }
+
+    /// A checkpoint may remove what had expired by that moment.
+    pub(super) fn may_remove(&mut self, deletes_at_ns: i64) {
+        let cutoff_ns = cutoff_ns(self.days, deletes_at_ns);
+        for request in &mut self.requests {
+            request.may_be_forgotten |= request.at_ns <= deletes_at_ns.saturating_sub(DAY_NS);
+            for row in &mut request.rows {
+                row.may_be_gone |= row.timestamp_ns < cutoff_ns;
+            }
+        }
+    }
+
+    pub(super) fn live_sources(&self) -> Vec<u32> {
+        let live = self.sources.iter().filter(|source| source.exists);
+        live.filter_map(|source| source.ordinal).collect()
+    }
+}
+
+impl Model {
+    pub(super) fn existing(&self) -> Vec<usize> {
+        let exists = |index: &usize| self.buckets[*index].exists;
+        (0..self.buckets.len()).filter(exists).collect()
+    }
+
+    /// Notes a request on its way.
+    pub(super) fn send(&mut self, bucket: usize, request: Request) -> usize {
+        self.newest_sent_ns = self.newest_sent_ns.max(Some(request.at_ns));
+        let requests = &mut self.buckets[bucket].requests;
+        requests.push(request);
+        requests.len() - 1
+    }
+
+    /// The log went on: what was refused before is not in it.
+    pub(super) fn acknowledged(&mut self) {
+        self.doubts.clear();
+    }
+
+    /// When the latest request of all was sent.
+    pub(super) fn newest_sent_ns(&self) -> Option<i64> {
+        self.newest_sent_ns
+    }
+
+    /// When the newest of the requests was taken that are surely known to the rooms.
+    fn newest_known_ns(&self) -> Option<i64> {
+        let known = self
+            .buckets
+            .iter()
+            .filter(|bucket| bucket.exists && bucket.trouble != Trouble::Apart);
+        let stored = known
+            .flat_map(|bucket| &bucket.requests)
+            .filter(|it| matches!(it.sent, Sent::Stored(_)));
+        stored.map(|request| request.at_ns).max()
+    }
+
+    /// The latest moment by which a checkpoint of now may remove what has expired; `None` when it may remove nothing.
+    pub(super) fn deletes_at_ns(&mut self, now_ns: i64, monotonic_ns: i64) -> Option<i64> {
+        let before = self.readings.iter();
+        let hour_ago = before.filter(|(_, then_ns)| monotonic_ns - then_ns >= 60 * MINUTE_NS);
+        let confirmed = hour_ago.map(|(then_ns, _)| (*then_ns).min(now_ns)).max();
+        self.readings.push_back((now_ns, monotonic_ns));
+        let ahead = self
+            .newest_sent_ns
+            .is_some_and(|it| now_ns > it.saturating_add(DAY_NS));
+        let behind = self
+            .newest_known_ns()
+            .is_some_and(|it| now_ns < it.saturating_sub(DAY_NS));
+        confirmed.filter(|_| !ahead && !behind)
+    }
+
+    pub(super) fn may_remove(&mut self, deletes_at_ns: Option<i64>) {
+        if let Some(deletes_at_ns) = deletes_at_ns {
+            self.buckets
+                .iter_mut()
+                .for_each(|it| it.may_remove(deletes_at_ns));
+        }
+    }
+
+    /// A process ended: what was refused may be there or not, and nobody remembers what the clocks said.
+    pub(super) fn restarted(&mut self) {
+        self.readings.clear();
+        for bucket in &mut self.buckets {
+            let refused = bucket.requests.iter_mut().filter(|it| it.sent == Sent::Refused);
+            refused.for_each(|request| request.sent = Sent::Open);
+        }
+    }
+}
