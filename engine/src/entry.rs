@@ -79,6 +79,11 @@ impl BlockEntry {
         }
     }
 
+    /// The segment it lies in, and its rows.
+    pub(crate) fn rows_of_segment(&self) -> Option<(u64, u32)> {
+        Some((self.segment()?, self.rows))
+    }
+
     /// The block, if no segment holds it.
     pub(crate) fn unsaved(&self) -> Option<&Arc<Block>> {
         match &self.home {

@@ -14,7 +14,10 @@ use crate::store::Segment;
 
 /// This many segments of about one size are merged; each byte is so rewritten once per factor of four in size.
 const MERGE_SEGMENTS_MIN: usize = 4;
-/// Segments beyond this size are left alone.
+/// A segment is written anew when less than one in so many of its rows is in use: each byte is so rewritten at most once
+/// for each byte that is reclaimed.
+const LIVE_SHARE_MIN: u64 = 2;
+/// Segments beyond this size are left alone, unless they are mostly dead.
 const MERGE_BYTES_MAX: u64 = 1 << 30;
 /// Rows that are read at a time: some megabytes.
 const REWRITE_ROWS: usize = 16 * BLOCK_ROWS_MAX;
@@ -62,8 +65,14 @@ impl std::fmt::Display for MergeError {
 
 impl std::error::Error for MergeError {}
 
-/// The smallest size class (powers of four) that has enough segments.
+/// A segment that is mostly dead, of whatever size: what was deleted is a promise, and the disk is the user's. Else the
+/// smallest size class (powers of four) that has enough segments.
 pub(crate) fn choose(segments: &BTreeMap<u64, Segment>) -> Option<Vec<u64>> {
+    let mostly_dead = |segment: &Segment| segment.live_rows * LIVE_SHARE_MIN < segment.rows;
+    let dead = segments.iter().find(|(_, segment)| mostly_dead(segment));
+    if let Some((id, _)) = dead {
+        return Some(vec![*id]);
+    }
     let mut classes: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
     for (id, segment) in segments
         .iter()
@@ -236,5 +245,43 @@ mod tests {
         assert_eq!(merged(ROWS), [rows; 4], "apart");
         assert_eq!(merged(ROWS - 1), [rows; 4], "touching");
         assert_eq!(merged(ROWS / 2)[0], BLOCK_ROWS_MAX as u32, "overlapping");
+    }
+
+    /// A segment was kept as long as one block of it was in use, and one of a gigabyte until all of it had expired.
+    #[test]
+    fn a_segment_that_is_mostly_dead_is_written_anew() {
+        let mut store = Store::new();
+        let mut rows = RowsWriter::new();
+        for source in 0..4 {
+            for row in 0..ROWS {
+                rows.begin(source);
+                rows.number(0, row as f64, 0);
+                rows.commit(row as i64);
+            }
+        }
+        let mut encoded = Vec::new();
+        rows.encode(&mut encoded);
+        store.apply(&encoded, 0).unwrap();
+        let checkpoint = store.begin_checkpoint().unwrap();
+        let mut bytes = Vec::new();
+        checkpoint.write(&mut bytes).unwrap();
+        store
+            .finish_checkpoint(checkpoint, 1, Arc::new(bytes), i64::MIN)
+            .unwrap();
+        let before = store.segment_bytes();
+        for source in [0, 1] {
+            assert!(store.begin_merge().is_none(), "half of it is in use");
+            store.remove_source(source);
+        }
+        assert!(store.begin_merge().is_none(), "half of it is in use");
+        store.remove_source(2);
+        let merge = store.begin_merge().unwrap();
+        let mut bytes = Vec::new();
+        merge.write(&mut bytes, i64::MIN).unwrap();
+        store.finish_merge(merge, 2, Arc::new(bytes), i64::MIN).unwrap();
+        assert_eq!(store.take_dead_segments(), [1]);
+        assert!(store.segment_bytes() * 3 < before);
+        assert_eq!(store.stats(3, i64::MIN).unwrap().points, ROWS as u64);
+        assert!(store.begin_merge().is_none(), "once");
     }
 }

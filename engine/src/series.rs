@@ -222,14 +222,14 @@ impl Series {
         (runs, unsaved.cloned().collect())
     }
 
-    /// Lets go of blocks that lie wholly before the cutoff; answers the segments they lay in.
-    pub(crate) fn expire(&mut self, cutoff_ns: i64) -> Vec<u64> {
+    /// Lets go of blocks that lie wholly before the cutoff; answers the segments they lay in, and their rows.
+    pub(crate) fn expire(&mut self, cutoff_ns: i64) -> Vec<(u64, u32)> {
         let expired = |entry: &&BlockEntry| entry.last_ns < cutoff_ns;
-        let segments: Vec<Option<u64>> = self
+        let segments: Vec<Option<(u64, u32)>> = self
             .blocks
             .iter()
             .filter(expired)
-            .map(BlockEntry::segment)
+            .map(BlockEntry::rows_of_segment)
             .collect();
         if !segments.is_empty() {
             self.retain(|entry| entry.last_ns >= cutoff_ns);

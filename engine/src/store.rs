@@ -17,8 +17,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 pub(crate) struct Segment {
     /// Length of the file.
     pub(crate) bytes: u64,
-    /// Blocks in it that some series still uses.
-    pub(crate) live_blocks: usize,
+    /// Rows of all its blocks.
+    pub(crate) rows: u64,
+    /// Rows of the blocks in it that some series still uses.
+    pub(crate) live_rows: u64,
 }
 
 /// Bytes that a store keeps decoded by itself, where there is no server whose stores share a cache.
@@ -73,7 +75,7 @@ impl Store {
     pub fn add_segment(&mut self, id: u64, home: SharedBytes) -> Result<(), EngineError> {
         let by_source = self.open_new(id, &home)?;
         if let Some(segment) = self.segments.get_mut(&id) {
-            segment.live_blocks = by_source.values().map(Vec::len).sum();
+            segment.live_rows = segment.rows;
         }
         for (source, blocks) in by_source {
             self.series.entry(source).or_default().adopt(blocks);
@@ -157,7 +159,7 @@ impl Store {
             return 0;
         };
         self.unsaved_bytes = self.unsaved_bytes.saturating_sub(series.unsaved_bytes() as u64);
-        self.release(series.blocks().iter().filter_map(|entry| entry.segment()));
+        self.release(series.blocks().iter().filter_map(BlockEntry::rows_of_segment));
         series.stats().points
     }
 
@@ -180,17 +182,18 @@ impl Store {
         }
     }
 
-    fn release(&mut self, segments: impl Iterator<Item = u64>) {
-        for id in segments {
+    /// Notes that blocks with so many rows are no longer used of these segments.
+    fn release(&mut self, rows: impl Iterator<Item = (u64, u32)>) {
+        for (id, rows) in rows {
             if let Some(segment) = self.segments.get_mut(&id) {
-                segment.live_blocks -= 1;
+                segment.live_rows -= u64::from(rows);
             }
         }
     }
 
     /// Lets go of all blocks that lie wholly before the cutoff.
     pub fn expire(&mut self, cutoff_ns: i64) {
-        let expired: Vec<u64> = self
+        let expired: Vec<(u64, u32)> = self
             .series
             .values_mut()
             .flat_map(|series| series.expire(cutoff_ns))
@@ -203,10 +206,10 @@ impl Store {
         let dead: Vec<u64> = self
             .segments
             .iter()
-            .filter(|(_, segment)| segment.live_blocks == 0)
+            .filter(|(_, segment)| segment.live_rows == 0)
             .map(|(id, _)| *id)
             .collect();
-        self.segments.retain(|_, segment| segment.live_blocks > 0);
+        self.segments.retain(|_, segment| segment.live_rows > 0);
         dead
     }
 
@@ -318,28 +321,28 @@ impl Store {
         for (source, entry) in open_segment(id, home)? {
             by_source.entry(source).or_default().push(entry);
         }
-        self.segments.insert(
-            id,
-            Segment {
-                bytes: (**home).as_ref().len() as u64,
-                live_blocks: 0,
-            },
-        );
+        let blocks = by_source.values().flatten();
+        let segment = Segment {
+            bytes: (**home).as_ref().len() as u64,
+            rows: blocks.map(|entry| u64::from(entry.rows)).sum(),
+            live_rows: 0,
+        };
+        self.segments.insert(id, segment);
         Ok(by_source)
     }
 
-    /// Counts the live blocks of all segments and the memory of unsaved rows anew: sources may have gone while a segment
+    /// Counts the live rows of all segments and the memory of unsaved rows anew: sources may have gone while a segment
     /// was written.
     fn recount(&mut self) {
         let unsaved = self.unsaved.iter().filter_map(|source| self.series.get(source));
         self.unsaved_bytes = unsaved.map(|series| series.unsaved_bytes() as u64).sum();
         self.segments
             .values_mut()
-            .for_each(|segment| segment.live_blocks = 0);
+            .for_each(|segment| segment.live_rows = 0);
         let blocks = self.series.values().flat_map(|series| series.blocks().iter());
-        for id in blocks.filter_map(|entry| entry.segment()) {
+        for (id, rows) in blocks.filter_map(BlockEntry::rows_of_segment) {
             if let Some(segment) = self.segments.get_mut(&id) {
-                segment.live_blocks += 1;
+                segment.live_rows += u64::from(rows);
             }
         }
     }
