@@ -74,6 +74,7 @@ impl Task {
     /// Removes the records carried on of buckets that opened again: their segments have them by now.
     fn remove_carried(&self) -> Result<(), CheckpointError> {
         let dir = CarriedDir::of(&self.layout.data_dir);
+        dir.remove_unfinished(&*self.disk)?;
         let mut files = dir.list(&*self.disk)?;
         files.retain(|file| !self.set_apart.contains(file.bucket));
         dir.remove(&*self.disk, &files);
