@@ -200,7 +200,9 @@ impl Task {
             Ok(in_use(state))
         });
         let Some(adopted) = adopted else { return Ok(()) };
-        if adopted.is_err() {
+        // Also where all of it has expired: the manifest may be the same as before, and nothing else would remove it.
+        let in_use = |(segments, _): &InUse| segments.contains(&id);
+        if !adopted.as_ref().is_ok_and(in_use) {
             self.files(ordinal)?.discard(&[id], &[]);
         }
         self.settle(ordinal, adopted?)?;
