@@ -7,6 +7,7 @@
 mod end;
 mod look;
 mod model;
+mod requests;
 mod steps;
 
 use std::path::{Path, PathBuf};
