@@ -14,6 +14,8 @@ use crate::sealed_file::FileWriter;
 
 const MAGIC: &[u8; 8] = b"TWCARR01";
 const SUFFIX: &str = ".records";
+/// What a file on its way has in the place of it.
+const TEMPORARY: &str = "tmp";
 /// Sequence, length and checksum of a record.
 const RECORD_HEADER_BYTES: usize = 8 + 4 + 4;
 /// Stands in the place of a sequence behind the last record; what follows is the number of records.
@@ -69,12 +71,32 @@ impl CarriedDir {
         self.0.join(format!("{bucket:08}-{first:020}{SUFFIX}"))
     }
 
+    /// Removes what a crash, or a disk that was full, left of files on their way; that the disk does not remove one is
+    /// only logged.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn remove_unfinished(&self, disk: &dyn Disk) -> io::Result<()> {
+        let names = match disk.list(&self.0) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            listed => listed?,
+        };
+        let paths = names.iter().map(|name| self.0.join(name));
+        for path in paths.filter(|path| path.extension().is_some_and(|it| it == TEMPORARY)) {
+            if let Err(error) = disk.remove(&path) {
+                tracing::warn!(path = %path.display(), %error, "an unfinished file stays for now");
+            }
+        }
+        Ok(())
+    }
+
     /// Writes files of several buckets in one pass over the log.
     ///
     /// # Errors
     /// The disk's.
     pub fn writer<'a>(&self, disk: &'a dyn Disk) -> io::Result<CarriedWriter<'a>> {
         disk.create_dir_all(&self.0)?;
+        self.remove_unfinished(disk)?;
         Ok(CarriedWriter {
             disk,
             dir: self.clone(),
@@ -129,7 +151,7 @@ impl CarriedWriter<'_> {
             std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
             std::collections::btree_map::Entry::Vacant(entry) => {
                 let path = self.dir.path(bucket, sequence);
-                let temporary = path.with_extension("tmp");
+                let temporary = path.with_extension(TEMPORARY);
                 match self.disk.remove(&temporary) {
                     Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
                     _ => {}

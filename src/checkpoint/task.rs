@@ -74,6 +74,7 @@ impl Task {
     /// Removes the records carried on of buckets that opened again: their segments have them by now.
     fn remove_carried(&self) -> Result<(), CheckpointError> {
         let dir = CarriedDir::of(&self.layout.data_dir);
+        dir.remove_unfinished(&*self.disk)?;
         let mut files = dir.list(&*self.disk)?;
         files.retain(|file| !self.set_apart.contains(file.bucket));
         dir.remove(&*self.disk, &files);
@@ -199,7 +200,9 @@ impl Task {
             Ok(in_use(state))
         });
         let Some(adopted) = adopted else { return Ok(()) };
-        if adopted.is_err() {
+        // Also where all of it has expired: the manifest may be the same as before, and nothing else would remove it.
+        let in_use = |(segments, _): &InUse| segments.contains(&id);
+        if !adopted.as_ref().is_ok_and(in_use) {
             self.files(ordinal)?.discard(&[id], &[]);
         }
         self.settle(ordinal, adopted?)?;

@@ -1,7 +1,8 @@
 //! What a checkpoint deletes, while retention and clock change around it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -25,11 +26,14 @@ const BACKFILLED: u32 = 9_000;
 
 type Hook = Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>;
 
+fn is_segment(path: &Path) -> bool {
+    path.extension().is_some_and(|it| it == "segment")
+}
+
 /// A disk that runs the hook once, when a segment is being written.
 fn tapped(disk: SimDisk) -> (Tap, Hook) {
     let hook = Hook::default();
     let taken = Arc::clone(&hook);
-    let is_segment = |path: &Path| path.extension().is_some_and(|it| it == "segment");
     let tap = Tap::new(disk, move |disk| {
         if disk.files().keys().any(|path| is_segment(path)) {
             // Not under the lock: what the hook does comes here, too.
@@ -235,6 +239,43 @@ fn rows_that_get_the_numbers_of_refused_ones_are_seen() {
         let before = points().await;
         store(&rooms, START_NS, 10 * DAY_NS, 100).await;
         assert_eq!(points().await, before + 100);
+        live.stop();
+    });
+}
+
+/// The file stayed until something else was written to the bucket.
+#[test]
+fn a_merged_segment_of_which_nothing_is_left_leaves_no_file() {
+    let seed = seed();
+    let disk = SimDisk::new(seed);
+    let mut world = World::new(seed);
+    in_system(async {
+        let mut live = start(disk.clone(), &world);
+        world.set_up(&live.rooms).await.unwrap();
+        let rooms = rooms_of(&live);
+        let mut begun = None;
+        while begun.is_none() {
+            store(&rooms, START_NS, 0, 10).await;
+            begun = live.on_thread(|task| {
+                task.checkpoint().unwrap();
+                task.begin_merge()
+            });
+        }
+        let merged = begun.expect("begun").run(&AtomicBool::new(false));
+        let bucket = any_bucket(&rooms);
+        let source_id = world.model.lock().sources[0].id;
+        let deletion = Command::SourceDeleted { source_id };
+        rooms
+            .buckets
+            .delete_source(&bucket, SOURCE, deletion)
+            .await
+            .unwrap();
+        live.on_thread(|task| {
+            task.checkpoint().unwrap();
+            task.finish_merge(merged);
+        });
+        let left: Vec<PathBuf> = disk.files().into_keys().filter(|path| is_segment(path)).collect();
+        assert_eq!(left, [] as [PathBuf; 0]);
         live.stop();
     });
 }

@@ -160,6 +160,25 @@ fn a_bucket_whose_actor_panicked_is_set_apart_and_loses_nothing() {
     });
 }
 
+/// They stayed for good.
+#[test]
+fn what_a_crash_left_of_carried_records_goes_with_the_next_checkpoint() {
+    let seed = seed();
+    let disk = SimDisk::new(seed);
+    let mut world = World::new(seed);
+    in_system(async {
+        disk.put(
+            Path::new("data/carried/00000002-00000000000000000064.tmp"),
+            b"half",
+        );
+        let mut live = start(&disk, &world);
+        world.set_up(&live.rooms).await.unwrap();
+        live.checkpoint().unwrap();
+        assert_eq!(files(&disk, "data/carried"), [] as [PathBuf; 0]);
+        live.stop();
+    });
+}
+
 /// Its directory was once removed, as that of a deleted bucket is.
 #[test]
 fn a_bucket_that_is_set_apart_during_a_merge_keeps_its_files() {

@@ -7,6 +7,7 @@
 mod end;
 mod look;
 mod model;
+mod requests;
 mod steps;
 
 use std::path::{Path, PathBuf};
@@ -86,7 +87,10 @@ fn round(seed: u64, counts: &mut Counts) {
 
 /// Work to be done once, by the checkpointer, a few operations of the disk from now.
 #[derive(Clone, Default)]
-struct Hook(Arc<Mutex<Option<(u32, Box<dyn FnOnce() + Send>)>>>);
+struct Hook(Arc<Mutex<Option<Due>>>);
+
+/// After how many operations, and what.
+type Due = (u32, Box<dyn FnOnce() + Send>);
 
 impl Hook {
     fn before_operation(&self) {
