@@ -216,10 +216,12 @@ pub(super) fn open_with(
     let load = |ordinal: u32| {
         let opened = BucketFiles::open(Arc::clone(disk), &layout.data_dir, ordinal, &cache);
         let (files, mut state) = opened.map_err(BucketFault::Files)?;
+        let mut first = None;
         for file in carried.iter().filter(|file| file.bucket == ordinal) {
-            apply_carried(&**disk, file, &mut state).map_err(BucketFault::Records)?;
+            let applied = apply_carried(&**disk, file, &mut state).map_err(BucketFault::Records)?;
+            first = first.or(applied);
         }
-        Ok::<_, BucketFault>((state, files))
+        Ok::<_, BucketFault>(((state, files), first))
     };
     let mut sealing =
         Sealing::start(SEALING_BYTES_MAX).map_err(|error| OpenError::Io(layout.data_dir.clone(), error))?;
@@ -238,7 +240,10 @@ pub(super) fn open_with(
                     _ if failed.contains_key(&ingest.bucket) => return Ok(()),
                     Entry::Occupied(entry) => entry.into_mut(),
                     Entry::Vacant(entry) => match load(ingest.bucket) {
-                        Ok(loaded) => entry.insert(loaded),
+                        Ok((loaded, first)) => {
+                            first_replayed.extend(first.map(|first| (ingest.bucket, first)));
+                            entry.insert(loaded)
+                        }
                         Err(error) => {
                             failed.insert(ingest.bucket, error);
                             return Ok(());
@@ -284,7 +289,10 @@ pub(super) fn open_with(
         }
         let files = match buckets.entry(ordinal) {
             Entry::Occupied(entry) => Ok(&entry.into_mut().1),
-            Entry::Vacant(entry) => load(ordinal).map(|loaded| &entry.insert(loaded).1),
+            Entry::Vacant(entry) => load(ordinal).map(|(loaded, first)| {
+                first_replayed.extend(first.map(|first| (ordinal, first)));
+                &entry.insert(loaded).1
+            }),
         };
         let missing = |files: &BucketFiles| manifests.contains(&ordinal) && !files.has_manifest();
         let reason = match files {
@@ -347,18 +355,26 @@ pub(super) fn open_with(
     })
 }
 
-/// Applies the records of a bucket that was set apart, those of before the log.
-fn apply_carried(disk: &dyn Disk, file: &CarriedFile, state: &mut BucketState) -> Result<(), String> {
+/// Applies the records of a bucket that was set apart, those of before the log; answers the sequence of the first row.
+fn apply_carried(
+    disk: &dyn Disk,
+    file: &CarriedFile,
+    state: &mut BucketState,
+) -> Result<Option<u64>, String> {
+    let mut first = None;
     file.read(disk, |sequence, bytes| {
         let said = |error: &dyn fmt::Display| format!("{}: record {sequence}: {error}", file.path.display());
         match Record::decode(bytes).map_err(|error| said(&error))? {
-            Record::Ingest(ingest) => state
-                .apply(sequence, &ingest)
-                .map(drop)
-                .map_err(|error| said(&error)),
+            Record::Ingest(ingest) => {
+                if state.apply(sequence, &ingest).map_err(|error| said(&error))? {
+                    first.get_or_insert(ingest.first_sequence);
+                }
+                Ok(())
+            }
             Record::Command(_) => Err(said(&"a command among points")),
         }
-    })
+    })?;
+    Ok(first)
 }
 
 /// Whether a directory has nothing in it, or does not exist.

@@ -10,6 +10,7 @@
 
 mod turns;
 
+use std::cell::Cell;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,7 +22,7 @@ use engine::query::{Budget, Touched};
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 
-use crate::error::ServiceError;
+use crate::error::{ErrorKind, ServiceError};
 use crate::ids::ObjectId;
 use crate::metrics::{Distribution, Histogram};
 use turns::{Lane, Turns};
@@ -104,9 +105,14 @@ pub enum Step<R> {
     Long,
 }
 
+/// A short turn that has taken so long was no small query: it begins anew as a long one.
+const SHORT_TURN_MAX: Duration = Duration::from_millis(25);
+
 /// Tells a running query whether to go on and what it may hold, and is told what it did.
 pub struct Stop {
     deadline: Instant,
+    /// When the turn is over; `None` for a long one.
+    turn_ends: Cell<Option<Instant>>,
     abandoned: Arc<AtomicBool>,
     shared: Arc<Shared>,
     budget: Budget,
@@ -122,8 +128,17 @@ impl Stop {
         counts.blocks.fetch_add(touched.blocks, Ordering::Relaxed);
     }
 
-    /// Whether nobody waits for the answer any more.
+    /// Whether to stop: nobody waits for the answer any more, or the turn is over.
     pub fn now(&self) -> bool {
+        self.is_unwanted() || self.turn_is_over()
+    }
+
+    /// Whether a short turn has taken longer than one may.
+    pub fn turn_is_over(&self) -> bool {
+        self.turn_ends.get().is_some_and(|end| Instant::now() >= end)
+    }
+
+    fn is_unwanted(&self) -> bool {
         self.abandoned.load(Ordering::Relaxed) || Instant::now() >= self.deadline
     }
 
@@ -189,6 +204,7 @@ impl QueryPool {
         let abandoned = Arc::new(AtomicBool::new(false));
         let stop = Stop {
             deadline: Instant::now() + self.0.timeout,
+            turn_ends: Cell::new(None),
             abandoned: Arc::clone(&abandoned),
             shared: Arc::clone(&self.0.shared),
             budget: Budget::new(self.0.memory_bytes_max),
@@ -200,12 +216,14 @@ impl QueryPool {
             let counts = &stop.shared.counts;
             let answer = match call {
                 Call::Refuse => Err(refused(counts)),
-                Call::Run(_) if stop.now() => {
+                Call::Run(_) if stop.is_unwanted() => {
                     counts.abandoned.fetch_add(1, Ordering::Relaxed);
                     return false;
                 }
                 Call::Run(turn) => {
                     let began = Instant::now();
+                    stop.turn_ends
+                        .set((turn == Turn::Short).then(|| began + SHORT_TURN_MAX));
                     let step = query(&stop, turn);
                     took += began.elapsed();
                     let answer = match (step, turn) {
@@ -214,6 +232,14 @@ impl QueryPool {
                             Err(ServiceError::internal("BUG: a long turn was not enough"))
                         }
                         (Ok(Step::Answer(answer)), _) => Ok(answer),
+                        // Stopped because the turn was over, not for the client.
+                        (Err(error), Turn::Short)
+                            if error.kind == ErrorKind::Unavailable
+                                && stop.turn_is_over()
+                                && !stop.is_unwanted() =>
+                        {
+                            return true;
+                        }
                         (Err(error), _) => Err(error),
                     };
                     counts.durations.observe(took);
@@ -268,7 +294,10 @@ fn refused(counts: &Counts) -> ServiceError {
 
 impl Shared {
     fn wait_in(&self, organization: ObjectId, lane: Lane, job: Job) -> Result<(), Job> {
-        self.queue.lock().turns.push(organization, lane, job)?;
+        let evicted = self.queue.lock().turns.push(organization, lane, job)?;
+        if let Some(mut evicted) = evicted {
+            evicted(Call::Refuse);
+        }
         // All, for whoever is woken first may not be one that takes this lane.
         self.arrived.notify_all();
         Ok(())

@@ -57,21 +57,43 @@ impl<J> Turns<J> {
         self.waiting_max
     }
 
-    /// Puts a job behind those of its organization; gives it back when there is no place for it.
-    pub fn push(&mut self, organization: ObjectId, lane: Lane, job: J) -> Result<(), J> {
-        let held = self.places.get(&organization).copied().unwrap_or(0);
-        if self.waiting >= self.waiting_max || held >= self.share_max {
+    /// Puts a job behind those of its organization; gives it back when there is no place for it. Where all places are
+    /// taken, an organization that holds fewer gets one from whoever holds most, whose newest job is given back then.
+    pub fn push(&mut self, organization: ObjectId, lane: Lane, job: J) -> Result<Option<J>, J> {
+        let held = self.held(organization);
+        if held >= self.share_max {
             return Err(job);
+        }
+        let mut evicted = None;
+        if self.waiting >= self.waiting_max {
+            let most = self.places.iter().max_by_key(|(_, places)| **places);
+            evicted = match most.map(|(other, places)| (*other, *places)) {
+                Some((other, places)) if places > held + 1 => self.evict(other),
+                _ => None,
+            };
+            if evicted.is_none() {
+                return Err(job);
+            }
         }
         self.places.insert(organization, held + 1);
         self.waiting += 1;
         self.lane(lane).push(organization, job);
-        Ok(())
+        Ok(evicted)
     }
 
-    /// The next job of a lane: of the organization whose last turn in it is longest ago.
-    pub fn pop(&mut self, lane: Lane) -> Option<(ObjectId, J)> {
-        let (organization, job) = self.lane(lane).pop()?;
+    fn held(&self, organization: ObjectId) -> usize {
+        self.places.get(&organization).copied().unwrap_or(0)
+    }
+
+    /// Takes the newest job of an organization, of those that take their time if there are any.
+    fn evict(&mut self, organization: ObjectId) -> Option<J> {
+        let job = self.long.pop_newest(organization);
+        let job = job.or_else(|| self.cheap.pop_newest(organization))?;
+        self.leave(organization);
+        Some(job)
+    }
+
+    fn leave(&mut self, organization: ObjectId) {
         self.waiting -= 1;
         if let Some(held) = self.places.get_mut(&organization) {
             *held -= 1;
@@ -79,6 +101,12 @@ impl<J> Turns<J> {
                 self.places.remove(&organization);
             }
         }
+    }
+
+    /// The next job of a lane: of the organization whose last turn in it is longest ago.
+    pub fn pop(&mut self, lane: Lane) -> Option<(ObjectId, J)> {
+        let (organization, job) = self.lane(lane).pop()?;
+        self.leave(organization);
         Some((organization, job))
     }
 
@@ -106,6 +134,16 @@ impl<J> Round<J> {
             self.order.push_back(organization);
         }
         jobs.push_back(job);
+    }
+
+    fn pop_newest(&mut self, organization: ObjectId) -> Option<J> {
+        let jobs = self.jobs.get_mut(&organization)?;
+        let job = jobs.pop_back()?;
+        if jobs.is_empty() {
+            self.jobs.remove(&organization);
+            self.order.retain(|other| *other != organization);
+        }
+        Some(job)
     }
 
     fn pop(&mut self) -> Option<(ObjectId, J)> {
@@ -171,6 +209,28 @@ mod tests {
         assert_eq!(drained(&mut turns, Lane::Long), ["a2", "b1", "c1"]);
         turns.push(organization(1), Lane::Cheap, "a3").unwrap();
         assert_eq!(drained(&mut turns, Lane::Cheap), ["a1", "a3"]);
+    }
+
+    /// Two organizations that asked for more at once than there are places had everybody else refused.
+    #[test]
+    fn who_holds_few_places_gets_one_from_who_holds_most() {
+        let mut turns = Turns::new(4);
+        for job in ["a1", "a2"] {
+            turns.push(organization(1), Lane::Long, job).unwrap();
+        }
+        turns.push(organization(2), Lane::Cheap, "b1").unwrap();
+        turns.push(organization(2), Lane::Long, "b2").unwrap();
+        assert!(turns.push(organization(3), Lane::Cheap, "c1").unwrap().is_some());
+        assert_eq!(turns.waiting(), 4);
+        assert_eq!(
+            turns.push(organization(3), Lane::Cheap, "c2"),
+            Err("c2"),
+            "as many as the others"
+        );
+        let mut left = drained(&mut turns, Lane::Cheap);
+        left.extend(drained(&mut turns, Lane::Long));
+        assert!(left.contains(&"c1") && left.len() == 4, "{left:?}");
+        assert!(turns.places.is_empty() && turns.long.jobs.is_empty() && turns.long.order.is_empty());
     }
 
     #[test]

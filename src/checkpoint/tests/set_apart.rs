@@ -245,3 +245,39 @@ fn a_missing_volume_stops_the_start() {
         assert!(message.contains("data/buckets"), "{message}");
     });
 }
+
+/// A bucket that was set apart before it had a manifest met its leftover segment at each start, and was taken for one
+/// whose manifest is lost.
+#[test]
+fn a_bucket_that_was_set_apart_without_a_manifest_opens_again() {
+    let seed = seed();
+    let disk = SimDisk::new(seed);
+    let mut world = World::new(seed);
+    in_system(async {
+        let mut live = start(&disk, &world);
+        world.set_up(&live.rooms).await.unwrap();
+        let now_ns = world.clock.now_ns();
+        store_in(&rooms_of(&live), FAILING, now_ns, 0, 50).await;
+        let bucket = live
+            .rooms
+            .catalog
+            .read(|catalog| catalog.bucket_by_ordinal(FAILING).cloned());
+        let handle = live.rooms.buckets.handle(&bucket.unwrap()).unwrap();
+        // The segment that its first checkpoint wrote, and no manifest named.
+        let segment = handle.with(|state| {
+            let mut segment = Vec::new();
+            state.begin_checkpoint().unwrap().write(&mut segment).unwrap();
+            segment
+        });
+        let segment = segment.await.unwrap();
+        handle.with(|_| panic!("on purpose")).await.unwrap_err();
+        live.checkpoint().unwrap();
+        assert_eq!(points(&live, FAILING).await, None);
+        live.stop();
+        let disk = disk.crash(Crash::KINDS[1]);
+        disk.put(Path::new("data/buckets/00000002/000000000001.segment"), &segment);
+        let live = start(&disk, &world);
+        assert_eq!(points(&live, FAILING).await, Some(50));
+        live.stop();
+    });
+}

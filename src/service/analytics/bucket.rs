@@ -98,16 +98,14 @@ impl Service {
             .buckets
             .snapshot(&question.bucket, ordinals.collect())
             .await?;
-        let mut asked = Some((question, finish));
+        let mut finish = Some(finish);
         let answer = move |stop: &Stop, turn: Turn| {
-            if turn == Turn::Short
-                && let Some((question, _)) = &asked
-                && question.is_long(&snapshot)?
-            {
+            if turn == Turn::Short && question.is_long(&snapshot)? {
                 return Ok(Step::Long);
             }
-            match asked.take() {
-                Some((question, finish)) => finish(&question.answer(&snapshot, stop)?).map(Step::Answer),
+            let analytics = question.answer(&snapshot, stop)?;
+            match finish.take() {
+                Some(finish) => finish(&analytics).map(Step::Answer),
                 None => Err(ServiceError::internal("BUG: analytics were asked twice")),
             }
         };
@@ -138,7 +136,7 @@ impl Question {
         Ok(estimate.is_over())
     }
 
-    fn answer(self, snapshot: &Snapshot, stop: &Stop) -> Result<BucketAnalytics, ServiceError> {
+    fn answer(&self, snapshot: &Snapshot, stop: &Stop) -> Result<BucketAnalytics, ServiceError> {
         let start_ns = self.period.start_ns(self.now_ns);
         let cutoff_ns = self.bucket.retention_cutoff_ns(self.now_ns);
         let range_ns = (start_ns.max(cutoff_ns), self.now_ns);
@@ -152,8 +150,9 @@ impl Question {
         let series: HashMap<u32, &SeriesSnapshot> = series.collect();
         let mut points = 0;
         let mut sources = Vec::with_capacity(self.sources.len());
-        for source in self.sources {
+        for source in &self.sources {
             let series = series.get(&source.ordinal);
+            let source = Arc::clone(source);
             let (of_all_time, analytics) = match series {
                 Some(series) => over.source(source, series)?,
                 None => (0, SourceAnalytics::empty(source)),
@@ -161,16 +160,16 @@ impl Question {
             points += of_all_time;
             sources.push(analytics);
         }
-        let fired = self.fired.into_iter().map(|fired| {
+        let fired = self.fired.iter().map(|fired| {
             let count = fired.count(start_ns)?;
-            Ok((fired.rule, count))
+            Ok((Arc::clone(&fired.rule), count))
         });
         let mut triggers = fired.collect::<Result<Vec<_>, ServiceError>>()?;
         triggers.retain(|(_, count)| *count > 0);
         // Stable: rules come by age.
         triggers.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         Ok(BucketAnalytics {
-            bucket: self.bucket,
+            bucket: Arc::clone(&self.bucket),
             period: self.period,
             points,
             points_in_period: sources.iter().map(|source| source.points).sum(),

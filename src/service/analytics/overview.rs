@@ -21,6 +21,7 @@ use crate::service::query::{SHORT_VALUES_MAX, engine_error};
 use crate::service::{Caller, Service};
 
 /// An organization and all that it has.
+#[derive(Clone)]
 pub struct Overview {
     /// The organization.
     pub organization: Arc<Organization>,
@@ -81,16 +82,14 @@ impl Service {
     ) -> Result<R, ServiceError> {
         let (question, buckets) = self.overview_question(caller)?;
         let figures = self.buckets.figures(buckets).await?;
-        let mut asked = Some((question, finish));
+        let mut finish = Some(finish);
         let answer = move |stop: &Stop, turn: Turn| {
-            if turn == Turn::Short
-                && let Some((question, _)) = &asked
-                && question.is_long(&figures)?
-            {
+            if turn == Turn::Short && question.is_long(&figures)? {
                 return Ok(Step::Long);
             }
-            match asked.take() {
-                Some((question, finish)) => finish(&question.answer(&figures, stop)?).map(Step::Answer),
+            let overview = question.answer(&figures, stop)?;
+            match finish.take() {
+                Some(finish) => finish(&overview).map(Step::Answer),
                 None => Err(ServiceError::internal("BUG: an overview was asked twice")),
             }
         };
@@ -183,8 +182,12 @@ impl Question {
         Ok(estimate.is_over())
     }
 
-    fn answer(self, figures: &[(Arc<Bucket>, BucketFigures)], stop: &Stop) -> Result<Overview, ServiceError> {
-        let mut overview = self.overview;
+    fn answer(
+        &self,
+        figures: &[(Arc<Bucket>, BucketFigures)],
+        stop: &Stop,
+    ) -> Result<Overview, ServiceError> {
+        let mut overview = self.overview.clone();
         let since_ns = Period::DAY.start_ns(self.now_ns);
         let stop = || stop.now();
         for (bucket, figures) in figures {

@@ -123,6 +123,9 @@ pub struct AskedField {
     pub name: String,
 }
 
+/// An answer that is longer is packed in a long turn.
+const SHORT_ANSWER_BYTES_MAX: usize = 1 << 20;
+
 /// A finished answer: JSON.
 pub type AnswerBytes = Vec<u8>;
 
@@ -147,6 +150,12 @@ impl Service {
         let mut planned = None;
         let mut finish = Some(finish);
         let answer = move |stop: &Stop, turn: Turn| {
+            if turn == Turn::Short
+                && let Some((_, sources, input)) = &selected
+                && plan::is_long(sources, input)
+            {
+                return Ok(Step::Long);
+            }
             if let Some((bucket, sources, input)) = selected.take() {
                 let _held = plan::hold_sources(sources.len(), stop.budget())?;
                 planned = Some(Plan::of(bucket, sources, input, now_ns)?);
@@ -166,6 +175,10 @@ impl Service {
                 Kind::Grouped(grouping) => plan.grouped(snapshot, grouping, stop)?,
                 Kind::Raw => plan.raw(&snapshot, stop)?,
             };
+            if turn == Turn::Short && (stop.turn_is_over() || answer.len() > SHORT_ANSWER_BYTES_MAX) {
+                // Packing it would take as long again.
+                return Ok(Step::Long);
+            }
             match finish.take() {
                 Some(finish) => finish(answer).map(Step::Answer),
                 None => Err(ServiceError::internal("BUG: a query was answered twice")),

@@ -68,6 +68,18 @@ pub(super) fn select(
     Ok((bucket, sources))
 }
 
+/// Names looked up, and sources gone through, in a short turn.
+const SHORT_PLAN_MAX: usize = 1 << 15;
+
+/// Whether planning alone takes more than a short turn: names are looked up in each different schema.
+pub(super) fn is_long(sources: &[Arc<Source>], input: &QueryInput) -> bool {
+    let mut schemas: Vec<*const Schema> = sources.iter().map(|source| Arc::as_ptr(&source.schema)).collect();
+    schemas.sort_unstable();
+    schemas.dedup();
+    let names = schemas.len().saturating_mul(input.fields.len() + 1);
+    names.saturating_add(sources.len()) > SHORT_PLAN_MAX
+}
+
 impl Plan {
     pub(super) fn of(
         bucket: Arc<Bucket>,
