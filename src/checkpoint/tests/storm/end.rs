@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use wal::disk::Disk;
 
 use super::super::live::rooms_of;
 use super::super::world::Live;
@@ -18,8 +20,13 @@ const LEFT_BYTES: usize = 16 << 10;
 /// Segments and files of answers, with their bytes.
 fn files(storm: &Storm) -> BTreeMap<PathBuf, usize> {
     let counts = |ending: &OsStr| ending == "segment" || ending == "answers";
+    // A crash of the simulated disk may take a directory and leave the files in it, which nobody can find then.
+    let found = |path: &Path| {
+        path.parent()
+            .is_some_and(|dir| storm.disk.exists(dir).expect("it is whole"))
+    };
     let mut files = storm.disk.files();
-    files.retain(|path, _| path.extension().is_some_and(counts));
+    files.retain(|path, _| path.extension().is_some_and(counts) && found(path));
     files
         .into_iter()
         .map(|(path, bytes)| (path, bytes.len()))

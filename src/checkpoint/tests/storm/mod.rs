@@ -174,7 +174,10 @@ async fn life(mut storm: Storm, steps: &mut u32) -> Storm {
             if full_for.is_none() {
                 storm.disk.set_budget_bytes(None);
                 storm.full = false;
-                ready(&rooms);
+                // A disk that has stopped has no room for anything.
+                if !storm.ill {
+                    ready(&rooms);
+                }
             }
         }
         if log_failed(&rooms) {
