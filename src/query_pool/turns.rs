@@ -203,10 +203,15 @@ mod tests {
         turns.push(organization(3), Lane::Long, "c1").unwrap();
         assert_eq!(
             turns.push(organization(4), Lane::Long, "d1"),
-            Err("d1"),
-            "all places are taken"
+            Ok(Some("a2")),
+            "all places are taken, two of them by one"
         );
-        assert_eq!(drained(&mut turns, Lane::Long), ["a2", "b1", "c1"]);
+        assert_eq!(
+            turns.push(organization(5), Lane::Long, "e1"),
+            Err("e1"),
+            "all places are taken, each by another"
+        );
+        assert_eq!(drained(&mut turns, Lane::Long), ["b1", "c1", "d1"]);
         turns.push(organization(1), Lane::Cheap, "a3").unwrap();
         assert_eq!(drained(&mut turns, Lane::Cheap), ["a1", "a3"]);
     }
