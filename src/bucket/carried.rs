@@ -217,19 +217,6 @@ impl CarriedFile {
             rest = behind;
         }
     }
-
-    /// Sequence of its last record.
-    ///
-    /// # Errors
-    /// As [`CarriedFile::read`].
-    pub fn last(&self, disk: &dyn Disk) -> Result<Sequence, String> {
-        let mut last = self.first;
-        self.read(disk, |sequence, _| {
-            last = sequence;
-            Ok(())
-        })?;
-        Ok(last)
-    }
 }
 
 fn split_record(bytes: &[u8]) -> Option<(Sequence, &[u8], &[u8])> {
@@ -291,7 +278,7 @@ mod tests {
                 .iter()
                 .all(|(sequence, record)| record.len() as u64 == *sequence)
         );
-        assert_eq!(files[1].last(&disk).unwrap(), 49);
+        assert_eq!(read(&disk, &files[1]).unwrap().last().unwrap().0, 49);
         dir.remove(&disk, &files);
         assert_eq!(dir.list(&disk).unwrap(), []);
     }

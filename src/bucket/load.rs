@@ -56,6 +56,10 @@ impl SetApart {
         }
     }
 
+    pub(super) fn contains(&self, ordinal: u32) -> bool {
+        self.0.read().contains_key(&ordinal)
+    }
+
     pub(super) fn insert(&self, ordinal: u32, reason: String) {
         self.0.write().insert(ordinal, reason);
     }

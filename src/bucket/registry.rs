@@ -149,7 +149,7 @@ impl Buckets {
     }
 
     pub(super) fn is_set_apart(&self, bucket: &Bucket) -> bool {
-        self.0.set_apart.refuse(bucket.ordinal).is_err()
+        self.0.set_apart.contains(bucket.ordinal)
     }
 
     pub(super) fn is_deleted(&self, bucket: &Bucket) -> bool {

@@ -10,7 +10,7 @@ use crate::clock::DAY_NS;
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::ingest::{Batch, BatchOutcome, SourceView, parse_batch};
-use crate::journal::{AnswerView, IdempotencyView, IngestRecord};
+use crate::journal::IngestRecord;
 use crate::limits::BATCH_AGE_DAYS_MAX;
 use crate::service::{Caller, Service, bucket_for};
 
@@ -63,20 +63,7 @@ impl Service {
                 });
             }
             let answer = IngestAnswer::of_batch(&outcome, rows.rows());
-            let entry = digests.map(|digests| {
-                let view = AnswerView {
-                    status: answer.status,
-                    body: &answer.body,
-                };
-                (
-                    IdempotencyView {
-                        key: digests.key,
-                        body: digests.body,
-                        answer: view,
-                    },
-                    None,
-                )
-            });
+            let entry = digests.map(|digests| digests.entry(&answer));
             let record =
                 IngestRecord::new(bucket.ordinal, now_ns, rows.rows(), entry, |out| rows.encode(out));
             let sources = rows.sources().collect();

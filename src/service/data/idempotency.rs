@@ -2,8 +2,10 @@
 
 use sha2::{Digest as _, Sha256};
 
+use super::IngestAnswer;
 use crate::bucket::Digest;
 use crate::error::{Detail, ServiceError};
+use crate::journal::{AnswerView, IdempotencyView};
 use crate::limits::IDEMPOTENCY_KEY_BYTES_MAX;
 
 /// A key in order: 1 to 255 printable ASCII characters.
@@ -40,6 +42,22 @@ impl IdempotencyKey {
 pub(super) struct Digests {
     pub(super) key: Digest,
     pub(super) body: Digest,
+}
+
+impl Digests {
+    /// What the record remembers: the digests and the answer, with the place of the point's id in it.
+    pub(super) fn entry(self, answer: &IngestAnswer) -> (IdempotencyView<'_>, Option<usize>) {
+        let view = AnswerView {
+            status: answer.status,
+            body: &answer.body,
+        };
+        let entry = IdempotencyView {
+            key: self.key,
+            body: self.body,
+            answer: view,
+        };
+        (entry, answer.id_at)
+    }
 }
 
 /// The first half of a SHA-256: 128 bits do not collide by chance, and a client that makes its own keys collide

@@ -7,7 +7,7 @@ use super::{IngestAnswer, Refusal, Sent, Store, Turn, with_buffers};
 use crate::catalog::{Bucket, Source, SourceStatus};
 use crate::error::ServiceError;
 use crate::ingest::{Point, PointBody, SourceView, parse_point};
-use crate::journal::{AnswerView, IdempotencyView, IngestRecord};
+use crate::journal::IngestRecord;
 use crate::service::{Caller, Service, bucket_for, source_for};
 
 impl Service {
@@ -65,20 +65,7 @@ impl Service {
                 Point::Ready(outcome) => outcome,
             };
             let answer = IngestAnswer::of_point(bucket, &source, point, outcome.timestamp_ns, now_ns);
-            let entry = digests.map(|digests| {
-                let view = AnswerView {
-                    status: answer.status,
-                    body: &answer.body,
-                };
-                (
-                    IdempotencyView {
-                        key: digests.key,
-                        body: digests.body,
-                        answer: view,
-                    },
-                    answer.id_at,
-                )
-            });
+            let entry = digests.map(|digests| digests.entry(&answer));
             let record = IngestRecord::new(bucket.ordinal, now_ns, 1, entry, |out| rows.encode(out));
             let (bucket, sources) = (Arc::clone(bucket), vec![source.ordinal]);
             Ok(Turn::Store(Box::new(Store {
