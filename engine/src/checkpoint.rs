@@ -1,6 +1,6 @@
-//! A checkpoint: rows that only the log holds → one segment file. Runs on any thread while the store goes on.
+//! A checkpoint: rows that only the log holds → blocks of a segment file. Runs on any thread while the store goes on.
 
-use std::io::{self, Write};
+use std::io;
 use std::sync::Arc;
 
 use crate::block::Block;
@@ -27,12 +27,11 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// Writes the segment; answers its length in bytes.
+    /// Writes the rows as blocks of the bucket that the segment has begun.
     ///
     /// # Errors
-    /// Those of `out`.
-    pub fn write(&self, out: impl Write) -> io::Result<u64> {
-        let mut segment = SegmentWriter::new(out)?;
+    /// Those of the file.
+    pub fn write(&self, segment: &mut SegmentWriter<'_>) -> io::Result<()> {
         for part in &self.parts {
             let runs: Vec<&Columns> = part.runs.iter().map(|run| &**run).collect();
             let mut blocks = part.blocks.clone();
@@ -49,6 +48,6 @@ impl Checkpoint {
             blocks.sort_by_key(|block| block.summary.first_ns);
             blocks.iter().try_for_each(|block| segment.push(block))?;
         }
-        segment.finish()
+        Ok(())
     }
 }

@@ -32,6 +32,30 @@ impl ExpiredRows {
     }
 }
 
+/// Which rows of a block have expired.
+pub(crate) enum Reach {
+    None,
+    /// Some may have.
+    Some,
+    All,
+}
+
+/// Tells by the summary, which is decoded only where the block is old enough.
+pub(crate) fn reach(expired: &[ExpiredRows], entry: &BlockEntry) -> Result<Reach, EngineError> {
+    // Most are younger than all that has expired.
+    if expired.iter().all(|rows| entry.first_ns >= rows.before_ns) {
+        return Ok(Reach::None);
+    }
+    let block = entry.block_uncached()?;
+    Ok(if expired.iter().any(|rows| rows.hold_all(&block.summary)) {
+        Reach::All
+    } else if expired.iter().any(|rows| rows.may_hold_some(&block.summary)) {
+        Reach::Some
+    } else {
+        Reach::None
+    })
+}
+
 /// The blocks with what is left of them. Few are written anew: those that were cut when the retention grew.
 pub(crate) fn live_blocks(
     blocks: &[BlockEntry],

@@ -1,4 +1,4 @@
-//! The time-series engine of one bucket.
+//! The time-series engine: a store for each bucket, and segment files that hold blocks of many.
 //!
 //! Synchronous and free of I/O, clocks and logs: rows come in as bytes of a log record ([`rows`]), segments go out to
 //! a writer and come back as mapped bytes, time is an argument. Read [`store`] first: the store takes rows and hands
@@ -15,6 +15,7 @@ mod bytes;
 mod cache;
 mod calendar;
 mod checkpoint;
+mod choose;
 mod codec;
 mod column;
 mod columns;
@@ -35,11 +36,13 @@ pub use block::{BLOCK_ROWS_MAX, FieldKind, SharedBytes};
 pub use cache::Cache;
 pub use calendar::Unit;
 pub use checkpoint::Checkpoint;
+pub use choose::{SegmentUse, choose_merge};
 pub use column::{Column, FieldColumn, Texts, Values};
 pub use columns::Columns;
 pub use error::EngineError;
 pub use expired::ExpiredRows;
 pub use merge::{Merge, MergeError};
+pub use segment::{PartStats, SegmentFile, SegmentPart, SegmentWriter};
 pub use series::{Seal, Sealed, SeriesStats};
 pub use snapshot::{SeriesSnapshot, Snapshot};
 pub use store::Store;

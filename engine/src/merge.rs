@@ -1,24 +1,16 @@
 //! Merging segments: small and overlapping blocks of one source become full ones in order of time; full blocks that
 //! overlap no other are copied as they are. Rows that have expired are left behind.
 
-use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io;
 
 use crate::EngineError;
 use crate::block::{BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES, BlockReader};
 use crate::columns::Columns;
 use crate::entry::BlockEntry;
+use crate::expired::{ExpiredRows, Reach, live_rows, reach};
 use crate::segment::SegmentWriter;
 use crate::series::cut_blocks;
-use crate::store::Segment;
 
-/// This many segments of about one size are merged; each byte is so rewritten once per factor of four in size.
-const MERGE_SEGMENTS_MIN: usize = 4;
-/// A segment is written anew when less than one in so many of its rows is in use: each byte is so rewritten at most once
-/// for each byte that is reclaimed.
-const LIVE_SHARE_MIN: u64 = 2;
-/// Segments beyond this size are left alone, unless they are mostly dead.
-const MERGE_BYTES_MAX: u64 = 1 << 30;
 /// Rows that are read at a time: some megabytes.
 const REWRITE_ROWS: usize = 16 * BLOCK_ROWS_MAX;
 /// And the bytes of different texts in them.
@@ -28,7 +20,7 @@ const SMALL_BLOCK_ROWS: u32 = BLOCK_ROWS_MAX as u32 / 2;
 /// unless they take this many bytes of the file: those of large texts are full with few rows.
 const SMALL_BLOCK_BYTES: usize = BLOCK_TEXT_BYTES / 16;
 
-/// Segments chosen by [`crate::Store::begin_merge`], as their live blocks by source.
+/// What a bucket brings to a merge of segments: its blocks in use there, by source.
 pub struct Merge {
     pub(crate) sources: Vec<(u32, Vec<BlockEntry>)>,
 }
@@ -65,42 +57,33 @@ impl std::fmt::Display for MergeError {
 
 impl std::error::Error for MergeError {}
 
-/// A segment that is mostly dead, of whatever size: what was deleted is a promise, and the disk is the user's. Else the
-/// smallest size class (powers of four) that has enough segments.
-pub(crate) fn choose(segments: &BTreeMap<u64, Segment>) -> Option<Vec<u64>> {
-    let mostly_dead = |segment: &Segment| segment.live_rows * LIVE_SHARE_MIN < segment.rows;
-    let dead = segments.iter().find(|(_, segment)| mostly_dead(segment));
-    if let Some((id, _)) = dead {
-        return Some(vec![*id]);
-    }
-    let mut classes: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
-    for (id, segment) in segments
-        .iter()
-        .filter(|(_, segment)| segment.bytes < MERGE_BYTES_MAX)
-    {
-        // All below 64 KiB are one class: a segment that small is mostly the cost of being a file.
-        classes
-            .entry(segment.bytes.max(1 << 16).ilog2() / 2)
-            .or_default()
-            .push(*id);
-    }
-    classes.into_values().find(|ids| ids.len() >= MERGE_SEGMENTS_MIN)
-}
-
 impl Merge {
-    /// Writes the merged segment; answers its length in bytes. Rows before `cutoff_ns` are left out.
+    /// Writes the blocks, merged, as those of the bucket that the segment has begun. Rows before `cutoff_ns` are left
+    /// out, and so are `expired` ones.
     ///
     /// # Errors
-    /// A block that does not read, or an error of `out`.
-    pub fn write(&self, out: impl Write, cutoff_ns: i64) -> Result<u64, MergeError> {
-        let mut segment = SegmentWriter::new(out)?;
+    /// A block that does not read, or an error of the file.
+    pub fn write(
+        &self,
+        segment: &mut SegmentWriter<'_>,
+        cutoff_ns: i64,
+        expired: &[ExpiredRows],
+    ) -> Result<(), MergeError> {
         for (source, blocks) in &self.sources {
-            let live = |entry: &&BlockEntry| entry.last_ns >= cutoff_ns;
-            let mut blocks: Vec<&BlockEntry> = blocks.iter().filter(live).collect();
-            blocks.sort_by_key(|entry| entry.first_ns);
+            let mut live = Vec::with_capacity(blocks.len());
+            for entry in blocks.iter().filter(|entry| entry.last_ns >= cutoff_ns) {
+                match reach(expired, entry)? {
+                    Reach::None => live.push((entry, false)),
+                    Reach::Some => live.push((entry, true)),
+                    Reach::All => {}
+                }
+            }
+            let mut blocks = live;
+            blocks.sort_by_key(|(entry, _)| entry.first_ns);
             let mut rewrite = Rewrite {
                 source: *source,
                 cutoff_ns,
+                expired,
                 blocks: Vec::new(),
             };
             let mut index = 0;
@@ -108,17 +91,18 @@ impl Merge {
                 let overlapping = overlapping(&blocks[index..]);
                 let group = &blocks[index..index + overlapping];
                 index += overlapping;
-                let alone = overlapping == 1 && group[0].first_ns >= cutoff_ns;
-                if alone && !is_small(group[0])? {
-                    rewrite.finish(&mut segment)?;
-                    segment.push(&group[0].block_uncached()?)?;
+                let (first, cut) = group[0];
+                let alone = overlapping == 1 && first.first_ns >= cutoff_ns && !cut;
+                if alone && !is_small(first)? {
+                    rewrite.finish(segment)?;
+                    segment.push(&first.block_uncached()?)?;
                 } else {
-                    rewrite.blocks.extend_from_slice(group);
+                    rewrite.blocks.extend(group.iter().map(|(entry, _)| *entry));
                 }
             }
-            rewrite.finish(&mut segment)?;
+            rewrite.finish(segment)?;
         }
-        Ok(segment.finish()?)
+        Ok(())
     }
 }
 
@@ -127,12 +111,12 @@ fn is_small(entry: &BlockEntry) -> Result<bool, EngineError> {
 }
 
 /// How many of the first blocks overlap in time, directly or through each other.
-fn overlapping(blocks: &[&BlockEntry]) -> usize {
-    let mut last_ns = blocks[0].last_ns;
+fn overlapping(blocks: &[(&BlockEntry, bool)]) -> usize {
+    let mut last_ns = blocks[0].0.last_ns;
     let mut count = 1;
     // Blocks that only touch, by rows of one timestamp, are none: whoever reads puts such rows in order. Every block of a
     // source that sends several rows a timestamp touches the next.
-    while let Some(next) = blocks.get(count).filter(|next| next.first_ns < last_ns) {
+    while let Some((next, _)) = blocks.get(count).filter(|(next, _)| next.first_ns < last_ns) {
         last_ns = last_ns.max(next.last_ns);
         count += 1;
     }
@@ -143,6 +127,7 @@ fn overlapping(blocks: &[&BlockEntry]) -> usize {
 struct Rewrite<'a> {
     source: u32,
     cutoff_ns: i64,
+    expired: &'a [ExpiredRows],
     /// Ascending by first timestamp.
     blocks: Vec<&'a BlockEntry>,
 }
@@ -151,7 +136,7 @@ impl Rewrite<'_> {
     /// Reads the blocks some at a time and writes full ones as soon as their rows are in their final order. Where more
     /// blocks overlap than are read at a time, what is written overlaps too: in order within, fewer than before, and
     /// memory stays bounded.
-    fn finish<W: Write>(&mut self, segment: &mut SegmentWriter<W>) -> Result<(), MergeError> {
+    fn finish(&mut self, segment: &mut SegmentWriter<'_>) -> Result<(), MergeError> {
         let mut blocks = std::mem::take(&mut self.blocks).into_iter().peekable();
         let mut pending = Columns::default();
         while blocks.peek().is_some() {
@@ -162,6 +147,7 @@ impl Rewrite<'_> {
                 && let Some(entry) = blocks.next()
             {
                 let run = BlockReader::new(&entry.block_uncached()?)?.columns()?;
+                let run = live_rows(&run, self.expired).unwrap_or(run);
                 rows += run.rows();
                 text_bytes += run.text_bytes();
                 runs.push(run);

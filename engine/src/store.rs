@@ -2,25 +2,23 @@
 //! snapshots, which share immutable chunks and blocks with it and never wait.
 
 use crate::EngineError;
-use crate::block::{BlockId, SharedBytes};
+use crate::block::BlockId;
 use crate::cache::Cache;
 use crate::checkpoint::{Checkpoint, CheckpointPart};
 use crate::entry::BlockEntry;
 use crate::merge::Merge;
 use crate::rows::RowsReader;
-use crate::segment::open_segment;
+use crate::segment::SegmentPart;
 use crate::series::{Seal, Sealed, Series, SeriesStats};
 use crate::snapshot::{SeriesSnapshot, Snapshot};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// A segment file that the store reads from.
-pub(crate) struct Segment {
-    /// Length of the file.
-    pub(crate) bytes: u64,
-    /// Rows of all its blocks.
-    pub(crate) rows: u64,
-    /// Rows of the blocks in it that some series still uses.
-    pub(crate) live_rows: u64,
+/// What a store has in a segment file.
+struct Held {
+    /// Bytes of its blocks and of what the footer says of them.
+    bytes: u64,
+    /// Rows of the blocks that some series still uses.
+    live_rows: u64,
 }
 
 /// Bytes that a store keeps decoded by itself, where there is no server whose stores share a cache.
@@ -29,7 +27,7 @@ const OWN_CACHE_BYTES: u64 = 4 << 20;
 /// A bucket's sources and their rows.
 pub struct Store {
     series: HashMap<u32, Series>,
-    segments: BTreeMap<u64, Segment>,
+    segments: BTreeMap<u64, Held>,
     /// Sources with rows that no segment holds yet.
     unsaved: BTreeSet<u32>,
     unsaved_rows: u64,
@@ -68,19 +66,15 @@ impl Store {
         }
     }
 
-    /// Takes in a segment file.
-    ///
-    /// # Errors
-    /// [`EngineError::Corrupt`] where the file is not a whole segment; the store is unchanged then.
-    pub fn add_segment(&mut self, id: u64, home: SharedBytes) -> Result<(), EngineError> {
-        let by_source = self.open_new(id, &home)?;
-        if let Some(segment) = self.segments.get_mut(&id) {
-            segment.live_rows = segment.rows;
-        }
-        for (source, blocks) in by_source {
+    /// Takes in what a segment holds of this bucket.
+    pub fn add_segment(&mut self, part: SegmentPart) {
+        let (id, rows) = (part.segment, part.rows);
+        for (source, blocks) in self.take_in(part) {
             self.series.entry(source).or_default().adopt(blocks);
         }
-        Ok(())
+        if let Some(held) = self.segments.get_mut(&id) {
+            held.live_rows = rows;
+        }
     }
 
     /// Adds the rows of one log record, as `RowsWriter::encode` wrote them; the first has `first_sequence`.
@@ -185,8 +179,8 @@ impl Store {
     /// Notes that blocks with so many rows are no longer used of these segments.
     fn release(&mut self, rows: impl Iterator<Item = (u64, u32)>) {
         for (id, rows) in rows {
-            if let Some(segment) = self.segments.get_mut(&id) {
-                segment.live_rows -= u64::from(rows);
+            if let Some(held) = self.segments.get_mut(&id) {
+                held.live_rows -= u64::from(rows);
             }
         }
     }
@@ -201,26 +195,16 @@ impl Store {
         self.release(expired.into_iter());
     }
 
-    /// Segments that no series uses any more, forgotten here: their files can go once no manifest names them.
-    pub fn take_dead_segments(&mut self) -> Vec<u64> {
-        let dead: Vec<u64> = self
-            .segments
-            .iter()
-            .filter(|(_, segment)| segment.live_rows == 0)
-            .map(|(id, _)| *id)
-            .collect();
-        self.segments.retain(|_, segment| segment.live_rows > 0);
-        dead
+    /// The segments in use, and how many of their rows are. Those that no series uses any more are forgotten here.
+    pub fn live_segments(&mut self) -> Vec<(u64, u64)> {
+        self.segments.retain(|_, held| held.live_rows > 0);
+        let live = self.segments.iter();
+        live.map(|(id, held)| (*id, held.live_rows)).collect()
     }
 
-    /// Ids of the segments in use.
-    pub fn segments(&self) -> Vec<u64> {
-        self.segments.keys().copied().collect()
-    }
-
-    /// Bytes of the segment files in use.
+    /// Bytes that the bucket's blocks take in the segments in use, the dead ones included.
     pub fn segment_bytes(&self) -> u64 {
-        self.segments.values().map(|segment| segment.bytes).sum()
+        self.segments.values().map(|held| held.bytes).sum()
     }
 
     /// Points and bounds of a source, expired points not counted.
@@ -280,18 +264,10 @@ impl Store {
         (!parts.is_empty()).then_some(Checkpoint { parts, counted })
     }
 
-    /// Replaces what the checkpoint set aside by the blocks of its segment, now durable.
-    ///
-    /// # Errors
-    /// [`EngineError::Corrupt`] where the segment just written does not read; nothing has changed then.
-    pub fn finish_checkpoint(
-        &mut self,
-        done: Checkpoint,
-        id: u64,
-        home: SharedBytes,
-        cutoff_ns: i64,
-    ) -> Result<(), EngineError> {
-        let mut new = self.open_new(id, &home)?;
+    /// Replaces what the checkpoint set aside by the blocks of its segment, now durable; `part` is what that holds of
+    /// this bucket.
+    pub fn finish_checkpoint(&mut self, done: Checkpoint, part: Option<SegmentPart>, cutoff_ns: i64) {
+        let mut new = part.map(|part| self.take_in(part)).unwrap_or_default();
         for part in done.parts {
             let Some(series) = self.series.get_mut(&part.source) else {
                 continue;
@@ -309,26 +285,20 @@ impl Store {
         self.unsaved_encoded_bytes = self.unsaved_encoded_bytes.saturating_sub(done.counted.1);
         self.recount();
         self.expire(cutoff_ns);
-        Ok(())
     }
 
-    fn open_new(
-        &mut self,
-        id: u64,
-        home: &SharedBytes,
-    ) -> Result<HashMap<u32, Vec<BlockEntry>>, EngineError> {
+    /// The blocks by source, noted as held and not yet used.
+    fn take_in(&mut self, part: SegmentPart) -> HashMap<u32, Vec<BlockEntry>> {
         let mut by_source: HashMap<u32, Vec<BlockEntry>> = HashMap::new();
-        for (source, entry) in open_segment(id, home)? {
+        for (source, entry) in part.blocks {
             by_source.entry(source).or_default().push(entry);
         }
-        let blocks = by_source.values().flatten();
-        let segment = Segment {
-            bytes: (**home).as_ref().len() as u64,
-            rows: blocks.map(|entry| u64::from(entry.rows)).sum(),
+        let held = Held {
+            bytes: part.bytes,
             live_rows: 0,
         };
-        self.segments.insert(id, segment);
-        Ok(by_source)
+        self.segments.insert(part.segment, held);
+        by_source
     }
 
     /// Counts the live rows of all segments and the memory of unsaved rows anew: sources may have gone while a segment
@@ -336,20 +306,20 @@ impl Store {
     fn recount(&mut self) {
         let unsaved = self.unsaved.iter().filter_map(|source| self.series.get(source));
         self.unsaved_bytes = unsaved.map(|series| series.unsaved_bytes() as u64).sum();
-        self.segments
-            .values_mut()
-            .for_each(|segment| segment.live_rows = 0);
+        self.segments.values_mut().for_each(|held| held.live_rows = 0);
         let blocks = self.series.values().flat_map(|series| series.blocks().iter());
         for (id, rows) in blocks.filter_map(BlockEntry::rows_of_segment) {
-            if let Some(segment) = self.segments.get_mut(&id) {
-                segment.live_rows += u64::from(rows);
+            if let Some(held) = self.segments.get_mut(&id) {
+                held.live_rows += u64::from(rows);
             }
         }
     }
 
-    /// Segments worth merging into one, if any, with the live blocks in them.
-    pub fn begin_merge(&self) -> Option<Merge> {
-        let chosen: HashSet<u64> = crate::merge::choose(&self.segments)?.into_iter().collect();
+    /// The blocks in use that lie in the segments chosen for a merge; `None` where there are none.
+    pub fn begin_merge(&self, chosen: &[u64]) -> Option<Merge> {
+        if !chosen.iter().any(|id| self.segments.contains_key(id)) {
+            return None;
+        }
         let mut sources: Vec<(u32, Vec<BlockEntry>)> = Vec::new();
         for (source, series) in &self.series {
             let is_chosen = |entry: &&BlockEntry| entry.segment().is_some_and(|id| chosen.contains(&id));
@@ -359,22 +329,13 @@ impl Store {
             }
         }
         sources.sort_by_key(|(source, _)| *source);
-        Some(Merge { sources })
+        (!sources.is_empty()).then_some(Merge { sources })
     }
 
-    /// Replaces the merged blocks by those of the new segment, now durable. What has been deleted or has expired
-    /// since the merge began stays gone.
-    ///
-    /// # Errors
-    /// [`EngineError::Corrupt`] where the segment just written does not read; nothing has changed then.
-    pub fn finish_merge(
-        &mut self,
-        done: Merge,
-        id: u64,
-        home: SharedBytes,
-        cutoff_ns: i64,
-    ) -> Result<(), EngineError> {
-        let mut new = self.open_new(id, &home)?;
+    /// Replaces the merged blocks by those of the new segment, now durable; `part` is what that holds of this bucket.
+    /// What has been deleted or has expired since the merge began stays gone.
+    pub fn finish_merge(&mut self, done: Merge, part: Option<SegmentPart>, cutoff_ns: i64) {
+        let mut new = part.map(|part| self.take_in(part)).unwrap_or_default();
         for (source, old) in done.sources {
             let Some(series) = self.series.get_mut(&source) else {
                 continue;
@@ -385,6 +346,5 @@ impl Store {
         }
         self.recount();
         self.expire(cutoff_ns);
-        Ok(())
     }
 }

@@ -1,13 +1,11 @@
 //! Reads segments for their own sake: every block decoded, every checksum compared. For the operator's check, not for
 //! queries, which read no more than they need.
 
-use std::io::Write;
-
 use crate::EngineError;
-use crate::block::{Block, BlockReader, SharedBytes};
+use crate::block::{Block, BlockReader};
 use crate::merge::MergeError;
 use crate::rollup::LEVELS;
-use crate::segment::{SegmentWriter, open_segment};
+use crate::segment::{SegmentPart, SegmentWriter};
 
 /// What a segment's footer says of one block, and whether the block is so.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,81 +22,92 @@ pub struct BlockReport {
     pub first_sequence: u64,
     /// Greatest sequence.
     pub last_sequence: u64,
-    /// Where the block begins in the file.
-    pub offset: u64,
     /// Its length.
     pub bytes: u64,
     /// What is wrong with it; `None` also when it was not read.
     pub fault: Option<EngineError>,
 }
 
-/// What the footer of a segment says; no block is read.
-///
-/// # Errors
-/// [`EngineError::Corrupt`] where the bytes are not a whole segment of a known version.
-pub fn list_blocks(home: &SharedBytes) -> Result<Vec<BlockReport>, EngineError> {
-    report(home, |_| None)
-}
-
-/// Reads the whole segment.
-///
-/// # Errors
-/// As [`list_blocks`]; what is wrong with a block stands in its report.
-pub fn verify_segment(home: &SharedBytes) -> Result<Vec<BlockReport>, EngineError> {
-    report(home, |block| verify(block).err())
-}
-
-/// Sequences of the rows of those blocks that are whole, in no order.
-///
-/// # Errors
-/// As [`list_blocks`].
-pub fn list_whole_sequences(home: &SharedBytes) -> Result<Vec<u64>, EngineError> {
-    let mut sequences = Vec::new();
-    for (_, entry) in open_segment(0, home)? {
-        let block = entry.block_uncached()?;
-        if verify(&block).is_ok() {
-            sequences.extend(BlockReader::new(&block)?.columns()?.sequences.iter());
-        }
+impl SegmentPart {
+    /// What the footer says of the blocks, with what is wrong with each; all are read.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] where the footer is not what it was when the file was opened.
+    pub fn verify(&self) -> Result<Vec<BlockReport>, EngineError> {
+        let reports = self.blocks.iter().map(|(source, entry)| {
+            let block = entry.block_uncached()?;
+            Ok(BlockReport {
+                source: *source,
+                rows: entry.rows,
+                first_ns: entry.first_ns,
+                last_ns: entry.last_ns,
+                first_sequence: block.summary.first_sequence,
+                last_sequence: block.summary.last_sequence,
+                bytes: block.bytes().len() as u64,
+                fault: verify(&block).err(),
+            })
+        });
+        reports.collect()
     }
-    Ok(sequences)
-}
 
-/// Writes a segment of those blocks that are whole; answers its length in bytes.
-///
-/// # Errors
-/// Those of [`list_blocks`] and of `out`.
-pub fn salvage_segment(home: &SharedBytes, out: impl Write) -> Result<u64, MergeError> {
-    let mut segment = SegmentWriter::new(out)?;
-    for (_, entry) in open_segment(0, home)? {
-        let block = entry.block_uncached()?;
-        if verify(&block).is_ok() {
-            segment.push(&block)?;
+    /// Sequences of the rows of those blocks that are whole, in no order.
+    ///
+    /// # Errors
+    /// As [`SegmentPart::verify`].
+    pub fn whole_sequences(&self) -> Result<Vec<u64>, EngineError> {
+        let mut sequences = Vec::new();
+        for (_, entry) in &self.blocks {
+            let block = entry.block_uncached()?;
+            if verify(&block).is_ok() {
+                sequences.extend(BlockReader::new(&block)?.columns()?.sequences.iter());
+            }
         }
+        Ok(sequences)
     }
-    Ok(segment.finish()?)
-}
 
-fn report(
-    home: &SharedBytes,
-    fault: impl Fn(&Block) -> Option<EngineError>,
-) -> Result<Vec<BlockReport>, EngineError> {
-    let start = (**home).as_ref().as_ptr().addr();
-    let blocks = open_segment(0, home)?;
-    let report = blocks.iter().map(|(source, entry)| {
-        let block = entry.block_uncached()?;
-        Ok(BlockReport {
-            source: *source,
-            rows: entry.rows,
-            first_ns: entry.first_ns,
-            last_ns: entry.last_ns,
-            first_sequence: block.summary.first_sequence,
-            last_sequence: block.summary.last_sequence,
-            offset: (block.bytes().as_ptr().addr() - start) as u64,
-            bytes: block.bytes().len() as u64,
-            fault: fault(&block),
-        })
-    });
-    report.collect()
+    /// Copies the blocks as they are, as those of the bucket that `out` has begun.
+    ///
+    /// # Errors
+    /// Those of the file, and as [`SegmentPart::verify`].
+    pub fn copy(&self, out: &mut SegmentWriter<'_>) -> Result<(), MergeError> {
+        self.copy_those(out, |_| true)
+    }
+
+    /// The same with those blocks that are whole.
+    ///
+    /// # Errors
+    /// As [`SegmentPart::copy`].
+    pub fn salvage(&self, out: &mut SegmentWriter<'_>) -> Result<(), MergeError> {
+        self.copy_those(out, |block| verify(block).is_ok())
+    }
+
+    fn copy_those(
+        &self,
+        out: &mut SegmentWriter<'_>,
+        which: impl Fn(&Block) -> bool,
+    ) -> Result<(), MergeError> {
+        for (_, entry) in &self.blocks {
+            let block = entry.block_uncached()?;
+            if which(&block) {
+                out.push(&block)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Least and greatest sequence of its rows, by the footer; `None` without blocks.
+    ///
+    /// # Errors
+    /// As [`SegmentPart::verify`].
+    pub fn sequences(&self) -> Result<Option<(u64, u64)>, EngineError> {
+        let mut bounds: Option<(u64, u64)> = None;
+        for (_, entry) in &self.blocks {
+            let summary = entry.block_uncached()?.summary;
+            let (first, last) = bounds.unwrap_or((summary.first_sequence, summary.last_sequence));
+            bounds = Some((first.min(summary.first_sequence), last.max(summary.last_sequence)));
+        }
+        Ok(bounds)
+    }
 }
 
 /// Every section of a block reads, and its rows are those of its summary.

@@ -1,0 +1,111 @@
+//! Which segments are worth merging.
+
+use std::collections::BTreeMap;
+
+/// This many segments of about one size are merged; each byte is so rewritten once per factor of four in size.
+const MERGE_SEGMENTS_MIN: usize = 4;
+/// A segment is written anew when less than one in so many of its rows is in use: each byte is so rewritten at most once
+/// for each byte that is reclaimed.
+const LIVE_SHARE_MIN: u64 = 2;
+/// Segments beyond this size are left alone, unless they are mostly dead.
+const MERGE_BYTES_MAX: u64 = 4 << 30;
+/// A merge whose footer could have more is left alone: places in a footer have 32 bits.
+const MERGE_FOOTER_BYTES_MAX: u64 = 2 << 30;
+/// All below are one class: a segment that small is mostly the cost of being a file.
+const SMALL_BYTES: u64 = 64 << 10;
+
+/// A segment file, and how much of it is in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SegmentUse {
+    /// Its number.
+    pub id: u64,
+    /// Length of the file.
+    pub bytes: u64,
+    /// Length of its footer.
+    pub footer_bytes: u64,
+    /// Rows of all its blocks.
+    pub rows: u64,
+    /// Rows of the blocks in it that some bucket still uses.
+    pub live_rows: u64,
+}
+
+/// Segments to merge into one, if any: one that is mostly dead, of whatever size, for what was deleted is a promise, and
+/// the disk is the user's. Else the smallest size class (powers of four) that has enough segments.
+pub fn choose_merge(segments: &[SegmentUse]) -> Option<Vec<u64>> {
+    let mostly_dead = |segment: &&SegmentUse| segment.live_rows * LIVE_SHARE_MIN < segment.rows;
+    if let Some(dead) = segments.iter().find(mostly_dead) {
+        return Some(vec![dead.id]);
+    }
+    let mut classes: BTreeMap<u32, Vec<&SegmentUse>> = BTreeMap::new();
+    for segment in segments.iter().filter(|segment| segment.bytes < MERGE_BYTES_MAX) {
+        let class = segment.bytes.max(SMALL_BYTES).ilog2() / 2;
+        classes.entry(class).or_default().push(segment);
+    }
+    let enough = |class: &Vec<&SegmentUse>| {
+        let footers: u64 = class.iter().map(|segment| segment.footer_bytes).sum();
+        class.len() >= MERGE_SEGMENTS_MIN && footers <= MERGE_FOOTER_BYTES_MAX
+    };
+    let chosen = classes.into_values().find(enough)?;
+    Some(chosen.into_iter().map(|segment| segment.id).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segment(id: u64, bytes: u64, live_rows: u64) -> SegmentUse {
+        SegmentUse {
+            id,
+            bytes,
+            footer_bytes: bytes / 100,
+            rows: 100,
+            live_rows,
+        }
+    }
+
+    #[test]
+    fn files_are_as_many_as_the_logarithm_of_the_data() {
+        const CHECKPOINT_BYTES: u64 = 1 << 20;
+        let (mut segments, mut next, mut written) = (Vec::new(), 0, 0);
+        for checkpoint in 1..=4_000u64 {
+            segments.push(segment(next, CHECKPOINT_BYTES, 100));
+            (next, written) = (next + 1, written + CHECKPOINT_BYTES);
+            while let Some(chosen) = choose_merge(&segments) {
+                let bytes = segments
+                    .iter()
+                    .filter(|it| chosen.contains(&it.id))
+                    .map(|it| it.bytes)
+                    .sum();
+                segments.retain(|it| !chosen.contains(&it.id));
+                segments.push(segment(next, bytes, 100));
+                (next, written) = (next + 1, written + bytes);
+            }
+            let total = checkpoint * CHECKPOINT_BYTES;
+            assert_eq!(segments.iter().map(|it| it.bytes).sum::<u64>(), total);
+            let classes = u64::from(checkpoint.ilog2() / 2 + 1);
+            assert!(
+                segments.len() as u64 <= 3 * classes,
+                "{checkpoint}: {}",
+                segments.len()
+            );
+            assert!(written <= total * (classes + 1), "{checkpoint}: {written}");
+        }
+    }
+
+    #[test]
+    fn what_is_mostly_dead_goes_first_and_what_is_large_or_alive_stays() {
+        let large = 8 << 30;
+        let mut segments: Vec<SegmentUse> = (0..5).map(|id| segment(id, large, 50)).collect();
+        assert_eq!(choose_merge(&segments), None);
+        segments[3].live_rows = 49;
+        assert_eq!(choose_merge(&segments), Some(vec![3]));
+    }
+
+    #[test]
+    fn a_footer_that_could_not_be_opened_is_not_made() {
+        let mut segments: Vec<SegmentUse> = (0..4).map(|id| segment(id, 3 << 30, 100)).collect();
+        assert!(choose_merge(&segments).is_some());
+        segments.iter_mut().for_each(|it| it.footer_bytes = 1 << 30);
+        assert_eq!(choose_merge(&segments), None);
+    }
+}

@@ -1,0 +1,143 @@
+//! Writes a segment block by block; memory holds the footer only.
+
+use std::io::{self, Write};
+
+use super::table::{END_MAGIC, FOOTER_BYTES_MAX, MAGIC, Row};
+use crate::block::Block;
+use crate::bytes::put_varint;
+
+/// Bucket, source and length, before each block: whose it is when the footer is lost.
+const HEAD_BYTES: usize = 4 + 4 + 4;
+
+/// A segment on its way into a file. Buckets are given in order of their ordinals.
+pub struct SegmentWriter<'a> {
+    out: &'a mut dyn Write,
+    offset: u64,
+    /// The entries of all buckets.
+    footer: Vec<u8>,
+    /// Their places are within the footer until it is known where that begins.
+    rows: Vec<Row>,
+    /// The entries of this bucket begin here.
+    bucket: Option<Row>,
+}
+
+impl<'a> SegmentWriter<'a> {
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn new(out: &'a mut dyn Write) -> io::Result<Self> {
+        out.write_all(MAGIC)?;
+        Ok(SegmentWriter {
+            out,
+            offset: MAGIC.len() as u64,
+            footer: Vec::new(),
+            rows: Vec::new(),
+            bucket: None,
+        })
+    }
+
+    /// The bytes of a segment with one bucket.
+    ///
+    /// # Errors
+    /// Those of `write`.
+    pub fn of_bucket<E: From<io::Error>>(
+        bucket: u32,
+        write: impl FnOnce(&mut SegmentWriter<'_>) -> Result<(), E>,
+    ) -> Result<Vec<u8>, E> {
+        let mut bytes = Vec::new();
+        let mut segment = SegmentWriter::new(&mut bytes)?;
+        segment.begin_bucket(bucket);
+        write(&mut segment)?;
+        segment.finish()?;
+        Ok(bytes)
+    }
+
+    /// The blocks from here on are of this bucket, whose ordinal is greater than those before. One without blocks
+    /// leaves no trace.
+    pub fn begin_bucket(&mut self, bucket: u32) {
+        self.end_bucket();
+        debug_assert!(self.rows.last().is_none_or(|row| row.bucket < bucket));
+        self.bucket = Some(Row {
+            bucket,
+            blocks: 0,
+            rows: 0,
+            block_bytes: 0,
+            entries: self.footer.len()..self.footer.len(),
+            checksum: 0,
+        });
+    }
+
+    fn end_bucket(&mut self) {
+        if let Some(mut row) = self.bucket.take().filter(|row| row.blocks > 0) {
+            row.entries.end = self.footer.len();
+            row.checksum = crc32fast::hash(&self.footer[row.entries.clone()]);
+            self.rows.push(row);
+        }
+    }
+
+    pub(crate) fn push(&mut self, block: &Block) -> io::Result<()> {
+        let Some(row) = &mut self.bucket else {
+            return Err(io::Error::other("a block of no bucket"));
+        };
+        let bytes = block.bytes();
+        let len = u32::try_from(bytes.len()).map_err(io::Error::other)?;
+        let mut head = [0; HEAD_BYTES];
+        head[..4].copy_from_slice(&row.bucket.to_le_bytes());
+        head[4..8].copy_from_slice(&block.summary.source.to_le_bytes());
+        head[8..].copy_from_slice(&len.to_le_bytes());
+        self.out.write_all(&head)?;
+        self.out.write_all(bytes)?;
+        block.summary.encode(&mut self.footer);
+        put_varint(&mut self.footer, self.offset + HEAD_BYTES as u64);
+        put_varint(&mut self.footer, bytes.len() as u64);
+        let written = (HEAD_BYTES + bytes.len()) as u64;
+        self.offset += written;
+        row.blocks += 1;
+        row.rows += u64::from(block.summary.rows);
+        row.block_bytes += written;
+        check_footer_len(self.footer.len() as u64)
+    }
+
+    /// Whether nothing was pushed.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.bucket.as_ref().is_none_or(|row| row.blocks == 0)
+    }
+
+    /// Writes the footer; answers the length of the whole file.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn finish(mut self) -> io::Result<u64> {
+        self.end_bucket();
+        self.out.write_all(&self.footer)?;
+        let footer_at = self.offset as usize;
+        let mut table = Vec::new();
+        for row in &mut self.rows {
+            row.entries = footer_at + row.entries.start..footer_at + row.entries.end;
+            row.encode(&mut table);
+        }
+        let table_at = self.offset + self.footer.len() as u64;
+        let checksum = crc32fast::hash(&table);
+        let table_len = table.len();
+        table.extend_from_slice(&table_at.to_le_bytes());
+        table.extend_from_slice(&(self.rows.len() as u32).to_le_bytes());
+        table.extend_from_slice(&checksum.to_le_bytes());
+        table.extend_from_slice(END_MAGIC);
+        debug_assert_eq!(table.len(), table_len + super::table::TRAILER_BYTES);
+        self.out.write_all(&table)?;
+        self.out.flush()?;
+        Ok(table_at + table.len() as u64)
+    }
+}
+
+/// What would not open again is not written.
+pub(super) fn check_footer_len(len: u64) -> io::Result<()> {
+    match len {
+        0..=FOOTER_BYTES_MAX => Ok(()),
+        _ => Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            "the footer of a segment would have 4 GiB or more",
+        )),
+    }
+}
