@@ -1,0 +1,168 @@
+//! The manifest: which files make up the data directory, and up to which record of the log. It is replaced as a whole,
+//! so that a checkpoint counts at one moment or not at all. Drawn in src/journal/FORMAT.md, "Manifest".
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use wal::Sequence;
+use wal::disk::Disk;
+
+use crate::checked_file::{self, CheckedFileError};
+
+const MAGIC: &[u8; 8] = b"TWMANI02";
+/// Rises when an older program could misread the manifest; added members do not raise it.
+const VERSION: u32 = 2;
+
+/// The files in use.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    version: u32,
+    /// The log's records up to here are in the files, or carried on; the log holds all behind it.
+    pub covered: Sequence,
+    /// Commands up to here are in the catalog's runs.
+    pub catalog_covered: Sequence,
+    /// Number of the next segment.
+    pub next_segment: u64,
+    /// Segments.
+    pub segments: Vec<u64>,
+    /// Runs of the ledger, oldest first.
+    pub runs: Vec<u64>,
+    /// By ordinal. One that is not here has no points in segments.
+    pub buckets: BTreeMap<u32, BucketMark>,
+    /// Files of carried records, by bucket and first record.
+    #[serde(default)]
+    pub carried: Vec<(u32, Sequence)>,
+    /// Ordinals of the buckets whose directory of format 1 could not be converted yet.
+    #[serde(default)]
+    pub unconverted: Vec<u32>,
+}
+
+/// How far a bucket is in the segments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BucketMark {
+    /// Its records up to here are.
+    pub covered: Sequence,
+    /// Sequence that its next row gets.
+    pub next_sequence: u64,
+    /// When the last of these ingests was taken, UTC nanoseconds; `None` also where an older program wrote this.
+    pub ingested_at_ns: Option<i64>,
+}
+
+/// Why a manifest does not read.
+#[derive(Debug)]
+pub enum ManifestError {
+    /// The file.
+    File(CheckedFileError),
+    /// Its content.
+    Content(PathBuf, rmp_serde::decode::Error),
+    /// It was written by a newer program.
+    Version(PathBuf, u32),
+}
+
+impl fmt::Display for ManifestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ManifestError::File(error) => error.fmt(f),
+            ManifestError::Content(path, error) => write!(f, "{} does not read: {error}", path.display()),
+            ManifestError::Version(path, found) => write!(
+                f,
+                "{} has version {found}, this program reads up to {VERSION}: start the newer program",
+                path.display()
+            ),
+        }
+    }
+}
+
+impl std::error::Error for ManifestError {}
+
+impl Manifest {
+    /// Where it is.
+    pub fn path(data_dir: &Path) -> PathBuf {
+        data_dir.join("manifest")
+    }
+
+    /// The manifest; `None` before the first checkpoint.
+    ///
+    /// # Errors
+    /// The disk's, or damage.
+    pub fn read(disk: &dyn Disk, data_dir: &Path) -> Result<Option<Self>, ManifestError> {
+        let path = Self::path(data_dir);
+        let Some(content) = checked_file::read(disk, &path, MAGIC).map_err(ManifestError::File)? else {
+            return Ok(None);
+        };
+        let manifest: Self =
+            rmp_serde::from_slice(&content).map_err(|error| ManifestError::Content(path.clone(), error))?;
+        if manifest.version > VERSION {
+            return Err(ManifestError::Version(path, manifest.version));
+        }
+        Ok(Some(manifest))
+    }
+
+    /// Replaces the manifest on the disk by this one. What it names must be there for good by now.
+    ///
+    /// # Errors
+    /// The disk's; which of the two a crash will find is then open.
+    pub fn write(&self, disk: &dyn Disk, data_dir: &Path) -> Result<(), CheckedFileError> {
+        let path = Self::path(data_dir);
+        let written = Self {
+            version: VERSION,
+            ..self.clone()
+        };
+        let content = rmp_serde::to_vec_named(&written)
+            .map_err(|error| CheckedFileError::Io(path.clone(), std::io::Error::other(error)))?;
+        checked_file::write(disk, &path, MAGIC, &content)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wal::disk::sim::SimDisk;
+
+    use super::*;
+
+    #[test]
+    fn a_manifest_reads_as_it_was_written() {
+        let (disk, dir) = (SimDisk::new(1), Path::new("/data"));
+        disk.create_dir_all(dir).unwrap();
+        assert_eq!(Manifest::read(&disk, dir).unwrap(), None);
+        let mut manifest = Manifest {
+            version: VERSION,
+            covered: 7,
+            catalog_covered: 9,
+            next_segment: 4,
+            segments: vec![1, 3],
+            runs: vec![2],
+            carried: vec![(5, 6)],
+            unconverted: vec![8],
+            ..Manifest::default()
+        };
+        let mark = BucketMark {
+            covered: 5,
+            next_sequence: 100,
+            ingested_at_ns: Some(-1),
+        };
+        manifest.buckets.insert(2, mark);
+        manifest.write(&disk, dir).unwrap();
+        assert_eq!(Manifest::read(&disk, dir).unwrap(), Some(manifest));
+    }
+
+    #[test]
+    fn a_bucket_takes_few_bytes_of_it() {
+        let (disk, dir) = (SimDisk::new(1), Path::new("/data"));
+        disk.create_dir_all(dir).unwrap();
+        let mark = BucketMark {
+            covered: 1 << 40,
+            next_sequence: 1 << 40,
+            ingested_at_ns: Some(1_700_000_000_000_000_000),
+        };
+        let manifest = Manifest {
+            buckets: (0..10_000).map(|ordinal| (ordinal + (1 << 20), mark)).collect(),
+            ..Manifest::default()
+        };
+        manifest.write(&disk, dir).unwrap();
+        let bytes = disk.len(&Manifest::path(dir)).unwrap();
+        assert!(bytes <= 10_000 * 40, "{bytes}");
+    }
+}

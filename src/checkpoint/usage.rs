@@ -1,0 +1,71 @@
+//! How many rows of each segment the buckets use: what is merged, and when a file can go.
+
+use std::collections::{BTreeMap, HashMap};
+
+/// By bucket and by segment. A change costs what the bucket uses.
+#[derive(Default)]
+pub(super) struct Usage {
+    /// Segments with the rows in use, by the bucket's ordinal.
+    by_bucket: HashMap<u32, Vec<(u64, u64)>>,
+    /// Rows in use, by segment.
+    live_rows: BTreeMap<u64, u64>,
+}
+
+impl Usage {
+    /// Notes what a bucket uses now.
+    pub(super) fn set(&mut self, bucket: u32, segments: Vec<(u64, u64)>) {
+        self.remove(bucket);
+        for (segment, rows) in &segments {
+            *self.live_rows.entry(*segment).or_default() += rows;
+        }
+        if !segments.is_empty() {
+            self.by_bucket.insert(bucket, segments);
+        }
+    }
+
+    /// Notes that a bucket uses nothing any more.
+    pub(super) fn remove(&mut self, bucket: u32) {
+        for (segment, rows) in self.by_bucket.remove(&bucket).unwrap_or_default() {
+            if let Some(live) = self.live_rows.get_mut(&segment) {
+                *live -= rows;
+                if *live == 0 {
+                    self.live_rows.remove(&segment);
+                }
+            }
+        }
+    }
+
+    /// The segments that a bucket uses.
+    pub(super) fn of(&self, bucket: u32) -> impl Iterator<Item = u64> {
+        self.by_bucket.get(&bucket).into_iter().flatten().map(|(id, _)| *id)
+    }
+
+    /// The segments in use.
+    pub(super) fn segments(&self) -> impl Iterator<Item = u64> {
+        self.live_rows.keys().copied()
+    }
+
+    /// Rows of a segment that are in use.
+    pub(super) fn live_rows(&self, segment: u64) -> u64 {
+        self.live_rows.get(&segment).copied().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_is_in_use_until_its_last_bucket_lets_go_of_it() {
+        let mut usage = Usage::default();
+        usage.set(1, vec![(10, 5), (11, 1)]);
+        usage.set(2, vec![(10, 7)]);
+        assert_eq!((usage.live_rows(10), usage.live_rows(11)), (12, 1));
+        usage.set(1, vec![(10, 2)]);
+        assert_eq!(usage.segments().collect::<Vec<_>>(), [10]);
+        assert_eq!(usage.live_rows(10), 9);
+        usage.remove(2);
+        usage.set(1, Vec::new());
+        assert_eq!(usage.segments().count(), 0);
+    }
+}
