@@ -18,11 +18,28 @@ pub fn write<R, E: From<io::Error>>(
 ) -> Result<Arc<dyn Bytes>, E> {
     let dir = path.parent().unwrap_or(Path::new("."));
     disk.create_dir_all(dir)?;
+    let bytes = write_unnamed(disk, path, write)?;
+    if let Err(error) = disk.sync_dir(dir) {
+        drop(disk.remove(path));
+        return Err(error.into());
+    }
+    Ok(bytes)
+}
+
+/// The same in a directory that exists, but for the name: it lasts once the caller has synced the directory. Whoever
+/// writes several files syncs it once behind them all.
+///
+/// # Errors
+/// The disk's, or those of `write`; what was written of the file is removed.
+pub fn write_unnamed<R, E: From<io::Error>>(
+    disk: &dyn Disk,
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> Result<R, E>,
+) -> Result<Arc<dyn Bytes>, E> {
     let attempt = || -> Result<Arc<dyn Bytes>, E> {
         let mut out = FileWriter::new(disk.create(path)?);
         write(&mut out)?;
         out.finish()?;
-        disk.sync_dir(dir)?;
         Ok(disk.map(path)?)
     };
     let written = attempt();

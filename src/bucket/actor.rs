@@ -10,10 +10,9 @@ use actix::{Actor, AsyncContext, Context, Handler, Message};
 use tokio::sync::oneshot;
 
 use super::budget::Holds;
-use super::idempotency::Digest;
 use super::sealer::Sealer;
 use super::state::BucketState;
-use super::{Ingest, Ingested, point_id};
+use super::{Digest, Ingest, Ingested, point_id};
 use crate::catalog::Command;
 use crate::error::ServiceError;
 use crate::journal::{Committed, JournalError, JournalHandle, Record};
@@ -155,9 +154,11 @@ impl BucketActor {
             return Ok(());
         }
         match self.state.idempotency.get(&key, ingest.now_ns) {
-            Some(entry) if entry.body == body => respond(reply, Ok(Ingested::Replayed(entry.answer))),
-            Some(_) => respond(reply, Ok(Ingested::KeyReused)),
-            None => return Err(reply),
+            Ok(Some(entry)) if entry.body == body => respond(reply, Ok(Ingested::Replayed(entry.answer))),
+            Ok(Some(_)) => respond(reply, Ok(Ingested::KeyReused)),
+            Ok(None) => return Err(reply),
+            // It may have been stored before: to store it now could be to store it twice.
+            Err(error) => respond(reply, Err(ServiceError::internal(error))),
         }
         Ok(())
     }
@@ -298,11 +299,9 @@ impl Handler<Applied> for BucketActor {
                 respond(reply, Ok(Ingested::Stored { first_sequence }));
                 self.seal_full(context);
                 if let Some((key, waiting)) = waiting {
-                    let answer = self
-                        .state
-                        .idempotency
-                        .get(&key, view.created_at_ns)
-                        .map(|entry| entry.answer);
+                    // It was put into memory just now.
+                    let found = self.state.idempotency.get(&key, view.created_at_ns);
+                    let answer = found.ok().flatten().map(|entry| entry.answer);
                     for reply in waiting {
                         respond(reply, answer.clone().map(Ingested::Replayed).ok_or_else(stopped));
                     }

@@ -8,12 +8,13 @@ use super::handle::gone;
 use super::registry::Buckets;
 use crate::catalog::Bucket;
 use crate::error::{ErrorKind, ServiceError};
+use crate::ledger::LedgerError;
 
 /// A bucket at one moment.
 pub struct BucketFigures {
     /// What its sources hold.
     pub snapshot: Snapshot,
-    /// Bytes that it takes on the disk: its files, and its rows in the log that no file holds yet.
+    /// Bytes that it takes on the disk: see [`BucketState::disk_bytes`](super::BucketState::disk_bytes).
     pub disk_bytes: u64,
     /// When its last ingest was taken, UTC nanoseconds.
     pub ingested_at_ns: Option<i64>,
@@ -24,7 +25,7 @@ impl Buckets {
     /// answered. Buckets that are set apart, and one that is deleted meanwhile, are left out.
     ///
     /// # Errors
-    /// 503 when a bucket is not available.
+    /// 503 when a bucket is not available, 500 when its answers in the ledger do not read.
     pub async fn figures(
         &self,
         buckets: impl IntoIterator<Item = (Arc<Bucket>, Vec<u32>)>,
@@ -38,17 +39,19 @@ impl Buckets {
                 handle => handle?,
             };
             let expired = self.expired_rows(&bucket);
-            let answer = handle.ask(move |state| BucketFigures {
-                snapshot: state.store.snapshot(sources).without(&expired),
-                disk_bytes: state.disk_bytes(),
-                ingested_at_ns: state.ingested_at_ns,
+            let answer = handle.ask(move |state| {
+                Ok::<_, LedgerError>(BucketFigures {
+                    snapshot: state.store.snapshot(sources).without(&expired),
+                    disk_bytes: state.disk_bytes()?,
+                    ingested_at_ns: state.ingested_at_ns,
+                })
             });
             asked.push((bucket, answer));
         }
         let mut figures = Vec::with_capacity(asked.len());
         for (bucket, answer) in asked {
             match answer.await {
-                Ok(answer) => figures.push((bucket, answer)),
+                Ok(answer) => figures.push((bucket, answer.map_err(ServiceError::internal)?)),
                 Err(_) if self.is_deleted(&bucket) => {}
                 Err(_) => return Err(gone()),
             }

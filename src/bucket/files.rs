@@ -1,4 +1,4 @@
-//! A bucket's directory: segment files, answers files, and the manifest that says which of them count. A file is
+//! A bucket's directory: segment files, answers files of older programs, and the manifest that says which of them count. A file is
 //! written and synced under its own name, then the manifest naming it replaces the old one; what no manifest names is
 //! a leftover, and goes. Drawn in FORMAT.md, "Bucket directory".
 
@@ -12,10 +12,11 @@ use std::sync::Arc;
 use engine::{Cache, EngineError};
 use wal::disk::{Bytes, Disk};
 
+use super::answers_file::AnswersFile;
 use super::directory::{BucketDir, Manifest};
-use super::idempotency::AnswersFile;
 use super::state::BucketState;
 use crate::checked_file::CheckedFileError;
+use crate::ledger::Ledger;
 use crate::sealed_file;
 
 /// Why a bucket does not open.
@@ -114,6 +115,7 @@ impl BucketFiles {
         data_dir: &Path,
         ordinal: u32,
         cache: &Cache,
+        ledger: &Ledger,
     ) -> Result<(Self, BucketState), BucketFileError> {
         let dir = BucketDir::of(data_dir, ordinal);
         let found = dir.read_manifest(&*disk)?;
@@ -129,7 +131,7 @@ impl BucketFiles {
             has_manifest,
             unnamed: Vec::new(),
         };
-        let mut state = BucketState::new(ordinal, cache.clone());
+        let mut state = BucketState::new(ordinal, cache.clone(), ledger.clone());
         state.applied = files.manifest.covered;
         state.next_sequence = files.manifest.next_sequence.max(1);
         state.ingested_at_ns = files.manifest.ingested_at_ns;
@@ -143,8 +145,11 @@ impl BucketFiles {
         }
         for id in &files.manifest.answers {
             let path = files.dir.answers_path(*id);
-            let file = AnswersFile::open(*id, files.map(&path)?).ok_or(BucketFileError::Answers(path))?;
-            state.idempotency.add_file(file);
+            let file = AnswersFile::open(files.map(&path)?).ok_or(BucketFileError::Answers(path))?;
+            // Of an older program: the next checkpoint brings them to the ledger.
+            for (entry, created_at_ns) in file.entries() {
+                state.idempotency.insert(&entry, created_at_ns);
+            }
         }
         Ok((files, state))
     }
@@ -227,18 +232,6 @@ impl BucketFiles {
         Ok((segment.id, home))
     }
 
-    /// The same for an answers file.
-    ///
-    /// # Errors
-    /// The disk's.
-    pub fn write_answers(&mut self, bytes: &[u8]) -> io::Result<(u64, Arc<dyn Bytes>)> {
-        let id = self.take_id();
-        let path = self.dir.answers_path(id);
-        let home = sealed_file::write(&*self.disk, &path, |out| out.write_all(bytes))?;
-        self.unnamed.push(path);
-        Ok((id, home))
-    }
-
     fn take_id(&mut self) -> u64 {
         self.manifest.next_file += 1;
         self.manifest.next_file - 1
@@ -282,15 +275,14 @@ impl BucketFiles {
 
     /// Removes files written for a checkpoint that failed, so that tries on a full disk do not fill it further. A file
     /// that the manifest on disk names stays: the new manifest may be in force although writing it failed.
-    pub fn discard(&mut self, segments: &[u64], answers: &[u64]) {
+    pub fn discard(&mut self, segments: &[u64]) {
         let Ok(on_disk) = self.dir.read_manifest(&*self.disk) else {
             return;
         };
         let named = on_disk
             .map(|manifest| named(&self.dir, &manifest))
             .unwrap_or_default();
-        let segments = segments.iter().map(|id| self.dir.segment_path(*id));
-        for path in segments.chain(answers.iter().map(|id| self.dir.answers_path(*id))) {
+        for path in segments.iter().map(|id| self.dir.segment_path(*id)) {
             if !named.contains(&path) && self.disk.remove(&path).is_ok() {
                 self.unnamed.retain(|unnamed| *unnamed != path);
             }

@@ -13,15 +13,15 @@ use tokio::sync::oneshot;
 use super::actor::{BucketActor, Surroundings, Take};
 use super::budget::{Budget, Holds};
 use super::handle::{BucketHandle, gone};
-use super::idempotency::Digest;
 use super::load::{BucketsLoad, SetApart};
 use super::sealer::Sealer;
 use super::state::BucketState;
-use super::{Ingest, Ingested};
+use super::{Digest, Ingest, Ingested};
 use crate::catalog::{Bucket, CatalogHandle, Command};
 use crate::clock::Clock;
 use crate::error::ServiceError;
 use crate::journal::{Answer, JournalHandle};
+use crate::ledger::Ledger;
 
 /// What the engine knows of one source, expired points not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -71,6 +71,8 @@ pub struct Neighbours {
     pub sealer: Sealer,
     /// What is decoded of blocks, for the stores of new buckets as for those of the replayed ones.
     pub cache: Cache,
+    /// Answers to older idempotency keys, for new buckets as for the replayed ones.
+    pub ledger: Ledger,
     /// Called when a checkpoint is wanted: it frees memory, and sets apart a bucket that has failed.
     pub order_checkpoint: Box<dyn Fn() + Send + Sync>,
     /// Called with the ordinal of a deleted bucket.
@@ -142,7 +144,11 @@ impl Buckets {
         }
         let (ordinal, handle) = Inner::start_actor(
             &self.0,
-            BucketState::new(bucket.ordinal, self.0.neighbours.cache.clone()),
+            BucketState::new(
+                bucket.ordinal,
+                self.0.neighbours.cache.clone(),
+                self.0.neighbours.ledger.clone(),
+            ),
         );
         handles.insert(ordinal, handle.clone());
         Ok(handle)
@@ -223,7 +229,8 @@ impl Buckets {
     /// Makes an ingest durable and visible.
     ///
     /// # Errors
-    /// 503 when the bucket, the memory or the log is full.
+    /// 503 when the bucket, the memory or the log is full; 500 when it has an idempotency key and nobody can tell
+    /// whether the key was used, for nothing must be stored twice.
     pub async fn ingest(&self, bucket: &Bucket, ingest: Ingest) -> Result<Ingested, ServiceError> {
         self.admit()?;
         let handle = self.handle(bucket)?;
@@ -253,7 +260,7 @@ impl Buckets {
     /// What was answered to this idempotency key, with the digest of the body it stood for.
     ///
     /// # Errors
-    /// 503 when the bucket is not available.
+    /// 503 when the bucket is not available, 500 when the ledger's entry of the key does not read.
     pub async fn answered(
         &self,
         bucket: &Bucket,
@@ -261,10 +268,9 @@ impl Buckets {
     ) -> Result<Option<(Digest, Answer)>, ServiceError> {
         let now_ns = self.0.neighbours.clock.now_ns();
         let look = move |state: &mut BucketState| state.idempotency.get(&key, now_ns);
-        Ok(self
-            .handle(bucket)?
-            .with(look)
-            .await?
+        let found = self.handle(bucket)?.with(look).await?;
+        Ok(found
+            .map_err(ServiceError::internal)?
             .map(|entry| (entry.body, entry.answer)))
     }
 

@@ -6,6 +6,7 @@ use wal::Sequence;
 
 use super::idempotency::IdempotencyIndex;
 use crate::journal::IngestView;
+use crate::ledger::{Ledger, LedgerError};
 
 /// The points of one bucket and what goes with them.
 pub struct BucketState {
@@ -31,12 +32,13 @@ pub struct SealTicket {
 }
 
 impl BucketState {
-    /// An empty bucket that keeps what it decodes of blocks in this cache.
-    pub fn new(ordinal: u32, cache: Cache) -> Self {
+    /// A bucket without points that keeps what it decodes of blocks in this cache, and finds older answers in this
+    /// ledger.
+    pub fn new(ordinal: u32, cache: Cache, ledger: Ledger) -> Self {
         BucketState {
             ordinal,
             store: Store::with_cache(cache),
-            idempotency: IdempotencyIndex::default(),
+            idempotency: IdempotencyIndex::new(ordinal, ledger),
             next_sequence: 1,
             ingested_at_ns: None,
             applied: 0,
@@ -64,9 +66,14 @@ impl BucketState {
         Ok(true)
     }
 
-    /// Bytes that the bucket takes on the disk: its files, and its rows in the log that no file holds yet.
-    pub fn disk_bytes(&self) -> u64 {
-        self.store.segment_bytes() + self.idempotency.file_bytes() + self.store.unsaved_encoded_bytes()
+    /// Bytes that the bucket takes on the disk: its segments, its answers in the ledger, and its rows in the log that
+    /// no file holds yet.
+    ///
+    /// # Errors
+    /// The ledger's files do not read.
+    pub fn disk_bytes(&self) -> Result<u64, LedgerError> {
+        let answers_bytes = self.idempotency.file_bytes()?;
+        Ok(self.store.segment_bytes() + answers_bytes + self.store.unsaved_encoded_bytes())
     }
 
     /// Sets aside what no segment holds. What is being sealed is among it: those blocks are not wanted any more, or
@@ -129,7 +136,7 @@ mod tests {
     #[test]
     fn rows_sealed_while_a_checkpoint_writes_them_are_there_once() {
         const ROWS: u32 = 10_000;
-        let mut state = BucketState::new(1, Cache::new(1 << 20));
+        let mut state = BucketState::new(1, Cache::new(1 << 20), Ledger::default());
         let mut writer = RowsWriter::new();
         for row in 0..ROWS {
             writer.begin(0);

@@ -21,20 +21,45 @@ pub enum Stream {
     /// Moments at which rules fired, each also a part of their history: here they are counted without looking at the
     /// verdicts between them. Entries say nothing else.
     Triggers,
+    /// What was answered to idempotency keys. Not in the tail: the buckets keep what is recent.
+    Answers,
+    /// What exists, object by object; an empty entry says that an object is gone. Not in the tail: this is the catalog's
+    /// own state.
+    Catalog,
 }
+
+/// How long an answer to an idempotency key is kept, in days.
+const ANSWERS_DAYS: i64 = 1;
 
 impl Stream {
     /// All streams.
-    pub const ALL: [Self; 3] = [Self::History, Self::Deliveries, Self::Triggers];
+    pub const ALL: [Self; 5] = [
+        Self::History,
+        Self::Deliveries,
+        Self::Triggers,
+        Self::Answers,
+        Self::Catalog,
+    ];
+    /// Those whose recent entries are in the [tail](LedgerTail).
+    pub const OF_TAIL: [Self; 3] = [Self::History, Self::Deliveries, Self::Triggers];
 
     /// Entries of before this moment are gone.
     pub const fn cutoff_ns(self, now_ns: i64) -> i64 {
         let days = match self {
             Self::History | Self::Triggers => HISTORY_DAYS,
             Self::Deliveries => DELIVERIES_DAYS,
+            Self::Answers => ANSWERS_DAYS,
+            Self::Catalog => return i64::MIN,
         };
         now_ns.saturating_sub(days * DAY_NS)
     }
+}
+
+/// The owner of a bucket's entries: its ordinal in the last four bytes, big-endian, and zeros before. No resource has
+/// such an id, for it would say to have been made in 1970.
+pub const fn bucket_owner(ordinal: u32) -> ObjectId {
+    let [a, b, c, d] = ordinal.to_be_bytes();
+    ObjectId::from_bytes([0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d])
 }
 
 /// Where an entry stands.

@@ -41,7 +41,7 @@ pub use condition::{ConditionValue, Operator, ParsedCondition};
 pub use delivery::{AfterAttempt, Attempt, Body, Delivery, DeliveryStatus, Receiver};
 pub use history::{HistoryEntry, HistoryKind};
 pub use key::{Key, KeyHash, KeyType};
-pub use ledger::{EntryKey, FrozenTail, LedgerTail, Stream, TailEntry};
+pub use ledger::{EntryKey, FrozenTail, LedgerTail, Stream, TailEntry, bucket_owner};
 pub use organization::{Organization, Plan, PlanLimits};
 pub use rule::{
     Evaluation, Input, Outcome, Parameter, Rule, RuleForm, RuleRuntime, RuleSettings, RuleState, RuleStatus,

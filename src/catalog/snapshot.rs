@@ -11,7 +11,7 @@ use super::bucket::Bucket;
 use super::calls::{CallCounts, MonthDay};
 use super::delivery::Delivery;
 use super::key::Key;
-use super::ledger::FrozenTail;
+use super::ledger::{FrozenTail, bucket_owner};
 use super::organization::Organization;
 use super::rule::Rule;
 use super::schema::{Schema, SchemaMode};
@@ -321,12 +321,15 @@ impl Frozen {
         self.ledger_tail = FrozenTail::default();
     }
 
-    /// Rules and webhooks: whose entries of the ledger are kept.
+    /// Rules, webhooks and buckets: whose entries of the ledger are kept.
     pub fn ledger_owners(&self) -> HashSet<ObjectId> {
         let rules = self.rules.iter().map(|rule| rule.id);
-        rules
-            .chain(self.webhooks.iter().map(|webhook| webhook.id))
-            .collect()
+        let webhooks = self.webhooks.iter().map(|webhook| webhook.id);
+        let buckets = self
+            .buckets
+            .iter()
+            .map(|(bucket, _)| bucket_owner(bucket.ordinal));
+        rules.chain(webhooks).chain(buckets).collect()
     }
 }
 

@@ -58,7 +58,7 @@ pub(super) fn read_answers(disk: &dyn Disk, dir: &BucketDir, id: u64) -> Result<
     let bytes = disk
         .map(&path)
         .map_err(|error| format!("{}: {error}", path.display()))?;
-    AnswersFile::open(id, bytes)
+    AnswersFile::open(bytes)
         .map(drop)
         .ok_or_else(|| format!("{} is damaged", path.display()))
 }

@@ -16,6 +16,8 @@ const fn name(stream: Stream) -> &'static str {
         Stream::History => "histories of rules",
         Stream::Deliveries => "deliveries",
         Stream::Triggers => "counts of triggers",
+        Stream::Answers => "answers to idempotency keys",
+        Stream::Catalog => "the catalog",
     }
 }
 

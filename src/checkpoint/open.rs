@@ -214,7 +214,13 @@ pub(super) fn open_with(
         .list(&**disk)
         .map_err(|error| OpenError::Io(layout.data_dir.clone(), error))?;
     let load = |ordinal: u32| {
-        let opened = BucketFiles::open(Arc::clone(disk), &layout.data_dir, ordinal, &cache);
+        let opened = BucketFiles::open(
+            Arc::clone(disk),
+            &layout.data_dir,
+            ordinal,
+            &cache,
+            ledger.ledger(),
+        );
         let (files, mut state) = opened.map_err(BucketFault::Files)?;
         let mut first = None;
         for file in carried.iter().filter(|file| file.bucket == ordinal) {

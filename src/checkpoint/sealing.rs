@@ -119,6 +119,7 @@ mod tests {
 
     use super::*;
     use crate::journal::IngestView;
+    use crate::ledger::Ledger;
 
     const BUCKET: u32 = 1;
     const BLOCKS: usize = 5;
@@ -126,8 +127,14 @@ mod tests {
     /// A bucket with a source whose rows fill this many blocks, and some rows more.
     fn buckets() -> Buckets {
         let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
-        let (files, mut state) =
-            BucketFiles::open(disk, Path::new("/data"), BUCKET, &Cache::new(1 << 20)).unwrap();
+        let (files, mut state) = BucketFiles::open(
+            disk,
+            Path::new("/data"),
+            BUCKET,
+            &Cache::new(1 << 20),
+            &Ledger::default(),
+        )
+        .unwrap();
         let rows = (BLOCKS * BLOCK_ROWS_MAX) as u32 + 1_025;
         let mut writer = RowsWriter::new();
         for row in 0..rows {

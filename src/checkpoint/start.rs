@@ -173,6 +173,7 @@ pub(super) fn assemble(
         clock: Arc::clone(&clock),
         sealer,
         cache: opened.cache,
+        ledger: opened.ledger.ledger().clone(),
         order_checkpoint: Box::new(move || on_full.order()),
         deleted: Box::new(move |ordinal| on_deleted.remove(ordinal)),
     };

@@ -1,10 +1,10 @@
 //! The steps of one checkpoint, in the order that makes a crash between any two harmless:
-//! segment file → manifest naming it → the store adopts it → runs of the ledger → catalog snapshot naming them → readers
-//! adopt them → mark → the log is trimmed → the ledger's merges. Merges of segments have steps of their own, which may
-//! fall between any two checkpoints.
+//! runs of the ledger → catalog snapshot naming them → readers adopt them → buckets let go of their answers → segment file
+//! → manifest naming it → the store adopts it → mark → the log is trimmed → the ledger's merges. A manifest that covers a
+//! record is not in force before the snapshot that names the run with the record's answer. Merges of segments have steps
+//! of their own, which may fall between any two checkpoints.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io;
 use std::sync::Arc;
 
 use engine::{Checkpoint, EngineError, MergeError};
@@ -15,13 +15,11 @@ use super::expiry::{DeletionClock, Reading};
 use super::layout::Layout;
 use super::merging::{MergeJob, Merged};
 use super::set_apart::SetApart;
-use crate::bucket::{
-    AnswersFile, BucketFiles, BucketHandle, BucketState, Buckets, CarriedDir, Digest, Entry, Manifest, shared,
-};
+use crate::bucket::{BucketFiles, BucketHandle, BucketState, Buckets, CarriedDir, Manifest, shared};
 use crate::catalog::{CatalogHandle, Frozen};
 use crate::clock::{Clock, SECOND_NS};
 use crate::journal::{JournalWriter, RelaxedDisk};
-use crate::ledger::{Keep, LedgerFiles, Runs};
+use crate::ledger::{Keep, LedgerFiles, NewEntry, Runs, Saving};
 
 /// How long nothing is merged behind a merge that the disk refused.
 pub(super) const MERGE_PAUSE_NS: i64 = 60 * SECOND_NS;
@@ -59,8 +57,7 @@ pub(super) struct Task {
 impl Task {
     /// Brings everything that is dispatched now into segments and snapshot, and trims the log.
     pub(super) fn checkpoint(&mut self) -> Result<(), CheckpointError> {
-        let covered = self.checkpoint_buckets()?;
-        let snapshot = self.checkpoint_catalog(covered)?;
+        let (covered, snapshot) = self.checkpoint_buckets()?;
         self.layout.write_mark(&*self.disk, covered)?;
         self.journal.trim(covered)?;
         self.remove_carried()?;
@@ -81,9 +78,10 @@ impl Task {
         Ok(())
     }
 
-    /// Brings the buckets' rows into segments; answers up to which sequence. Of buckets that are set apart, and of those
-    /// that come to be here, the records up to there are carried on.
-    pub(super) fn checkpoint_buckets(&mut self) -> Result<u64, CheckpointError> {
+    /// Brings the catalog and the ledger into snapshot and runs, and the buckets' rows into segments; answers up to which
+    /// sequence, and the snapshot. Of buckets that are set apart, and of those that come to be here, the records up to
+    /// there are carried on.
+    pub(super) fn checkpoint_buckets(&mut self) -> Result<(u64, Frozen), CheckpointError> {
         let now = Reading {
             now_ns: self.clock.now_ns(),
             monotonic_ns: self.clock.monotonic_ns(),
@@ -92,10 +90,18 @@ impl Task {
         // Messages sent from here on reach an actor behind all records up to `covered`.
         let covered = self.journal.dispatched()?;
         let mut running = self.buckets.running();
+        let begun: Vec<_> = running
+            .iter()
+            .map(|(ordinal, handle)| self.begin_bucket(*ordinal, handle))
+            .collect();
+        let mut snapshot = self.checkpoint_catalog(covered, &begun)?;
         let (mut outcome, mut failing) = (Ok(()), BTreeMap::new());
-        for (ordinal, handle) in &running {
+        for ((ordinal, handle), begun) in running.iter().zip(begun) {
             // A bucket that fails keeps the log from being trimmed, but not the others' rows in memory.
-            let checkpointed = self.checkpoint_bucket(*ordinal, handle);
+            let checkpointed = match begun {
+                Some(begun) => self.checkpoint_bucket(*ordinal, handle, begun),
+                None => self.without_actor(*ordinal),
+            };
             if let Err(error) = &checkpointed {
                 tracing::error!(ordinal, %error, "a bucket's checkpoint failed");
             }
@@ -111,7 +117,13 @@ impl Task {
             running.retain(|(ordinal, _)| !self.unmergeable.contains(ordinal));
             self.to_merge = running;
         }
-        outcome.map(|()| covered)
+        outcome?;
+        if self.written_manifests() != self.manifests {
+            // Which buckets must have a manifest, it says only once they have one.
+            let runs = self.ledger.ledger().runs();
+            self.put_in_force(&mut snapshot, self.catalog_covered, runs)?;
+        }
+        Ok((covered, snapshot))
     }
 
     /// Carries on what the log holds of buckets that are set apart, and sets these apart, too.
@@ -201,9 +213,8 @@ impl Task {
         });
         let Some(adopted) = adopted else { return Ok(()) };
         // Also where all of it has expired: the manifest may be the same as before, and nothing else would remove it.
-        let in_use = |(segments, _): &InUse| segments.contains(&id);
-        if !adopted.as_ref().is_ok_and(in_use) {
-            self.files(ordinal)?.discard(&[id], &[]);
+        if !adopted.as_ref().is_ok_and(|in_use| in_use.contains(&id)) {
+            self.files(ordinal)?.discard(&[id]);
         }
         self.settle(ordinal, adopted?)?;
         self.merges += 1;
@@ -230,9 +241,9 @@ impl Task {
         match self.files.entry(ordinal) {
             std::collections::hash_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
             std::collections::hash_map::Entry::Vacant(entry) => {
-                let cache = self.buckets.cache();
-                let (mut files, _) =
-                    BucketFiles::open(Arc::clone(&self.disk), &self.layout.data_dir, ordinal, cache)?;
+                let (cache, ledger) = (self.buckets.cache(), self.ledger.ledger());
+                let (disk, data_dir) = (Arc::clone(&self.disk), &self.layout.data_dir);
+                let (mut files, _) = BucketFiles::open(disk, data_dir, ordinal, cache, ledger)?;
                 // A new bucket: whatever is there was never a part of it.
                 files.remove_leftovers(0..u64::MAX)?;
                 Ok(entry.insert(files))
@@ -240,9 +251,10 @@ impl Task {
         }
     }
 
-    fn checkpoint_bucket(&mut self, ordinal: u32, handle: &BucketHandle) -> Result<(), CheckpointError> {
+    /// Sets aside what a bucket's checkpoint is to write; `None` when its actor is gone.
+    fn begin_bucket(&self, ordinal: u32, handle: &BucketHandle) -> Option<Begun> {
         let (cutoff_ns, deletes_at_ns) = (self.cutoff_ns(ordinal), self.deletes_at_ns);
-        let begun = handle.with_blocking(move |state| {
+        handle.with_blocking(move |state| {
             state.store.expire(cutoff_ns());
             state.idempotency.forget(deletes_at_ns.unwrap_or(i64::MIN));
             Begun {
@@ -253,27 +265,28 @@ impl Task {
                 ingested_at_ns: state.ingested_at_ns,
                 in_use: in_use(state),
             }
-        });
-        let Some(begun) = begun else {
-            return self.without_actor(ordinal);
-        };
-        self.make_log_durable()?;
-        let Written {
-            segment,
-            answers_file,
-        } = self.write_bucket(ordinal, &begun)?;
+        })
+    }
+
+    /// Writes what was set aside, once the ledger has the answers.
+    fn checkpoint_bucket(
+        &mut self,
+        ordinal: u32,
+        handle: &BucketHandle,
+        begun: Begun,
+    ) -> Result<(), CheckpointError> {
+        let segment = self.write_bucket(ordinal, &begun)?;
         let Begun {
             checkpoint, answers, ..
         } = begun;
         let cutoff_ns = self.cutoff_ns(ordinal);
         let adopted = handle.with_blocking(move |state| -> Result<InUse, EngineError> {
+            // Readers of the ledger find them there by now.
+            state.idempotency.saved(&answers);
             if let (Some(checkpoint), Some((id, home))) = (checkpoint, segment) {
                 state
                     .store
                     .finish_checkpoint(checkpoint, id, shared(home), cutoff_ns())?;
-            }
-            if let Some(file) = answers_file {
-                state.idempotency.saved(&answers, file);
             }
             Ok(in_use(state))
         });
@@ -295,13 +308,13 @@ impl Task {
         self.catalog.read(exists)
     }
 
-    /// Writes the files of a bucket's checkpoint and the manifest that names them, or leaves none of them behind.
-    fn write_bucket(&mut self, ordinal: u32, begun: &Begun) -> Result<Written, CheckpointError> {
+    /// Writes the segment of a bucket's checkpoint and the manifest that names it, or leaves none of them behind.
+    fn write_bucket(&mut self, ordinal: u32, begun: &Begun) -> Result<NewSegment, CheckpointError> {
         let files = self.files(ordinal)?;
-        let (mut segments, mut answers) = (Vec::new(), Vec::new());
-        let outcome = write_files(files, begun, &mut segments, &mut answers);
+        let mut new_segments = Vec::new();
+        let outcome = write_files(files, begun, &mut new_segments);
         if outcome.is_err() {
-            files.discard(&segments, &answers);
+            files.discard(&new_segments);
         }
         outcome
     }
@@ -312,11 +325,10 @@ impl Task {
     }
 
     /// Puts a manifest of exactly the files in use in force, where that changes anything.
-    fn settle(&mut self, ordinal: u32, (segments, answers): InUse) -> Result<(), CheckpointError> {
+    fn settle(&mut self, ordinal: u32, segments: InUse) -> Result<(), CheckpointError> {
         let files = self.files(ordinal)?;
         let manifest = Manifest {
             segments,
-            answers,
             ..files.manifest().clone()
         };
         if files.differs(&manifest) {
@@ -325,12 +337,23 @@ impl Task {
         Ok(())
     }
 
-    /// Writes the ledger's tail and the snapshot that names it, which it answers.
-    fn checkpoint_catalog(&mut self, covered: u64) -> Result<Frozen, CheckpointError> {
+    /// Writes the ledger's tail, the buckets' answers, and the snapshot that names them, which it answers.
+    fn checkpoint_catalog(
+        &mut self,
+        covered: u64,
+        begun: &[Option<Begun>],
+    ) -> Result<Frozen, CheckpointError> {
         let (mut frozen, sequence) = self.journal.freeze_catalog()?;
         self.make_log_durable()?;
         debug_assert!(sequence >= covered, "the journal never goes back");
-        let runs = self.ledger.save(frozen.ledger_tail(), &self.keep(&frozen));
+        let answers = begun.iter().flatten().flat_map(|begun| &begun.answers);
+        let saving = Saving {
+            tail: frozen.ledger_tail(),
+            answers: answers.collect(),
+            catalog: Vec::new(),
+        };
+        let keep = self.keep(&frozen);
+        let runs = self.ledger.save(saving, &keep);
         let runs = runs.inspect_err(|_| self.discard_runs())?;
         let manifests = self.written_manifests();
         if sequence > self.catalog_covered
@@ -414,52 +437,36 @@ impl Task {
     }
 }
 
-/// Ids of segments and of answers files.
-type InUse = (Vec<u64>, Vec<u64>);
+/// Ids of segments.
+type InUse = Vec<u64>;
+/// A segment that was written, if there were rows for one.
+type NewSegment = Option<(u64, Arc<dyn Bytes>)>;
 
 /// What a bucket's checkpoint is to write.
 struct Begun {
     checkpoint: Option<Checkpoint>,
-    answers: Vec<(Digest, Arc<Entry>)>,
+    answers: Vec<NewEntry>,
     covered: u64,
     next_sequence: u64,
     ingested_at_ns: Option<i64>,
     in_use: InUse,
 }
 
-/// What it wrote.
-struct Written {
-    segment: Option<(u64, Arc<dyn Bytes>)>,
-    answers_file: Option<AnswersFile>,
-}
-
 fn write_files(
     files: &mut BucketFiles,
     begun: &Begun,
     new_segments: &mut Vec<u64>,
-    new_answers: &mut Vec<u64>,
-) -> Result<Written, CheckpointError> {
+) -> Result<NewSegment, CheckpointError> {
     // Named are the files that the store reads from, not those the manifest named before: where an earlier try failed
     // behind its manifest, the same rows would count twice.
-    let (mut segments, mut answers) = begun.in_use.clone();
-    let mut written = Written {
-        segment: None,
-        answers_file: None,
-    };
+    let mut segments = begun.in_use.clone();
+    let mut written = None;
     if let Some(checkpoint) = &begun.checkpoint {
         let (id, home) = files.write_segment(|out| checkpoint.write(out))?;
         new_segments.push(id);
-        written.segment = Some((id, home));
+        segments.push(id);
+        written = Some((id, home));
     }
-    if !begun.answers.is_empty() {
-        let (id, bytes) = files.write_answers(&AnswersFile::encode(&begun.answers))?;
-        new_answers.push(id);
-        let file = AnswersFile::open(id, bytes);
-        written.answers_file =
-            Some(file.ok_or_else(|| io::Error::other("an answers file just written is damaged"))?);
-    }
-    segments.extend_from_slice(new_segments);
-    answers.extend_from_slice(new_answers);
     let Begun {
         covered,
         next_sequence,
@@ -471,7 +478,8 @@ fn write_files(
         next_sequence,
         next_file: 0,
         segments,
-        answers,
+        // What an older program left there is in the ledger by now.
+        answers: Vec::new(),
         ingested_at_ns,
     };
     // Also when there are no rows to write: those that were deleted or have expired unsaved took sequences, too.
@@ -484,5 +492,5 @@ fn write_files(
 fn in_use(state: &mut BucketState) -> InUse {
     // Forgotten by the store here, out of the manifest next, and only then removed.
     state.store.take_dead_segments();
-    (state.store.segments(), state.idempotency.files())
+    state.store.segments()
 }

@@ -10,19 +10,61 @@ use std::sync::Arc;
 use wal::disk::Disk;
 
 use super::error::LedgerError;
-use super::format::checksum;
-use super::merge::{Keep, Merge, worth_merging};
+use super::format::{checksum, moment_ns};
+use super::merge::{Keep, Merge, Newest, worth_merging};
 use super::run::Run;
 use super::writer::{Item, RunWriter};
 use super::{Ledger, LedgerDir, Runs};
 use crate::catalog::{FrozenTail, Stream};
+use crate::ids::ObjectId;
 use crate::sealed_file;
+
+/// An entry of a stream that has no tail.
+#[derive(Clone, Debug)]
+pub struct NewEntry {
+    /// Whom it belongs to.
+    pub owner: ObjectId,
+    /// Its place within the owner, together with `id`.
+    pub at_ns: i64,
+    /// The rest of its place.
+    pub id: ObjectId,
+    /// What it says. That of an object of the catalog is empty when the object is gone.
+    pub payload: Arc<[u8]>,
+}
+
+/// What a checkpoint brings. Of each list no two entries have the same owner and place; they come in any order.
+pub struct Saving<'a> {
+    /// Histories, deliveries and triggers.
+    pub tail: &'a FrozenTail,
+    /// What was answered to the keys of all buckets, see [`NewEntry::answer`].
+    pub answers: Vec<&'a NewEntry>,
+    /// Objects of the catalog that changed or went.
+    pub catalog: Vec<&'a NewEntry>,
+}
+
+impl NewEntry {
+    fn item(&self, stream: Stream) -> Item<'_> {
+        Item {
+            owner: self.owner,
+            at_ns: self.at_ns,
+            id: self.id,
+            // An answer that did not say when it was taken would be no answer, and never be read as one.
+            moment_ns: moment_ns(stream, self.at_ns, &self.payload).unwrap_or(i64::MIN),
+            // These streams are not counted.
+            again: false,
+            payload: &self.payload,
+            crc: checksum(&[&self.payload]),
+        }
+    }
+}
 
 /// The writing end of the ledger.
 pub struct LedgerFiles {
     disk: Arc<dyn Disk>,
     dir: LedgerDir,
     ledger: Ledger,
+    /// Whether the directory is known to be there, its name synced.
+    dir_is_made: bool,
     next_id: u64,
     /// Run files that are there.
     present: BTreeSet<u64>,
@@ -49,6 +91,7 @@ impl LedgerFiles {
             disk,
             dir,
             ledger: Ledger::new(runs.into_iter().map(Arc::new).collect()),
+            dir_is_made: false,
             next_id: present.last().map_or(1, |last| last + 1),
             present,
             unmergeable: Vec::new(),
@@ -91,27 +134,45 @@ impl LedgerFiles {
         });
     }
 
-    /// Writes the frozen tail; answers the runs that hold all there is, to be named by a snapshot and then adopted.
-    /// Runs that are expired as a whole are not among them.
+    /// Writes what a checkpoint brings, one file for each stream that has something; answers the runs that hold all
+    /// there is, to be named by a snapshot and then adopted. Runs that are expired as a whole are not among them. Each
+    /// file is synced, and the directory once.
     ///
     /// # Errors
     /// The disk's.
-    pub fn save(&mut self, tail: &FrozenTail, keep: &Keep) -> Result<Runs, LedgerError> {
+    pub fn save(&mut self, saving: Saving<'_>, keep: &Keep) -> Result<Runs, LedgerError> {
         let mut runs = self.ledger.runs().to_vec();
         runs.retain(|run| keep.not_expired(run.stream(), run.newest_ns()));
-        for stream in Stream::ALL {
-            let mut entries = tail
+        let kept = runs.len();
+        for stream in Stream::OF_TAIL {
+            let mut entries = saving
+                .tail
                 .of(stream)
                 .filter(|(key, _)| keep.keeps(stream, key.owner, key.at_ns))
                 .map(|(key, entry)| Item {
                     owner: key.owner,
                     at_ns: key.at_ns,
                     id: key.id,
+                    moment_ns: key.at_ns,
                     again: entry.again,
                     payload: &entry.payload,
                     crc: checksum(&[&entry.payload]),
                 });
             runs.extend(self.write_run(stream, || Ok(entries.next()))?);
+        }
+        for (stream, mut entries) in [
+            (Stream::Answers, saving.answers),
+            (Stream::Catalog, saving.catalog),
+        ] {
+            entries.sort_unstable_by_key(|entry| (entry.owner, entry.at_ns, entry.id));
+            let mut items = entries
+                .into_iter()
+                .map(|entry| entry.item(stream))
+                .filter(|item| keep.keeps(stream, item.owner, item.moment_ns));
+            runs.extend(self.write_run(stream, || Ok(items.next()))?);
+        }
+        if runs.len() > kept {
+            self.sync_dir()?;
         }
         Ok(runs.into_iter().collect())
     }
@@ -140,7 +201,8 @@ impl LedgerFiles {
                 continue;
             };
             others.extend_from_slice(&of_stream[..merged.start]);
-            let written = Merge::new(stream, &of_stream[merged], keep)
+            let with_oldest = merged.start == 0;
+            let written = Merge::new(stream, &of_stream[merged], keep, with_oldest)
                 .and_then(|mut merge| self.write_run(stream, || merge.next()));
             if let Err(LedgerError::Damaged { .. }) = &written {
                 // It would fail again at every checkpoint.
@@ -150,10 +212,42 @@ impl LedgerFiles {
             runs = others;
         }
         // A merge leaves fewer.
-        Ok((runs.len() < before).then(|| runs.into_iter().collect()))
+        if runs.len() == before {
+            return Ok(None);
+        }
+        self.sync_dir()?;
+        Ok(Some(runs.into_iter().collect()))
     }
 
-    /// Writes entries to a file; none where there are none.
+    /// Reads a whole stream in order: the newest version of each entry, without those that say that an object is gone.
+    /// `each` is given owner, moment, id and payload. Holds nothing in memory but one block of each run.
+    ///
+    /// # Errors
+    /// Damage, or what `each` fails with.
+    pub fn for_each<E: From<LedgerError>>(
+        &self,
+        stream: Stream,
+        mut each: impl FnMut(ObjectId, i64, ObjectId, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let runs = self.ledger.runs();
+        let mut newest = Newest::new(runs.of(stream))?;
+        while let Some(version) = newest.next()? {
+            if !version.is_tombstone() {
+                let (entry, payload) = (&version.entry, version.payload()?);
+                each(version.owner, entry.at_ns, entry.id, &payload)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the names of written files last.
+    fn sync_dir(&self) -> Result<(), LedgerError> {
+        let dir = self.dir.path();
+        let synced = self.disk.sync_dir(dir);
+        synced.map_err(|error| LedgerError::Io(dir.to_owned(), error))
+    }
+
+    /// Writes entries to a file, whose name is yet to be [synced](Self::sync_dir); none where there are none.
     fn write_run<'a>(
         &mut self,
         stream: Stream,
@@ -162,10 +256,16 @@ impl LedgerFiles {
         let Some(mut item) = next()? else {
             return Ok(None);
         };
+        if !self.dir_is_made {
+            let dir = self.dir.path();
+            let made = self.disk.create_dir_all(dir);
+            made.map_err(|error| LedgerError::Io(dir.to_owned(), error))?;
+            self.dir_is_made = true;
+        }
         let id = self.next_id;
         self.next_id += 1;
         let path = self.dir.run_path(id);
-        let written = sealed_file::write(&*self.disk, &path, |out| {
+        let written = sealed_file::write_unnamed(&*self.disk, &path, |out| {
             let mut writer = RunWriter::new(out, stream)?;
             loop {
                 writer.push(&item)?;

@@ -189,6 +189,8 @@ pub(super) fn header(stream: Stream) -> [u8; HEADER_BYTES] {
         Stream::History => 1,
         Stream::Deliveries => 2,
         Stream::Triggers => 3,
+        Stream::Answers => 4,
+        Stream::Catalog => 5,
     };
     header
 }
@@ -196,6 +198,16 @@ pub(super) fn header(stream: Stream) -> [u8; HEADER_BYTES] {
 /// The stream of a file with this header; `None` for one of another kind or version.
 pub(super) fn stream_of(found: &[u8; HEADER_BYTES]) -> Option<Stream> {
     Stream::ALL.into_iter().find(|stream| header(*stream) == *found)
+}
+
+/// When an entry happened, by which it expires; `None` where its payload does not say. What never expires happened at
+/// the end of time.
+pub(super) fn moment_ns(stream: Stream, at_ns: i64, payload: &[u8]) -> Option<i64> {
+    match stream {
+        Stream::History | Stream::Deliveries | Stream::Triggers => Some(at_ns),
+        Stream::Answers => payload.first_chunk().map(|first| i64::from_le_bytes(*first)),
+        Stream::Catalog => Some(i64::MAX),
+    }
 }
 
 pub(super) fn checksum(parts: &[&[u8]]) -> u32 {

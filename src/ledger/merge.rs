@@ -5,7 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::error::LedgerError;
-use super::format::Entry;
+use super::format::{Entry, checksum, moment_ns};
+use super::payload::Payload;
 use super::run::{Entries, Run};
 use super::writer::Item;
 use crate::catalog::{Frozen, Stream};
@@ -34,12 +35,12 @@ impl Keep {
         Self::new(frozen.ledger_owners(), now_ns)
     }
 
-    pub(super) fn keeps(&self, stream: Stream, owner: ObjectId, at_ns: i64) -> bool {
-        self.not_expired(stream, at_ns) && self.owners.contains(&owner)
+    pub(super) fn keeps(&self, stream: Stream, owner: ObjectId, moment_ns: i64) -> bool {
+        self.not_expired(stream, moment_ns) && (stream == Stream::Catalog || self.owners.contains(&owner))
     }
 
-    pub(super) fn not_expired(&self, stream: Stream, at_ns: i64) -> bool {
-        at_ns >= stream.cutoff_ns(self.now_ns)
+    pub(super) fn not_expired(&self, stream: Stream, moment_ns: i64) -> bool {
+        moment_ns >= stream.cutoff_ns(self.now_ns)
     }
 }
 
@@ -57,39 +58,73 @@ pub(super) fn worth_merging(sizes: &[u64]) -> Option<Range<usize>> {
     (runs.len() > 1).then_some(runs)
 }
 
-/// Entries of several runs in order, the newest version of each, expired ones and those of nobody left out.
+/// What is written in the place of several runs: the newest version of each entry, expired ones and those of nobody left
+/// out.
 pub(super) struct Merge<'a> {
     stream: Stream,
     keep: &'a Keep,
-    /// Older before newer.
-    cursors: Vec<Cursor<'a>>,
+    newest: Newest<'a>,
+    with_oldest: bool,
 }
 
 impl<'a> Merge<'a> {
-    pub fn new(stream: Stream, runs: &'a [Arc<Run>], keep: &'a Keep) -> Result<Self, LedgerError> {
-        let cursors = runs.iter().map(|run| Cursor::new(run));
+    /// Of these runs, oldest first; `with_oldest` when there is no older one of the stream: then an entry that says that
+    /// an object is gone has nothing left to override.
+    pub fn new(
+        stream: Stream,
+        runs: &'a [Arc<Run>],
+        keep: &'a Keep,
+        with_oldest: bool,
+    ) -> Result<Self, LedgerError> {
         Ok(Self {
             stream,
             keep,
-            cursors: cursors.collect::<Result<_, _>>()?,
+            newest: Newest::new(runs.iter().map(|run| &**run))?,
+            with_oldest,
         })
     }
 
     pub fn next(&mut self) -> Result<Option<Item<'a>>, LedgerError> {
-        while let Some(item) = self.next_of_all()? {
-            if self.keep.keeps(self.stream, item.owner, item.at_ns) {
+        while let Some(version) = self.newest.next()? {
+            if self.with_oldest && version.is_tombstone() {
+                continue;
+            }
+            let item = version.item()?;
+            if self.keep.keeps(self.stream, item.owner, item.moment_ns) {
                 return Ok(Some(item));
             }
         }
         Ok(None)
     }
+}
 
-    fn next_of_all(&mut self) -> Result<Option<Item<'a>>, LedgerError> {
+/// Entries of several runs in order, the newest version of each.
+pub(super) struct Newest<'a> {
+    /// Older before newer.
+    cursors: Vec<Cursor<'a>>,
+}
+
+/// The newest version of an entry; whether it was put before is said as the oldest one says it.
+pub(super) struct Version<'a> {
+    pub owner: ObjectId,
+    pub entry: Entry,
+    run: &'a Run,
+}
+
+impl<'a> Newest<'a> {
+    /// Of these runs, oldest first.
+    pub fn new(runs: impl Iterator<Item = &'a Run>) -> Result<Self, LedgerError> {
+        Ok(Self {
+            cursors: runs.map(Cursor::new).collect::<Result<_, _>>()?,
+        })
+    }
+
+    pub fn next(&mut self) -> Result<Option<Version<'a>>, LedgerError> {
         let heads = self.cursors.iter().filter_map(Cursor::head);
         let Some(place) = heads.map(|(owner, entry)| (owner, entry.place())).min() else {
             return Ok(None);
         };
-        let mut item: Option<Item<'a>> = None;
+        let mut newest: Option<Version<'a>> = None;
         for cursor in &mut self.cursors {
             let Some((owner, entry)) = cursor.head() else {
                 continue;
@@ -97,18 +132,53 @@ impl<'a> Merge<'a> {
             if (owner, entry.place()) != place {
                 continue;
             }
-            item = Some(Item {
+            // Of the oldest version, of which the others are further ones.
+            let again = newest.map_or(entry.again, |older| older.entry.again);
+            newest = Some(Version {
                 owner,
-                at_ns: entry.at_ns,
-                id: entry.id,
-                // Of the oldest version, of which the others are further ones.
-                again: item.map_or(entry.again, |older| older.again),
-                payload: cursor.payload(&entry)?,
-                crc: entry.crc,
+                entry: Entry { again, ..entry },
+                run: cursor.entries.run(),
             });
             cursor.advance()?;
         }
-        Ok(item)
+        Ok(newest)
+    }
+}
+
+impl<'a> Version<'a> {
+    /// Whether it says that an object of the catalog is gone.
+    pub fn is_tombstone(&self) -> bool {
+        self.run.stream() == Stream::Catalog && self.entry.len == 0
+    }
+
+    /// What it says, checked.
+    pub fn payload(&self) -> Result<Payload, LedgerError> {
+        self.run.payload(&self.entry)
+    }
+
+    /// As it is copied: unchecked, its checksum goes with it.
+    fn item(&self) -> Result<Item<'a>, LedgerError> {
+        let Entry {
+            at_ns,
+            id,
+            again,
+            crc,
+            ..
+        } = self.entry;
+        let (run, payload) = (self.run, self.run.unchecked_payload(&self.entry)?);
+        // A damaged answer does not say when it was taken. It stays as long as any of its run might: were it dropped,
+        // its request would be stored again, where it is refused now.
+        let is_damaged = run.stream() == Stream::Answers && checksum(&[payload]) != crc;
+        let moment_ns = moment_ns(run.stream(), at_ns, payload).filter(|_| !is_damaged);
+        Ok(Item {
+            owner: self.owner,
+            at_ns,
+            id,
+            moment_ns: moment_ns.unwrap_or_else(|| run.newest_ns()),
+            again,
+            payload,
+            crc,
+        })
     }
 }
 
@@ -141,11 +211,6 @@ impl<'a> Cursor<'a> {
     /// The entry it stands at.
     pub fn head(&self) -> Option<(ObjectId, Entry)> {
         self.head
-    }
-
-    /// What an entry says, unchecked: its checksum goes with it.
-    fn payload(&self, entry: &Entry) -> Result<&'a [u8], LedgerError> {
-        self.entries.run().unchecked_payload(entry)
     }
 
     pub fn advance(&mut self) -> Result<(), LedgerError> {

@@ -1,11 +1,13 @@
-//! What happened and is kept for a while: verdicts and triggers of rules, finished deliveries of webhooks. Millions of
-//! entries, so they are neither in memory nor in the catalog's snapshot: they lie in immutable sorted run files, drawn
-//! in FORMAT.md. Entries younger than the last checkpoint are in the catalog's tail; a checkpoint writes them to a run,
-//! and the catalog's snapshot, which names the runs, is the ledger's manifest.
+//! What is too much for memory and is looked at entry by entry: verdicts and triggers of rules, finished deliveries of
+//! webhooks, answers to idempotency keys, the objects of the catalog. Each kind is a stream. Millions of entries, so
+//! they lie in immutable sorted run files, drawn in FORMAT.md. Entries younger than the last checkpoint are in memory,
+//! with whoever made them (see [`Saving`]); a checkpoint writes them to a run for each stream, and the catalog's
+//! snapshot, which names the runs, is the ledger's manifest.
 //!
-//! [`Ledger`] is what services read; [`LedgerFiles`] is the checkpointer's, the only one who writes. Nothing gets in
-//! but through the catalog's commands, and what an entry says is its writer's matter.
+//! [`Ledger`] is what services and buckets read; [`LedgerFiles`] is the checkpointer's, the only one who writes. What an
+//! entry says is its writer's matter, but for answers, which say themselves when they expire.
 
+mod answers;
 mod directory;
 mod error;
 mod files;
@@ -22,9 +24,10 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
+pub use answers::{Answered, Digest, encode_answer};
 pub use directory::{LedgerDir, Listing};
 pub use error::LedgerError;
-pub use files::LedgerFiles;
+pub use files::{LedgerFiles, NewEntry, Saving};
 pub use merge::Keep;
 pub use payload::Payload;
 pub use run::Run;
@@ -83,7 +86,8 @@ impl Ledger {
         }
     }
 
-    fn runs(&self) -> Runs {
+    /// The files in use.
+    pub fn runs(&self) -> Runs {
         self.0.read().clone()
     }
 
@@ -98,7 +102,8 @@ impl Runs {
         self.0.iter().map(|run| run.id()).collect()
     }
 
-    fn of(&self, stream: Stream) -> impl Iterator<Item = &Run> {
+    /// Those of a stream, oldest first.
+    fn of(&self, stream: Stream) -> impl DoubleEndedIterator<Item = &Run> {
         self.0
             .iter()
             .map(|run| &**run)

@@ -15,6 +15,9 @@ use super::payload::Payload;
 use crate::catalog::Stream;
 use crate::ids::ObjectId;
 
+/// Of evenly spread places, the doubly logarithmic number of guesses finds one among more than any run has.
+const GUESSES_MAX: u32 = 12;
+
 /// An opened run. Holds nothing in memory but the footer: tables and entries are searched where they lie.
 pub struct Run {
     id: u64,
@@ -79,7 +82,7 @@ impl Run {
         self.all().len() as u64
     }
 
-    /// The moment of its newest entry, UTC nanoseconds.
+    /// When its newest entry happened, UTC nanoseconds.
     pub fn newest_ns(&self) -> i64 {
         self.footer.newest_ns
     }
@@ -197,7 +200,7 @@ impl Run {
         self.all().get(at..at.checked_add(len)?)
     }
 
-    fn damaged(&self, offset: u64, expected: &'static str) -> LedgerError {
+    pub(super) fn damaged(&self, offset: u64, expected: &'static str) -> LedgerError {
         LedgerError::Damaged {
             path: self.path.clone(),
             offset,
@@ -255,6 +258,34 @@ impl<'a> Entries<'a> {
             }
         }
         Ok(low)
+    }
+
+    /// The entry of the range that stands at the place, where the moments of places are spread evenly over all there
+    /// are, as digests are. Guesses by the distance to the ends, so that a few blocks are read and not a logarithm of
+    /// them; where guesses do not help, the range is halved as elsewhere. All of the range belong to one owner.
+    pub fn find_spread(&mut self, range: Range<u64>, place: &Place) -> Result<Option<Entry>, LedgerError> {
+        let Range {
+            start: mut low,
+            end: mut high,
+        } = range;
+        let (mut low_ns, mut high_ns) = (i64::MIN, i64::MAX);
+        let mut guesses = 0;
+        while low < high {
+            let middle = if guesses < GUESSES_MAX {
+                guesses += 1;
+                let before = u128::from(low_ns.abs_diff(place.0)) * u128::from(high - low);
+                low + ((before / (u128::from(low_ns.abs_diff(high_ns)) + 1)) as u64).min(high - low - 1)
+            } else {
+                low + (high - low) / 2
+            };
+            let entry = self.get(middle)?;
+            match entry.place().cmp(place) {
+                std::cmp::Ordering::Less => (low, low_ns) = (middle + 1, entry.at_ns),
+                std::cmp::Ordering::Greater => (high, high_ns) = (middle, entry.at_ns),
+                std::cmp::Ordering::Equal => return Ok(Some(entry)),
+            }
+        }
+        Ok(None)
     }
 
     fn find(&mut self, number: u64) -> Result<(Block<'a>, Entry), LedgerError> {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::error::LedgerError;
-use super::format::BLOCK_ENTRIES;
+use super::format::{BLOCK_ENTRIES, moment_ns};
 use super::run::Run;
 use super::writer::{Item, RunWriter};
 use crate::ids::ObjectId;
@@ -70,6 +70,8 @@ fn visit<E: From<LedgerError>>(
                     owner,
                     at_ns: entry.at_ns,
                     id: entry.id,
+                    moment_ns: moment_ns(run.stream(), entry.at_ns, &payload)
+                        .unwrap_or_else(|| run.newest_ns()),
                     again: entry.again,
                     payload: &payload,
                     crc: entry.crc,

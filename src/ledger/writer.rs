@@ -15,6 +15,8 @@ pub(super) struct Item<'a> {
     pub owner: ObjectId,
     pub at_ns: i64,
     pub id: ObjectId,
+    /// When it happened: by this it expires.
+    pub moment_ns: i64,
     pub again: bool,
     pub payload: &'a [u8],
     /// Of the payload. One that is copied keeps the checksum it has, so that damage stays what it is.
@@ -88,8 +90,8 @@ impl<'a> RunWriter<'a> {
         entry.encode(&mut self.block);
         footer.entries += 1;
         footer.firsts += u64::from(!item.again);
-        footer.oldest_ns = footer.oldest_ns.min(item.at_ns);
-        footer.newest_ns = footer.newest_ns.max(item.at_ns);
+        footer.oldest_ns = footer.oldest_ns.min(item.moment_ns);
+        footer.newest_ns = footer.newest_ns.max(item.moment_ns);
         self.write(item.payload)?;
         if self.footer.entries.is_multiple_of(BLOCK_ENTRIES) {
             self.end_block()?;

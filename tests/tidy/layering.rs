@@ -38,12 +38,13 @@ const ARROWS: &[(&str, &[&str])] = &[
             "error",
             "ids",
             "journal",
+            "ledger",
             "limits",
             "priority",
             "sealed_file",
         ],
     ),
-    ("ledger", &["catalog", "clock", "ids", "sealed_file"]),
+    ("ledger", &["catalog", "clock", "ids", "journal", "sealed_file"]),
     (
         "delivery",
         &[

@@ -23,8 +23,8 @@ fn a_sound_directory_is_told_in_figures_and_left_as_it_is() {
         "2 segments",
         "80 points",
         "200 points, those in the log included",
-        "2 answers",
-        "ledger: 1 runs with 10 entries",
+        "0 answers",
+        "ledger: 2 runs with 12 entries",
     ] {
         assert!(said.contains(expected), "{expected:?} is not in: {said}");
     }

@@ -169,7 +169,7 @@ pub(super) async fn judge(rooms: &Rooms, round: u8) {
     }
 }
 
-/// A directory of one bucket: two segments, two answers files, a run of the ledger, and a log with as much again as one of them.
+/// A directory of one bucket: two segments, two runs of the ledger (verdicts, answers), and a log with as much again as one of them.
 pub(super) fn directory() -> SimDisk {
     let home = tempfile::tempdir().unwrap();
     let mut config = Config::default();

@@ -90,8 +90,8 @@ impl Entries {
             .iter()
             .copied()
             .filter(|(stream, owner)| match stream {
-                Stream::History | Stream::Triggers => catalog.rule(*owner).is_some(),
                 Stream::Deliveries => catalog.webhook(*owner).is_some(),
+                _ => catalog.rule(*owner).is_some(),
             })
     }
 
@@ -243,13 +243,13 @@ impl World {
     }
 
     async fn delete_owner(&mut self, rooms: &Rooms) -> Result<(), Failure> {
-        let stream = self.rng.choice(Stream::ALL).unwrap_or(Stream::History);
+        let stream = self.rng.choice(Stream::OF_TAIL).unwrap_or(Stream::History);
         let Some(owner) = self.owner(rooms, stream) else {
             return Ok(());
         };
         let command = match stream {
-            Stream::History | Stream::Triggers => Command::RuleDeleted { rule_id: owner },
             Stream::Deliveries => Command::WebhookDeleted { webhook_id: owner },
+            _ => Command::RuleDeleted { rule_id: owner },
         };
         rooms.journal.commit(command).await?;
         Ok(())

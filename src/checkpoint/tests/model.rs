@@ -244,7 +244,7 @@ impl Model {
                 && !keys.contains_key(&key)
             {
                 assert_eq!(
-                    state.idempotency.get(&key, now_ns),
+                    state.idempotency.get(&key, now_ns).expect("it reads"),
                     None,
                     "a key without its rows: {request:?}"
                 );
@@ -252,7 +252,7 @@ impl Model {
         }
         assert!(by_value.is_empty(), "rows that nobody sent: {by_value:?}");
         for (key, request) in keys {
-            let found = state.idempotency.get(&key, now_ns);
+            let found = state.idempotency.get(&key, now_ns).expect("it reads");
             let remembered = request.at_ns > now_ns - DAY_NS;
             assert_eq!(
                 found.is_some(),

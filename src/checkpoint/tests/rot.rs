@@ -14,8 +14,10 @@ use super::entries::Listed;
 use super::model::Model;
 use super::world::{Live, World, in_system, layout};
 use super::{exhaustive, seed};
+use crate::bucket::Digest;
 use crate::checkpoint::{Opened, open};
 use crate::clock::Clock;
+use crate::ledger::Answered;
 
 /// Flips in one file, unless all are asked for.
 const FLIPS: usize = 400;
@@ -58,13 +60,30 @@ fn try_open(disk: &SimDisk) -> Result<Opened, String> {
     }
 }
 
-/// All rows of all sources and all lists of the ledger, or `None` where a part of them does not read.
-fn everything(opened: &Opened, model: &Model, now_ns: i64) -> Option<(Rows, Vec<Listed>)> {
+/// All rows of all sources, all lists of the ledger and all answers to keys, or `None` where a part of them does not read.
+fn everything(opened: &Opened, model: &Model, now_ns: i64) -> Option<(Rows, Vec<Listed>, Answers)> {
     let lists = model
         .entries
         .listed(&opened.catalog, opened.ledger.ledger(), now_ns);
-    Some((rows(opened)?, lists?))
+    Some((rows(opened)?, lists?, answers(opened, model, now_ns)?))
 }
+
+/// What the buckets answer to all keys.
+fn answers(opened: &Opened, model: &Model, now_ns: i64) -> Option<Answers> {
+    let mut answers = Answers::new();
+    for (state, _) in &opened.buckets {
+        let requests = model.requests.iter();
+        for request in requests.filter(|request| request.bucket == state.ordinal) {
+            if let Some(key) = request.key {
+                let found = state.idempotency.get(&key, now_ns).ok()?;
+                answers.insert((state.ordinal, key), found);
+            }
+        }
+    }
+    Some(answers)
+}
+
+type Answers = BTreeMap<(u32, Digest), Option<Answered>>;
 
 type Rows = BTreeMap<(u32, u32), Vec<(i64, u64, String)>>;
 

@@ -4,7 +4,7 @@ mod fixture;
 mod run;
 mod twin;
 
-use super::format::checksum;
+use super::format::{checksum, moment_ns};
 use super::writer::{Item, RunWriter};
 use crate::catalog::Stream;
 use crate::ids::ObjectId;
@@ -28,6 +28,7 @@ fn encode(stream: Stream, entries: &[Written]) -> Vec<u8> {
             owner: *owner,
             at_ns: *at_ns,
             id: *id,
+            moment_ns: moment_ns(stream, *at_ns, payload).unwrap(),
             again: *again,
             payload,
             crc: checksum(&[payload]),

@@ -1,0 +1,175 @@
+//! Answers files, one for each checkpoint and bucket: how older programs kept what was answered to idempotency keys. They
+//! are only read, to bring what they hold to the ledger. Drawn in src/journal/FORMAT.md, "Answers".
+
+use std::sync::Arc;
+
+use wal::disk::Bytes;
+
+use crate::journal::{AnswerView, IdempotencyView};
+
+const MAGIC: &[u8; 8] = b"TWANSW01";
+/// Behind magic, count and newest creation.
+const CHECKSUM_AT: usize = 8 + 8 + 8;
+const HEADER_BYTES: usize = CHECKSUM_AT + 4;
+/// Key, body, creation, status, offset and length of the answer.
+const ENTRY_BYTES: usize = 16 + 16 + 8 + 2 + 8 + 4;
+
+/// A whole file of entries.
+pub struct AnswersFile {
+    count: usize,
+    bytes: Arc<dyn Bytes>,
+}
+
+impl AnswersFile {
+    /// Opens a file; `None` when it is not whole.
+    pub fn open(bytes: Arc<dyn Bytes>) -> Option<Self> {
+        let all = (*bytes).as_ref();
+        let rest = all.strip_prefix(MAGIC)?;
+        let (count, rest) = rest.split_first_chunk()?;
+        let (_newest, rest) = rest.split_first_chunk::<8>()?;
+        let (stored, content) = rest.split_first_chunk()?;
+        let count = usize::try_from(u64::from_le_bytes(*count)).ok()?;
+        let whole = count
+            .checked_mul(ENTRY_BYTES)
+            .is_some_and(|entries| entries <= content.len());
+        if !whole || checksum(all) != u32::from_le_bytes(*stored) {
+            return None;
+        }
+        let file = AnswersFile { count, bytes };
+        let reads = (0..count).all(|index| file.entry(index).is_some());
+        reads.then_some(file)
+    }
+
+    /// Its entries in order of their keys, each with when its request was taken, in UTC nanoseconds.
+    pub fn entries(&self) -> impl Iterator<Item = (IdempotencyView<'_>, i64)> {
+        // All of them read when the file was opened.
+        (0..self.count).filter_map(|index| self.entry(index))
+    }
+
+    fn entry(&self, index: usize) -> Option<(IdempotencyView<'_>, i64)> {
+        let all = (*self.bytes).as_ref();
+        let entry = all.get(HEADER_BYTES + index * ENTRY_BYTES..)?;
+        let (key, rest) = entry.split_first_chunk()?;
+        let (body, rest) = rest.split_first_chunk()?;
+        let (created_at, rest) = rest.split_first_chunk()?;
+        let (status, rest) = rest.split_first_chunk()?;
+        let (offset, rest) = rest.split_first_chunk()?;
+        let (len, _) = rest.split_first_chunk()?;
+        let offset = usize::try_from(u64::from_le_bytes(*offset)).ok()?;
+        let answer = all.get(offset..offset.checked_add(u32::from_le_bytes(*len) as usize)?)?;
+        let view = IdempotencyView {
+            key: *key,
+            body: *body,
+            answer: AnswerView {
+                status: u16::from_le_bytes(*status),
+                body: answer,
+            },
+        };
+        Some((view, i64::from_le_bytes(*created_at)))
+    }
+}
+
+/// Of all of a file but the checksum itself.
+fn checksum(file: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&file[..CHECKSUM_AT]);
+    hasher.update(&file[HEADER_BYTES..]);
+    hasher.finalize()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+
+    /// Key, body, creation, status and answer.
+    type Written = ([u8; 16], [u8; 16], i64, u16, Vec<u8>);
+
+    /// A file as older programs wrote it.
+    fn encode(entries: &[Written]) -> Vec<u8> {
+        let mut sorted: Vec<&Written> = entries.iter().collect();
+        sorted.sort_unstable_by_key(|entry| entry.0);
+        let newest_ns = sorted.iter().map(|entry| entry.2).max().unwrap_or(i64::MIN);
+        let mut content = Vec::new();
+        let mut offset = (HEADER_BYTES + sorted.len() * ENTRY_BYTES) as u64;
+        for (key, body, created_at_ns, status, answer) in &sorted {
+            content.extend_from_slice(key);
+            content.extend_from_slice(body);
+            content.extend_from_slice(&created_at_ns.to_le_bytes());
+            content.extend_from_slice(&status.to_le_bytes());
+            content.extend_from_slice(&offset.to_le_bytes());
+            content.extend_from_slice(&(answer.len() as u32).to_le_bytes());
+            offset += answer.len() as u64;
+        }
+        sorted
+            .iter()
+            .for_each(|entry| content.extend_from_slice(&entry.4));
+        let mut file = Vec::with_capacity(HEADER_BYTES + content.len());
+        file.extend_from_slice(MAGIC);
+        file.extend_from_slice(&(sorted.len() as u64).to_le_bytes());
+        file.extend_from_slice(&newest_ns.to_le_bytes());
+        file.extend_from_slice(&[0; 4]);
+        file.extend_from_slice(&content);
+        let checksum = checksum(&file);
+        file[CHECKSUM_AT..HEADER_BYTES].copy_from_slice(&checksum.to_le_bytes());
+        file
+    }
+
+    fn path() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/answers-1.bin")
+    }
+
+    /// Moments on both sides of 1970, an empty answer, both statuses; not in order.
+    fn entries() -> Vec<Written> {
+        let entry = |number: u8| {
+            let answer = format!("{{\"number\":{number}}}").repeat(usize::from(number) % 4);
+            (
+                [number.wrapping_mul(91); 16],
+                [!number; 16],
+                (i64::from(number) - 3) * 1_700_000_000_000_000,
+                if number % 3 == 0 { 207 } else { 201 },
+                answer.into_bytes(),
+            )
+        };
+        (0..40).map(entry).collect()
+    }
+
+    fn read(file: &AnswersFile) -> Vec<Written> {
+        let owned = |(view, created_at_ns): (IdempotencyView<'_>, i64)| {
+            let AnswerView { status, body } = view.answer;
+            (view.key, view.body, created_at_ns, status, body.to_vec())
+        };
+        file.entries().map(owned).collect()
+    }
+
+    /// `TIDEWATCH_WRITE_FIXTURES=1` wrote the file, when the programs that write such files were the present ones.
+    #[test]
+    fn an_answers_file_of_version_1_is_read() {
+        let present = encode(&entries());
+        if std::env::var_os("TIDEWATCH_WRITE_FIXTURES").is_some() {
+            std::fs::write(path(), &present).unwrap();
+        }
+        let bytes = std::fs::read(path()).unwrap();
+        assert!(bytes == present, "the version has not changed");
+        let mut expected = entries();
+        expected.sort_unstable();
+        assert_eq!(read(&AnswersFile::open(Arc::new(bytes)).unwrap()), expected);
+    }
+
+    #[test]
+    fn a_damaged_file_is_not_opened() {
+        let whole = encode(&entries()[..1]);
+        assert!(AnswersFile::open(Arc::new(whole.clone())).is_some());
+        for byte in 0..whole.len() {
+            let mut flipped = whole.clone();
+            flipped[byte] ^= 1;
+            assert!(
+                AnswersFile::open(Arc::new(flipped)).is_none(),
+                "flipped at {byte}"
+            );
+        }
+        assert!(AnswersFile::open(Arc::new(whole[..whole.len() - 1].to_vec())).is_none());
+        assert!(AnswersFile::open(Arc::new(encode(&[]))).is_some());
+    }
+}
