@@ -25,6 +25,8 @@ pub struct SegmentFile {
     number: u64,
     home: SharedBytes,
     table: Table,
+    /// Of all blocks.
+    rows: u64,
 }
 
 /// What a segment holds of one bucket: its blocks' entries, read and checked.
@@ -42,6 +44,18 @@ pub(crate) struct FooterEntry {
     pub(crate) summary: Arc<BlockSummary>,
     offset: usize,
     len: usize,
+}
+
+impl SegmentPart {
+    /// The number that the segment was opened under.
+    pub fn segment(&self) -> u64 {
+        self.segment
+    }
+
+    /// Rows of its blocks.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
 }
 
 impl SegmentFile {
@@ -64,11 +78,13 @@ impl SegmentFile {
     }
 
     fn new(id: u64, home: SharedBytes, table: Table) -> Arc<Self> {
+        let rows = table.rows((*home).as_ref()).map(|row| row.rows).sum();
         Arc::new(SegmentFile {
             id,
             number: BlockId::next_home(),
             home,
             table,
+            rows,
         })
     }
 
@@ -80,6 +96,11 @@ impl SegmentFile {
     /// Length of the file.
     pub fn bytes(&self) -> u64 {
         self.all().len() as u64
+    }
+
+    /// Rows of all its blocks; 0 of a file of version 1 or 2, which does not say.
+    pub fn rows(&self) -> u64 {
+        self.rows
     }
 
     /// Length of its footer.

@@ -76,7 +76,7 @@ impl CarriedDir {
     ///
     /// # Errors
     /// The disk's.
-    pub fn remove_unfinished(&self, disk: &dyn Disk) -> io::Result<()> {
+    fn remove_unfinished(&self, disk: &dyn Disk) -> io::Result<()> {
         let names = match disk.list(&self.0) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             listed => listed?,
@@ -104,15 +104,30 @@ impl CarriedDir {
         })
     }
 
-    /// Removes files; that the disk does not remove one is only logged, for the records in it are covered.
-    pub fn remove(&self, disk: &dyn Disk, files: &[CarriedFile]) {
-        for file in files {
+    /// Removes all files but those that `counts` keeps; that the disk does not remove one is only logged, for the
+    /// records in it are covered.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn remove_others(&self, disk: &dyn Disk, counts: impl Fn(&CarriedFile) -> bool) -> io::Result<()> {
+        self.remove_unfinished(disk)?;
+        for file in self.list(disk)?.iter().filter(|file| !counts(file)) {
             match disk.remove(&file.path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
                     tracing::warn!(path = %file.path.display(), %error, "a file no longer in use stays for now");
                 }
                 _ => {}
             }
+        }
+        Ok(())
+    }
+
+    /// The file of a bucket whose first record this is.
+    pub fn named(&self, bucket: u32, first: Sequence) -> CarriedFile {
+        CarriedFile {
+            bucket,
+            first,
+            path: self.path(bucket, first),
         }
     }
 }
@@ -279,7 +294,7 @@ mod tests {
                 .all(|(sequence, record)| record.len() as u64 == *sequence)
         );
         assert_eq!(read(&disk, &files[1]).unwrap().last().unwrap().0, 49);
-        dir.remove(&disk, &files);
+        dir.remove_others(&disk, |_| false).unwrap();
         assert_eq!(dir.list(&disk).unwrap(), []);
     }
 

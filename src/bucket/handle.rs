@@ -47,7 +47,8 @@ impl BucketHandle {
         self.mailbox.used()
     }
 
-    pub(super) fn ask<R: Send + 'static>(
+    /// The same for whoever asks many and waits for them together: the answer, yet to come.
+    pub fn ask<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut BucketState) -> R + Send + 'static,
     ) -> oneshot::Receiver<R> {

@@ -4,12 +4,9 @@
 //! [`Buckets`] is what other rooms hold; [`BucketHandle`] is bounded in bytes, and a full one refuses before it takes.
 
 mod actor;
-mod answers_file;
 mod budget;
 mod carried;
-mod directory;
 mod figures;
-mod files;
 mod handle;
 mod idempotency;
 mod load;
@@ -17,11 +14,8 @@ mod registry;
 mod sealer;
 mod state;
 
-pub use answers_file::AnswersFile;
 pub use carried::{CARRIED_AT_ONCE_MAX, CarriedDir, CarriedFile, CarriedWriter};
-pub use directory::{BucketDir, Listing, Manifest};
 pub use figures::BucketFigures;
-pub use files::{BucketFileError, BucketFiles, NewSegment, shared};
 pub use handle::BucketHandle;
 pub use load::BucketsLoad;
 pub use registry::{Buckets, BucketsOptions, Neighbours, SourceStats};

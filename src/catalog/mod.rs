@@ -84,10 +84,9 @@ impl CatalogHandle {
 
     /// The frozen tail is in these run files from now on. `adopt` makes them known to readers in the same moment:
     /// whoever reads the catalog finds an entry here or there, never in both.
-    pub fn ledger_saved(&self, frozen: &FrozenTail, runs: Vec<u64>, adopt: impl FnOnce()) {
+    pub fn ledger_saved(&self, frozen: &FrozenTail, adopt: impl FnOnce()) {
         let mut catalog = self.0.write();
         catalog.ledger.forget(frozen);
-        catalog.ledger.set_runs(runs);
         adopt();
     }
 }

@@ -10,7 +10,6 @@ use std::time::Instant;
 use super::merging::{Merged, Merger};
 use super::schedule::Schedule;
 use super::task::Task;
-use crate::bucket::BucketFileError;
 use crate::checked_file::CheckedFileError;
 use crate::journal::JournalError;
 use crate::ledger::LedgerError;
@@ -20,10 +19,8 @@ use crate::ledger::LedgerError;
 pub enum CheckpointError {
     /// The disk's.
     Io(std::io::Error),
-    /// A manifest, snapshot or mark.
+    /// The manifest.
     File(CheckedFileError),
-    /// A bucket's directory.
-    Bucket(BucketFileError),
     /// A block.
     Engine(engine::EngineError),
     /// A run file of the ledger.
@@ -41,7 +38,6 @@ impl fmt::Display for CheckpointError {
         match self {
             CheckpointError::Io(error) => error.fmt(f),
             CheckpointError::File(error) => error.fmt(f),
-            CheckpointError::Bucket(error) => error.fmt(f),
             CheckpointError::Engine(error) => error.fmt(f),
             CheckpointError::Ledger(error) => error.fmt(f),
             CheckpointError::Journal(error) => error.fmt(f),
@@ -65,14 +61,13 @@ macro_rules! from {
         })*
     };
 }
-from!(std::io::Error => Io, CheckedFileError => File, BucketFileError => Bucket,
-      engine::EngineError => Engine, LedgerError => Ledger, JournalError => Journal);
+from!(std::io::Error => Io, CheckedFileError => File, engine::EngineError => Engine, LedgerError => Ledger, JournalError => Journal);
 
 /// What the thread is asked.
 enum Order {
     /// To look whether a checkpoint is ordered.
     Look,
-    /// The directory of a deleted bucket is to go.
+    /// A bucket was deleted.
     Remove(u32),
     /// A merge of segments has ended.
     Merged(Box<Merged>),
@@ -145,9 +140,9 @@ impl Checkpointer {
         }
     }
 
-    /// Orders the removal of a deleted bucket's directory.
+    /// Orders the removal of a deleted bucket's files.
     pub fn remove(&self, ordinal: u32) {
-        // What is not removed now goes at the next start.
+        // What is not removed now goes with the next checkpoint.
         let _ = self.orders.send(Order::Remove(ordinal));
     }
 
@@ -223,7 +218,7 @@ impl Orders {
                 }
                 Ok(Order::Remove(ordinal)) => {
                     if let Err(error) = task.remove_bucket(ordinal) {
-                        tracing::warn!(ordinal, %error, "a deleted bucket's directory stays until the next start");
+                        tracing::warn!(ordinal, %error, "a deleted bucket's files stay until the next checkpoint");
                     }
                 }
                 Ok(Order::Close(done)) => {

@@ -2,30 +2,50 @@
 //! checkpoints, the log and the rows in memory would grow meanwhile until ingests are refused. The checkpointer begins
 //! a merge and puts its segment in force; in between, checkpoints go on.
 
+use std::collections::{BTreeSet, HashSet};
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 
-use engine::{Merge, MergeError};
-use wal::disk::Bytes;
+use engine::{ExpiredRows, Merge, MergeError, SegmentFile, SegmentUse, SegmentWriter, choose_merge};
+use wal::disk::Disk;
 
-use crate::bucket::{BucketHandle, NewSegment};
+use super::buckets::Settled;
+use super::checkpointer::CheckpointError;
+use super::manifest::Manifest;
+use super::segments::SegmentsDir;
+use super::task::Task;
+use crate::bucket::BucketHandle;
+use crate::catalog::{Catalog, CatalogHandle};
+use crate::clock::SECOND_NS;
+
+/// How long nothing is merged behind a merge that failed.
+pub(super) const MERGE_PAUSE_NS: i64 = 60 * SECOND_NS;
 
 /// A merge that has begun: what is to be written, and where.
 pub(super) struct MergeJob {
-    pub(super) ordinal: u32,
-    pub(super) handle: BucketHandle,
-    pub(super) merge: Merge,
-    /// Rows before it are left out.
-    pub(super) cutoff_ns: i64,
-    pub(super) segment: NewSegment,
+    disk: Arc<dyn Disk>,
+    dir: SegmentsDir,
+    catalog: CatalogHandle,
+    /// Number of the segment to be written.
+    pub(super) segment: u64,
+    /// Segments whose place it takes.
+    pub(super) chosen: Vec<u64>,
+    /// Those that have rows there, by ordinal.
+    buckets: Vec<(u32, BucketHandle, Removable)>,
 }
+
+/// What may be left out of a bucket's rows: those before the cutoff, and these.
+type Removable = Box<dyn Fn() -> (i64, Vec<ExpiredRows>) + Send>;
+
+/// What became of a bucket's rows.
+type MergedRows = (u32, BucketHandle, Merge);
 
 /// A merge whose segment was written, or could not be; then nothing is left of it.
 pub(super) struct Merged {
     pub(super) job: MergeJob,
-    pub(super) written: Result<Arc<dyn Bytes>, MergeError>,
+    pub(super) written: Result<(Arc<SegmentFile>, Vec<MergedRows>), CheckpointError>,
 }
 
 /// The thread: one merge at a time.
@@ -37,12 +57,178 @@ pub(super) struct Merger {
 
 impl MergeJob {
     /// Writes the segment, unless told to stop before its end.
-    pub(super) fn run(self, stop: &AtomicBool) -> Merged {
-        let written = self.segment.write(|out| {
-            let out = UntilStopped { out, stop };
-            self.merge.write(out, self.cutoff_ns)
+    pub(super) fn run(mut self, stop: &AtomicBool) -> Merged {
+        let buckets = std::mem::take(&mut self.buckets);
+        let mut merged = Vec::with_capacity(buckets.len());
+        let written = self.dir.write(&*self.disk, self.segment, |out| {
+            let mut out = UntilStopped { out, stop };
+            let mut segment = SegmentWriter::new(&mut out)?;
+            for (ordinal, handle, removable) in buckets {
+                merged.extend(self.write_bucket(&mut segment, ordinal, handle, removable)?);
+            }
+            Ok::<u64, CheckpointError>(segment.finish()?)
         });
-        Merged { job: self, written }
+        Merged {
+            job: self,
+            written: written.map(|file| (file, merged)),
+        }
+    }
+
+    /// Asks a bucket for its rows only now: those of all of them would be too many to hold.
+    fn write_bucket(
+        &self,
+        segment: &mut SegmentWriter<'_>,
+        ordinal: u32,
+        handle: BucketHandle,
+        removable: Removable,
+    ) -> Result<Option<MergedRows>, CheckpointError> {
+        let chosen = self.chosen.clone();
+        let begun = handle.with_blocking(move |state| (state.store.begin_merge(&chosen), removable()));
+        let Some((merge, (cutoff_ns, expired))) = begun else {
+            let exists = |catalog: &Catalog| catalog.bucket_by_ordinal(ordinal).is_some();
+            return match self.catalog.read(exists) {
+                true => Err(CheckpointError::ActorGone(ordinal)),
+                false => Ok(None),
+            };
+        };
+        let Some(merge) = merge else { return Ok(None) };
+        segment.begin_bucket(ordinal);
+        merge
+            .write(segment, cutoff_ns, &expired)
+            .map_err(|error| match error {
+                MergeError::Io(error) => CheckpointError::Io(error),
+                MergeError::Engine(error) => CheckpointError::Engine(error),
+            })?;
+        Ok(Some((ordinal, handle, merge)))
+    }
+}
+
+impl Task {
+    /// Begins a merge of segments, where one is worth it.
+    pub(super) fn begin_merge(&mut self) -> Option<MergeJob> {
+        if self.clock.monotonic_ns() < self.merge_again_at_ns {
+            return None;
+        }
+        let chosen = choose_merge(&self.mergeable())?;
+        let files = chosen.iter().filter_map(|id| self.segments.get(*id));
+        let holders: BTreeSet<u32> = files
+            .flat_map(|file| file.parts().map(|part| part.bucket))
+            .collect();
+        let mut buckets = Vec::new();
+        for (ordinal, handle) in self.buckets.running() {
+            if holders.contains(&ordinal) {
+                let (cutoff_ns, expired) = (self.cutoff_ns(ordinal), self.expired_rows(ordinal));
+                let removable: Removable = Box::new(move || (cutoff_ns(), expired()));
+                buckets.push((ordinal, handle, removable));
+            }
+        }
+        buckets.sort_unstable_by_key(|(ordinal, ..)| *ordinal);
+        Some(MergeJob {
+            disk: Arc::clone(&self.disk),
+            dir: self.segments.dir().clone(),
+            catalog: self.catalog.clone(),
+            segment: self.segments.take_id(),
+            chosen,
+            buckets,
+        })
+    }
+
+    /// The segments that may be merged: not those with a damaged block, nor with rows of a bucket that is set apart,
+    /// whose actor is not there to be asked.
+    fn mergeable(&self) -> Vec<SegmentUse> {
+        let apart = self
+            .set_apart
+            .ordinals()
+            .flat_map(|ordinal| self.usage.of(ordinal));
+        let kept: HashSet<u64> = apart.chain(self.unmergeable.iter().copied()).collect();
+        let segments = self
+            .segments
+            .all()
+            .filter(|segment| !kept.contains(&segment.id()));
+        let uses = segments.map(|segment| SegmentUse {
+            id: segment.id(),
+            bytes: segment.bytes(),
+            footer_bytes: segment.footer_bytes(),
+            rows: segment.rows(),
+            live_rows: self.usage.live_rows(segment.id()),
+        });
+        uses.collect()
+    }
+
+    /// Puts a merged segment in the place of those it was made of, or tells why it cannot be.
+    pub(super) fn finish_merge(&mut self, merged: Merged) {
+        let chosen = merged.job.chosen.clone();
+        match self.adopt_merge(merged) {
+            Ok(()) => self.merges += 1,
+            Err(CheckpointError::Engine(error)) => {
+                // It would fail again each time.
+                tracing::error!(segments = ?chosen, %error, "segments are not merged until the next start; `tidewatch check` reports what is damaged");
+                self.unmergeable.extend(chosen);
+            }
+            Err(error) => {
+                // What the disk has left is the log's: a merge that was tried again at once would take it, over and over.
+                self.merge_again_at_ns = self.clock.monotonic_ns().saturating_add(MERGE_PAUSE_NS);
+                tracing::warn!(segments = ?chosen, %error, "a merge failed; the segments stay as they are for a while");
+            }
+        }
+    }
+
+    fn adopt_merge(&mut self, Merged { job, written }: Merged) -> Result<(), CheckpointError> {
+        let (file, merged) = written?;
+        self.segments.add(Arc::clone(&file));
+        let outcome = self.put_merge_in_force(&job, &file, merged);
+        if outcome.is_err() {
+            self.discard();
+        }
+        outcome
+    }
+
+    fn put_merge_in_force(
+        &mut self,
+        job: &MergeJob,
+        file: &Arc<SegmentFile>,
+        merged: Vec<MergedRows>,
+    ) -> Result<(), CheckpointError> {
+        let is_chosen = |id: &u64| job.chosen.contains(id);
+        for ordinal in self.set_apart.ordinals() {
+            if self.usage.of(ordinal).any(|id| is_chosen(&id)) {
+                // Set apart since the merge began: its rows may be in the chosen segments alone.
+                return Err(CheckpointError::ActorGone(ordinal));
+            }
+        }
+        let mut parts = Vec::with_capacity(merged.len());
+        for (ordinal, handle, merge) in merged {
+            // Read now, as nothing may fail once the manifest names it.
+            parts.push((ordinal, handle, merge, file.part(ordinal)?));
+        }
+        // Rows that were deleted are not in it: were the deletion lost with the log's end, they would be missing.
+        self.make_log_durable()?;
+        let mut manifest = self.manifest.clone();
+        manifest.segments.retain(|id| !is_chosen(id));
+        if file.parts().next().is_some() {
+            manifest.segments.push(file.id());
+        }
+        manifest.next_segment = self.segments.next_id();
+        self.put_in_force(manifest)?;
+        let mut settled = Vec::with_capacity(parts.len());
+        for (ordinal, handle, merge, part) in parts {
+            // What a store that panics meanwhile will use at the next start.
+            let others = self.usage.of_with_rows(ordinal).filter(|(id, _)| !is_chosen(id));
+            let new = part.as_ref().map(|part| (file.id(), part.rows()));
+            let after = others.chain(new).collect();
+            self.usage.set(ordinal, after);
+            let cutoff_ns = self.cutoff_ns(ordinal);
+            let told = handle.ask(move |state| {
+                state.store.finish_merge(merge, part, cutoff_ns());
+                state.store.live_segments()
+            });
+            settled.push((ordinal, Settled::new(told)));
+        }
+        for (ordinal, told) in settled {
+            self.note_usage(ordinal, told);
+        }
+        self.remove_unnamed();
+        Ok(())
     }
 }
 
@@ -98,12 +284,12 @@ impl Merger {
 }
 
 /// Fails once it is told to stop.
-struct UntilStopped<'a, W> {
-    out: W,
+struct UntilStopped<'a> {
+    out: &'a mut dyn Write,
     stop: &'a AtomicBool,
 }
 
-impl<W: Write> Write for UntilStopped<'_, W> {
+impl Write for UntilStopped<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(io::Error::other("the server stops"));

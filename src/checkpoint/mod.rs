@@ -1,24 +1,34 @@
 //! Checkpoints and recovery: what keeps a restart short.
 //!
-//! A checkpoint seals what only the log holds into segment files, writes the catalog's snapshot, and only then lets
-//! the log drop what both cover. Recovery reads the snapshot, the manifests and the footers, and replays the rest of
-//! the log through the same `apply` that serves live traffic. This room composes catalog, buckets and journal; it is
+//! A checkpoint seals what only the log holds into a segment and runs of the ledger, names them in the manifest, and only
+//! then lets the log drop what they cover. Recovery reads the manifest, the catalog and the footers, and replays the
+//! rest of the log through the same `apply` that serves live traffic. This room composes catalog, buckets and journal; it is
 //! called at start and stop, by its own thread in between, and knows nothing of HTTP.
 
+mod buckets;
 mod checkpointer;
 mod expiry;
+mod format_1;
 mod layout;
+mod manifest;
 mod merging;
 mod open;
+mod open_error;
 mod schedule;
 mod sealing;
+mod segments;
 mod set_apart;
 mod start;
 mod task;
+mod usage;
 
 pub use checkpointer::{CheckpointError, CheckpointStats, Checkpointer};
-pub use layout::{CatalogError, Layout, Snapshot};
-pub use open::{BucketFault, OpenError, Opened, Recovered, open};
+pub use format_1::{Damage, convert};
+pub use layout::Layout;
+pub use manifest::{BucketMark, Manifest, ManifestError};
+pub use open::{BucketFault, Opened, Recovered, open};
+pub use open_error::OpenError;
+pub use segments::{SegmentError, SegmentsDir};
 #[cfg(test)]
 pub(crate) use start::start_on;
 pub use start::{Rooms, start};

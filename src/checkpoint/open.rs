@@ -1,25 +1,26 @@
 //! Recovery: the last checkpoint, then the rest of the log. No data is served before it is done. Its time is that of
-//! reading manifests, footers and the log's tail; blocks are not read.
+//! reading the manifest, the catalog, footers and the log's tail; blocks are not read.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use engine::Cache;
+use engine::{Cache, EngineError, SegmentFile};
 use wal::disk::Disk;
 use wal::{Log, LogOptions, Recovery, Sequence};
 
-use super::layout::{CatalogError, Layout, Snapshot};
+use super::layout::Layout;
+use super::manifest::Manifest;
+use super::open_error::OpenError;
 use super::sealing::Sealing;
-use crate::bucket::{BucketDir, BucketFileError, BucketFiles, BucketState, CarriedDir, CarriedFile};
-use crate::catalog::Catalog;
-use crate::checked_file::CheckedFileError;
+use super::segments::Segments;
+use crate::bucket::{BucketState, CarriedDir, CarriedFile};
+use crate::catalog::{Catalog, CatalogLoader, Frozen, ObjectKey, Stream};
 use crate::journal::{Record, RecordError};
-use crate::ledger::{LedgerError, LedgerFiles};
+use crate::ledger::LedgerFiles;
 
 /// What a data directory holds, in memory and ready to go on.
 pub struct Opened {
@@ -27,12 +28,14 @@ pub struct Opened {
     pub log: Log,
     /// What exists.
     pub catalog: Catalog,
-    /// Log sequence that the catalog's snapshot on disk covers.
-    pub catalog_covered: Sequence,
-    /// Ordinals of the buckets that must have a manifest, as that snapshot says.
-    pub manifests: Vec<u32>,
-    /// Each bucket's points and directory.
-    pub buckets: Vec<(BucketState, BucketFiles)>,
+    /// The catalog as its runs have it.
+    pub saved: Frozen,
+    /// The manifest in force.
+    pub manifest: Manifest,
+    /// The segments that it names.
+    pub segments: Segments,
+    /// Each bucket's points.
+    pub buckets: Vec<BucketState>,
     /// Buckets that do not open, and why, by ordinal.
     pub set_apart: BTreeMap<u32, BucketFault>,
     /// Histories and deliveries.
@@ -57,96 +60,30 @@ pub struct Recovered {
 /// Why a bucket does not open, though the data directory does.
 #[derive(Debug)]
 pub enum BucketFault {
-    /// Its files.
-    Files(BucketFileError),
+    /// What this segment holds of it.
+    Segment(PathBuf, EngineError),
     /// Its records, in the log or carried on from it.
     Records(String),
+    /// Its directory of format 1, which was not converted.
+    Unconverted,
 }
 
 impl fmt::Display for BucketFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BucketFault::Files(error) => error.fmt(f),
+            BucketFault::Segment(path, error) => write!(
+                f,
+                "{}: {error}; restore the file from a backup, or have `tidewatch check --repair` keep what is whole",
+                path.display()
+            ),
             BucketFault::Records(error) => error.fmt(f),
+            BucketFault::Unconverted => f.write_str(
+                "its directory, which an older program wrote, is damaged; restore it from a backup, or have \
+                 `tidewatch check --repair` keep what is whole",
+            ),
         }
     }
 }
-
-/// Why a data directory does not open.
-#[derive(Debug)]
-pub enum OpenError {
-    /// A backup was not restored to its end, as the file at this path says.
-    Restoring(PathBuf),
-    /// The checkpoint's mark.
-    Mark(CheckedFileError),
-    /// The catalog's snapshot.
-    Catalog(CatalogError),
-    /// The directory of the buckets' directories, though there are checkpoints of some.
-    BucketsMissing(PathBuf),
-    /// The directory of a bucket that the catalog has never known.
-    UnknownBucket(u32, PathBuf),
-    /// A run file of the ledger.
-    Ledger(LedgerError),
-    /// The snapshot at this path covers less than the log has dropped: records up to here are in neither.
-    CatalogBehind(PathBuf, Sequence),
-    /// The log.
-    Log(wal::LogError),
-    /// The mark at this path is missing, without which the log seems to lack its beginning.
-    MarkMissing(PathBuf, wal::LogError),
-    /// The log ends before what the file at this path covers: its end is missing, and new records would be taken for
-    /// old ones.
-    LogBehind(PathBuf, Sequence, Sequence),
-    /// A record of the log.
-    Record(Sequence, RecordError),
-    /// The disk's.
-    Io(PathBuf, std::io::Error),
-}
-
-impl fmt::Display for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            OpenError::Restoring(path) => write!(
-                f,
-                "{} says that a restore was not finished; remove all that is beside it, and it, and restore again",
-                path.display()
-            ),
-            OpenError::Mark(error) => error.fmt(f),
-            OpenError::Catalog(error) => error.fmt(f),
-            OpenError::BucketsMissing(path) => write!(
-                f,
-                "{} is missing, and with it the points of all buckets; is the volume mounted?",
-                path.display()
-            ),
-            OpenError::UnknownBucket(_, path) => write!(
-                f,
-                "{} holds a bucket that neither the catalog's snapshot nor the log knows, so these are missing or too old; \
-                 restore the whole data directory, or move that directory away to start without it",
-                path.display()
-            ),
-            OpenError::Ledger(error) => write!(f, "{error}; `tidewatch check` reports what is lost"),
-            OpenError::Log(error) => write!(f, "{error}; `tidewatch check` reports what is whole"),
-            OpenError::MarkMissing(path, error) => write!(
-                f,
-                "{} is missing ({error}); restore it, or have it made anew by `tidewatch check --repair`",
-                path.display()
-            ),
-            OpenError::CatalogBehind(path, mark) => write!(
-                f,
-                "{} is missing, or older than the checkpoint up to record {mark}; restore it from a backup",
-                path.display()
-            ),
-            OpenError::LogBehind(path, covered, last) => write!(
-                f,
-                "the log ends at record {last} though {} covers records up to {covered}; `tidewatch check` reports what is whole",
-                path.display()
-            ),
-            OpenError::Record(sequence, error) => write!(f, "record {sequence}: {error}"),
-            OpenError::Io(path, error) => write!(f, "{}: {error}", path.display()),
-        }
-    }
-}
-
-impl std::error::Error for OpenError {}
 
 /// Rows that may wait to be sealed while the log is replayed, in bytes of memory: what a replay holds beyond what the
 /// running server would.
@@ -172,72 +109,32 @@ pub(super) fn open_with(
     cache: Cache,
 ) -> Result<Opened, OpenError> {
     let started = Instant::now();
-    let restoring_path = layout.restoring_path();
-    match disk.exists(&restoring_path) {
-        Ok(false) => {}
-        Ok(true) => return Err(OpenError::Restoring(restoring_path)),
-        Err(error) => return Err(OpenError::Io(restoring_path, error)),
-    }
-    let mark_path = layout.mark_path();
-    let mark_exists = disk
-        .exists(&mark_path)
-        .map_err(|error| OpenError::Io(mark_path, error))?;
-    let mark = layout.read_mark(&**disk).map_err(OpenError::Mark)?;
-    let Snapshot {
-        mut catalog,
-        covered: catalog_covered,
-        manifests,
-    } = layout.read_catalog(&**disk).map_err(OpenError::Catalog)?;
-    if catalog_covered < mark {
-        return Err(OpenError::CatalogBehind(layout.catalog_path(), mark));
-    }
-    let buckets_dir = layout.buckets_dir();
-    let in_dir = |error| OpenError::Io(layout.buckets_dir(), error);
-    if !manifests.is_empty() && !disk.exists(&buckets_dir).map_err(in_dir)? {
-        // Not one bucket's matter: a volume that is not mounted.
-        return Err(OpenError::BucketsMissing(buckets_dir));
-    }
-    disk.create_dir_all(&buckets_dir).map_err(in_dir)?;
-    if is_empty(&**disk, layout.log_dir())? {
-        // Nothing will be replayed: refused before a log is begun anew.
-        refuse_unknown(&**disk, layout, &catalog)?;
-    }
-    let ledger = LedgerFiles::open(Arc::clone(disk), &layout.data_dir, catalog.ledger().runs());
-    let mut ledger = ledger.map_err(OpenError::Ledger)?;
-    let mut buckets: BTreeMap<u32, (BucketState, BucketFiles)> = BTreeMap::new();
-    // Sequence of the first row replayed to each.
-    let mut first_replayed: BTreeMap<u32, u64> = BTreeMap::new();
-    // Buckets that do not open. One that was deleted behind these records may have lost a part of its directory.
-    let mut failed: BTreeMap<u32, BucketFault> = BTreeMap::new();
-    let carried = CarriedDir::of(&layout.data_dir);
-    let carried = carried
-        .list(&**disk)
-        .map_err(|error| OpenError::Io(layout.data_dir.clone(), error))?;
-    let load = |ordinal: u32| {
-        let opened = BucketFiles::open(
-            Arc::clone(disk),
-            &layout.data_dir,
-            ordinal,
-            &cache,
-            ledger.ledger(),
-        );
-        let (files, mut state) = opened.map_err(BucketFault::Files)?;
-        let mut first = None;
-        for file in carried.iter().filter(|file| file.bucket == ordinal) {
-            let applied = apply_carried(&**disk, file, &mut state).map_err(BucketFault::Records)?;
-            first = first.or(applied);
-        }
-        Ok::<_, BucketFault>(((state, files), first))
+    layout.refuse_restoring(&**disk)?;
+    let found = read_manifest(&**disk, layout)?;
+    let has_manifest = found.is_some();
+    let manifest = found.unwrap_or_default();
+    let ledger = LedgerFiles::open(Arc::clone(disk), &layout.data_dir, &manifest.runs);
+    let ledger = ledger.map_err(OpenError::Ledger)?;
+    let (mut catalog, saved) = match has_manifest {
+        true => load_catalog(&ledger)?,
+        false => Default::default(),
     };
+    let files = Files::open(disk, layout, &manifest)?;
+    let mut buckets: BTreeMap<u32, BucketState> = BTreeMap::new();
+    // Buckets that do not open. One may be deleted behind these records.
+    let mut failed: BTreeMap<u32, BucketFault> = BTreeMap::new();
+    let unconverted = manifest.unconverted.iter();
+    failed.extend(unconverted.map(|ordinal| (*ordinal, BucketFault::Unconverted)));
+    let load = |ordinal: u32| files.load(&**disk, &manifest, ordinal, &cache, &ledger);
     let mut sealing =
         Sealing::start(SEALING_BYTES_MAX).map_err(|error| OpenError::Io(layout.data_dir.clone(), error))?;
     let mut points = 0u64;
-    // The mark is at or before all that snapshot and manifests cover, so the log must reach back to it. Each record
-    // is for one of them, and is passed over where that one covers it already.
+    // The log must reach back to what the manifest covers. Each record is for the catalog or for one bucket, and is
+    // passed over where that one has it already.
     let mut replay = |sequence: Sequence, bytes: &[u8]| -> Result<(), RecordError> {
         match Record::decode(bytes)? {
             Record::Command(command) => {
-                if sequence > catalog_covered {
+                if sequence > manifest.catalog_covered {
                     catalog.apply(&command);
                 }
             }
@@ -246,24 +143,16 @@ pub(super) fn open_with(
                     _ if failed.contains_key(&ingest.bucket) => return Ok(()),
                     Entry::Occupied(entry) => entry.into_mut(),
                     Entry::Vacant(entry) => match load(ingest.bucket) {
-                        Ok((loaded, first)) => {
-                            first_replayed.extend(first.map(|first| (ingest.bucket, first)));
-                            entry.insert(loaded)
-                        }
-                        Err(error) => {
-                            failed.insert(ingest.bucket, error);
+                        Ok(loaded) => entry.insert(loaded),
+                        Err(fault) => {
+                            failed.insert(ingest.bucket, fault);
                             return Ok(());
                         }
                     },
                 };
-                match bucket.0.apply(sequence, &ingest) {
+                match bucket.apply(sequence, &ingest) {
                     Ok(false) => {}
-                    Ok(true) => {
-                        first_replayed
-                            .entry(ingest.bucket)
-                            .or_insert(ingest.first_sequence);
-                        points += u64::from(ingest.rows);
-                    }
+                    Ok(true) => points += u64::from(ingest.rows),
                     Err(error) => {
                         buckets.remove(&ingest.bucket);
                         let fault = format!("record {sequence}: {error}");
@@ -271,64 +160,48 @@ pub(super) fn open_with(
                         return Ok(());
                     }
                 }
-                sealing.take(&mut bucket.0);
+                sealing.take(bucket);
                 sealing.advance(&mut buckets);
             }
         }
         Ok(())
     };
-    let opened = Log::open(log_disk, &layout.log_dir(), log_options, mark, &mut replay);
+    let opened = Log::open(
+        log_disk,
+        &layout.log_dir(),
+        log_options,
+        manifest.covered,
+        &mut replay,
+    );
     let (log, recovery) = opened.map_err(|error| match error {
-        wal::OpenError::Log(error) if catalog_covered > 0 && !mark_exists => {
-            OpenError::MarkMissing(layout.mark_path(), error)
+        wal::OpenError::Log(error) if !has_manifest => {
+            OpenError::ManifestMissing(Manifest::path(&layout.data_dir), Some(error))
         }
         wal::OpenError::Log(error) => OpenError::Log(error),
         wal::OpenError::Replay { sequence, source } => OpenError::Record(sequence, source),
     })?;
     sealing.finish(&mut buckets);
-    refuse_unknown(&**disk, layout, &catalog)?;
     failed.retain(|ordinal, _| catalog.bucket_by_ordinal(*ordinal).is_some());
     for bucket in catalog.buckets() {
         let ordinal = bucket.ordinal;
-        if failed.contains_key(&ordinal) {
-            continue;
-        }
-        let files = match buckets.entry(ordinal) {
-            Entry::Occupied(entry) => Ok(&entry.into_mut().1),
-            Entry::Vacant(entry) => load(ordinal).map(|(loaded, first)| {
-                first_replayed.extend(first.map(|first| (ordinal, first)));
-                &entry.insert(loaded).1
-            }),
-        };
-        let missing = |files: &BucketFiles| manifests.contains(&ordinal) && !files.has_manifest();
-        let reason = match files {
-            Ok(files) if missing(files) => {
-                BucketFault::Files(BucketFileError::ManifestMissing(files.manifest_path()))
+        if !failed.contains_key(&ordinal)
+            && let Entry::Vacant(entry) = buckets.entry(ordinal)
+        {
+            match load(ordinal) {
+                Ok(loaded) => drop(entry.insert(loaded)),
+                Err(fault) => drop(failed.insert(ordinal, fault)),
             }
-            Ok(_) => continue,
-            Err(reason) => reason,
-        };
-        buckets.remove(&ordinal);
-        failed.insert(ordinal, reason);
+        }
     }
     // What was deleted may still be in segments and records: the catalog is the truth of what exists.
     buckets.retain(|ordinal, _| catalog.bucket_by_ordinal(*ordinal).is_some());
-    let covered = buckets
-        .values()
-        .map(|(_, files)| (files.manifest_path(), files.manifest().covered));
-    for (path, covered) in covered.chain([(layout.catalog_path(), catalog_covered)]) {
-        if covered > log.last_sequence() {
-            return Err(OpenError::LogBehind(path, covered, log.last_sequence()));
-        }
+    let covered = manifest.buckets.values().map(|mark| mark.covered);
+    let covered = covered.chain([manifest.covered, manifest.catalog_covered]).max();
+    if let Some(covered) = covered.filter(|covered| *covered > log.last_sequence()) {
+        let path = Manifest::path(&layout.data_dir);
+        return Err(OpenError::LogBehind(path, covered, log.last_sequence()));
     }
-    for (ordinal, (state, files)) in &mut buckets {
-        let first = first_replayed
-            .get(ordinal)
-            .copied()
-            .unwrap_or(state.next_sequence);
-        if let Err(error) = files.remove_leftovers(first..state.next_sequence) {
-            failed.insert(*ordinal, BucketFault::Files(error));
-        }
+    for (ordinal, state) in &mut buckets {
         if let Some(bucket) = catalog.bucket_by_ordinal(*ordinal) {
             // Numbers that were given to points which the log refused, or lost, are given again, but not those that a
             // change of retention has counted as given: new points under them would be taken for expired ones.
@@ -339,10 +212,6 @@ pub(super) fn open_with(
                 .retain_sources(|source| catalog.source_by_ordinal(bucket.id, source).is_some());
         }
     }
-    buckets.retain(|ordinal, _| !failed.contains_key(ordinal));
-    remove_deleted(&**disk, layout, &catalog)?;
-    // Their entries were replayed.
-    ledger.remove_unused();
     let recovered = Recovered {
         log: recovery,
         points,
@@ -351,84 +220,119 @@ pub(super) fn open_with(
     Ok(Opened {
         log,
         catalog,
-        catalog_covered,
-        manifests,
+        saved,
+        segments: files.segments,
         buckets: buckets.into_values().collect(),
         set_apart: failed,
         ledger,
         cache,
         recovered,
+        manifest,
     })
 }
 
-/// Applies the records of a bucket that was set apart, those of before the log; answers the sequence of the first row.
-fn apply_carried(
-    disk: &dyn Disk,
-    file: &CarriedFile,
-    state: &mut BucketState,
-) -> Result<Option<u64>, String> {
-    let mut first = None;
+/// The manifest; `None` where the log alone says all there is.
+fn read_manifest(disk: &dyn Disk, layout: &Layout) -> Result<Option<Manifest>, OpenError> {
+    let found = Manifest::read(disk, &layout.data_dir).map_err(OpenError::Manifest)?;
+    if found.is_some() {
+        return Ok(found);
+    }
+    if let Some(path) = layout.file_of_format_1(disk)? {
+        return Err(OpenError::Format1(path));
+    }
+    // Refused before a log is begun anew: nothing else has what these files hold.
+    let failed = |error| OpenError::Io(layout.data_dir.clone(), error);
+    if layout.log_is_empty(disk).map_err(failed)? && layout.has_sealed_files(disk).map_err(failed)? {
+        return Err(OpenError::ManifestMissing(Manifest::path(&layout.data_dir), None));
+    }
+    Ok(None)
+}
+
+/// Builds the catalog of its objects; answers it also as it is in the runs.
+fn load_catalog(ledger: &LedgerFiles) -> Result<(Catalog, Frozen), OpenError> {
+    let mut loader = CatalogLoader::new();
+    ledger.for_each(Stream::Catalog, |owner, place, id, content| {
+        let key = ObjectKey { owner, place, id };
+        loader.push(&key, content).map_err(OpenError::Catalog)
+    })?;
+    let catalog = loader.finish().map_err(OpenError::Catalog)?;
+    let saved = catalog.freeze().without_tail();
+    Ok((catalog, saved))
+}
+
+/// The files of the buckets.
+struct Files {
+    segments: Segments,
+    /// Segments by bucket.
+    holders: HashMap<u32, Vec<Arc<SegmentFile>>>,
+    carried: Vec<CarriedFile>,
+}
+
+impl Files {
+    fn open(disk: &Arc<dyn Disk>, layout: &Layout, manifest: &Manifest) -> Result<Self, OpenError> {
+        let segments = Segments::open(
+            Arc::clone(disk),
+            &layout.data_dir,
+            &manifest.segments,
+            manifest.next_segment,
+        )
+        .map_err(OpenError::Segment)?;
+        let mut holders: HashMap<u32, Vec<Arc<SegmentFile>>> = HashMap::new();
+        for segment in segments.all() {
+            for part in segment.parts() {
+                holders.entry(part.bucket).or_default().push(Arc::clone(segment));
+            }
+        }
+        let dir = CarriedDir::of(&layout.data_dir);
+        let carried = manifest.carried.iter();
+        Ok(Files {
+            segments,
+            holders,
+            carried: carried
+                .map(|(bucket, first)| dir.named(*bucket, *first))
+                .collect(),
+        })
+    }
+
+    /// A bucket as the last checkpoint left it, and the records carried on since.
+    fn load(
+        &self,
+        disk: &dyn Disk,
+        manifest: &Manifest,
+        ordinal: u32,
+        cache: &Cache,
+        ledger: &LedgerFiles,
+    ) -> Result<BucketState, BucketFault> {
+        let mut state = BucketState::new(ordinal, cache.clone(), ledger.ledger().clone());
+        if let Some(mark) = manifest.buckets.get(&ordinal) {
+            state.applied = mark.covered;
+            state.next_sequence = mark.next_sequence;
+            state.ingested_at_ns = mark.ingested_at_ns;
+        }
+        for segment in self.holders.get(&ordinal).into_iter().flatten() {
+            let part = segment.part(ordinal).map_err(|error| {
+                let path = self.segments.dir().segment_path(segment.id());
+                BucketFault::Segment(path, error)
+            })?;
+            part.into_iter().for_each(|part| state.store.add_segment(part));
+        }
+        for file in self.carried.iter().filter(|file| file.bucket == ordinal) {
+            apply_carried(disk, file, &mut state).map_err(BucketFault::Records)?;
+        }
+        Ok(state)
+    }
+}
+
+/// Applies the records of a bucket that was set apart, those of before the log.
+fn apply_carried(disk: &dyn Disk, file: &CarriedFile, state: &mut BucketState) -> Result<(), String> {
     file.read(disk, |sequence, bytes| {
         let said = |error: &dyn fmt::Display| format!("{}: record {sequence}: {error}", file.path.display());
         match Record::decode(bytes).map_err(|error| said(&error))? {
-            Record::Ingest(ingest) => {
-                if state.apply(sequence, &ingest).map_err(|error| said(&error))? {
-                    first.get_or_insert(ingest.first_sequence);
-                }
-                Ok(())
-            }
+            Record::Ingest(ingest) => state
+                .apply(sequence, &ingest)
+                .map(drop)
+                .map_err(|error| said(&error)),
             Record::Command(_) => Err(said(&"a command among points")),
         }
-    })?;
-    Ok(first)
-}
-
-/// Whether a directory has nothing in it, or does not exist.
-fn is_empty(disk: &dyn Disk, dir: PathBuf) -> Result<bool, OpenError> {
-    match disk.list(&dir) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
-        listed => listed
-            .map(|names| names.is_empty())
-            .map_err(|error| OpenError::Io(dir, error)),
-    }
-}
-
-/// Ordinals of the directories there are.
-fn ordinals(disk: &dyn Disk, layout: &Layout) -> Result<Vec<u32>, OpenError> {
-    let dir = layout.buckets_dir();
-    match disk.list(&dir) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-        listed => listed
-            .map(|names| names.iter().filter_map(BucketDir::ordinal).collect())
-            .map_err(|error| OpenError::Io(dir, error)),
-    }
-}
-
-/// The log has a bucket's creation before the bucket gets its directory. One that the catalog has not come to yet is
-/// no deleted one: it is the catalog that is missing or too old, and the points are not ours to remove.
-fn refuse_unknown(disk: &dyn Disk, layout: &Layout, catalog: &Catalog) -> Result<(), OpenError> {
-    for ordinal in ordinals(disk, layout)? {
-        let dir = BucketDir::of(&layout.data_dir, ordinal);
-        let in_use = || {
-            dir.is_in_use(disk)
-                .map_err(|error| OpenError::Io(dir.path().to_owned(), error))
-        };
-        if ordinal > catalog.last_bucket_ordinal() && in_use()? {
-            return Err(OpenError::UnknownBucket(ordinal, dir.path().to_owned()));
-        }
-    }
-    Ok(())
-}
-
-/// Directories of buckets that the catalog knew and knows no more: their deletion was cut short.
-fn remove_deleted(disk: &dyn Disk, layout: &Layout, catalog: &Catalog) -> Result<(), OpenError> {
-    for ordinal in ordinals(disk, layout)? {
-        if ordinal <= catalog.last_bucket_ordinal()
-            && catalog.bucket_by_ordinal(ordinal).is_none()
-            && let Err(error) = BucketFiles::remove(disk, &layout.data_dir, ordinal)
-        {
-            tracing::warn!(ordinal, %error, "the directory of a deleted bucket cannot be removed");
-        }
-    }
-    Ok(())
+    })
 }

@@ -8,9 +8,9 @@ use std::thread::available_parallelism;
 
 use engine::{Seal, Sealed};
 
-use crate::bucket::{BucketFiles, BucketState, SealTicket, Sealer};
+use crate::bucket::{BucketState, SealTicket, Sealer};
 
-type Buckets = BTreeMap<u32, (BucketState, BucketFiles)>;
+type Buckets = BTreeMap<u32, BucketState>;
 type Done = (u32, Option<Sealed>, SealTicket);
 
 /// Rows on their way into blocks.
@@ -74,7 +74,7 @@ impl Sealing {
     /// Waits for what has been begun and gives back the rest.
     pub(super) fn finish(mut self, buckets: &mut Buckets) {
         for (ordinal, _, seal, _) in self.waiting.drain(..) {
-            if let Some((state, _)) = buckets.get_mut(&ordinal) {
+            if let Some(state) = buckets.get_mut(&ordinal) {
                 state.give_back(seal);
             }
         }
@@ -101,7 +101,7 @@ impl Sealing {
 
     fn put(&mut self, (ordinal, sealed, ticket): Done, buckets: &mut Buckets) {
         self.begun -= 1;
-        if let (Some((state, _)), Some(sealed)) = (buckets.get_mut(&ordinal), sealed) {
+        if let (Some(state), Some(sealed)) = (buckets.get_mut(&ordinal), sealed) {
             state.finish_seal(sealed, &ticket);
         }
     }
@@ -153,11 +153,11 @@ mod tests {
             encoded_rows: &encoded,
         };
         assert!(state.apply(1, &record).unwrap());
-        Buckets::from([(BUCKET, (state, files))])
+        Buckets::from([(BUCKET, state)])
     }
 
     fn left(buckets: &mut Buckets) -> Vec<Seal> {
-        let (state, _) = buckets.get_mut(&BUCKET).unwrap();
+        let state = buckets.get_mut(&BUCKET).unwrap();
         state.take_seals().into_iter().map(|(seal, _)| seal).collect()
     }
 
@@ -165,7 +165,7 @@ mod tests {
     fn what_may_not_wait_is_begun_before_the_replay_goes_on() {
         let mut buckets = buckets();
         let mut sealing = Sealing::start(0).unwrap();
-        sealing.take(&mut buckets.get_mut(&BUCKET).unwrap().0);
+        sealing.take(&mut buckets.get_mut(&BUCKET).unwrap());
         assert_eq!(sealing.waiting.len(), BLOCKS);
         // A timestamp, a sequence and a double for each row.
         assert!(sealing.waiting_bytes >= BLOCKS * BLOCK_ROWS_MAX * 24);
@@ -179,7 +179,7 @@ mod tests {
     fn what_was_not_begun_is_left_to_be_sealed_later() {
         let mut buckets = buckets();
         let mut sealing = Sealing::start(usize::MAX).unwrap();
-        sealing.take(&mut buckets.get_mut(&BUCKET).unwrap().0);
+        sealing.take(&mut buckets.get_mut(&BUCKET).unwrap());
         sealing.finish(&mut buckets);
         assert_eq!(left(&mut buckets).len(), BLOCKS);
     }

@@ -143,7 +143,12 @@ impl Segments {
     ///
     /// # Errors
     /// One that does not open.
-    pub fn open(disk: Arc<dyn Disk>, data_dir: &Path, named: &[u64], next: u64) -> Result<Self, SegmentError> {
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        data_dir: &Path,
+        named: &[u64],
+        next: u64,
+    ) -> Result<Self, SegmentError> {
         let dir = SegmentsDir::of(data_dir);
         let opened = named.iter().map(|id| Ok((*id, dir.open(&*disk, *id)?)));
         let open: BTreeMap<_, _> = opened.collect::<Result<_, _>>()?;
@@ -185,6 +190,15 @@ impl Segments {
     /// An open segment.
     pub fn get(&self, id: u64) -> Option<&Arc<SegmentFile>> {
         self.open.get(&id)
+    }
+
+    /// The segments that hold rows of a bucket, with how many they hold, by their tables.
+    pub fn rows_of(&self, bucket: u32) -> Vec<(u64, u64)> {
+        let of_bucket = |segment: &Arc<SegmentFile>| {
+            let part = segment.parts().find(|part| part.bucket == bucket)?;
+            Some((segment.id(), part.rows))
+        };
+        self.all().filter_map(of_bucket).collect()
     }
 
     /// Takes in one that was written.

@@ -1,8 +1,8 @@
-//! Buckets that are set apart, so that one cannot stop the others: those that did not open, whose actor is gone, or whose
-//! checkpoints fail again and again. The log is trimmed all the same; what it holds of them is carried on in files of
+//! Buckets that are set apart, so that one cannot stop the others: those that did not open, and those whose actor is
+//! gone. The log is trimmed all the same; what it holds of them is carried on in files of
 //! its own.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use wal::Sequence;
 use wal::disk::Disk;
@@ -12,15 +12,10 @@ use super::layout::Layout;
 use crate::bucket::{CARRIED_AT_ONCE_MAX, CarriedDir};
 use crate::journal::Record;
 
-/// So many checkpoints of a bucket fail before it is set apart.
-const FAILURES_MAX: u32 = 3;
-
-/// Which buckets are set apart, and which are about to be.
+/// Which buckets are set apart.
 #[derive(Default)]
 pub(super) struct SetApart {
     buckets: BTreeSet<u32>,
-    /// Checkpoints of a bucket that failed since one succeeded.
-    failures: BTreeMap<u32, u32>,
     /// Up to this record all is carried; `None` before the first time.
     carried_until: Option<Sequence>,
 }
@@ -42,29 +37,9 @@ impl SetApart {
         self.buckets.iter().copied()
     }
 
-    /// Notes how a bucket's checkpoint ended; answers whether to set the bucket apart.
-    pub(super) fn note(&mut self, ordinal: u32, outcome: &Result<(), CheckpointError>) -> bool {
-        match outcome {
-            Ok(()) => {
-                self.failures.remove(&ordinal);
-                false
-            }
-            Err(CheckpointError::ActorGone(_)) => true,
-            Err(error) if is_passing(error) => false,
-            Err(_) => {
-                let failures = self.failures.entry(ordinal).or_insert(0);
-                *failures += 1;
-                *failures >= FAILURES_MAX
-            }
-        }
-    }
-
-    /// Adds buckets once their records up to `covered` are carried on.
-    pub(super) fn add(&mut self, ordinals: impl IntoIterator<Item = u32>) {
-        for ordinal in ordinals {
-            self.failures.remove(&ordinal);
-            self.buckets.insert(ordinal);
-        }
+    /// Adds a bucket whose records are carried on.
+    pub(super) fn add(&mut self, ordinal: u32) {
+        self.buckets.insert(ordinal);
     }
 
     /// Carries the records of all that are set apart, and of `also`, in the log behind `mark` up to `covered`, on in
@@ -76,6 +51,9 @@ impl SetApart {
         also: &BTreeSet<u32>,
         (mark, covered): (Sequence, Sequence),
     ) -> Result<(), CheckpointError> {
+        if self.buckets.is_empty() && also.is_empty() {
+            return Ok(());
+        }
         let dir = CarriedDir::of(&layout.data_dir);
         let before = self.carried_until.unwrap_or(mark);
         for (ordinals, after) in [(&self.buckets, before), (also, mark)] {
@@ -100,23 +78,5 @@ impl SetApart {
         }
         self.carried_until = Some(covered);
         Ok(())
-    }
-}
-
-/// Whether what went wrong may be right again by itself, or concerns all buckets alike.
-fn is_passing(error: &CheckpointError) -> bool {
-    use std::io::ErrorKind;
-    let passing = |error: &std::io::Error| {
-        wal::disk::is_full(error)
-            || matches!(error.kind(), ErrorKind::OutOfMemory | ErrorKind::ReadOnlyFilesystem)
-            // Too many open files, of the process or of the system: EMFILE, ENFILE.
-            || matches!(error.raw_os_error(), Some(23 | 24))
-    };
-    match error {
-        CheckpointError::Io(error) => passing(error),
-        CheckpointError::File(crate::checked_file::CheckedFileError::Io(_, error)) => passing(error),
-        CheckpointError::Bucket(crate::bucket::BucketFileError::Io(_, error)) => passing(error),
-        CheckpointError::Journal(_) | CheckpointError::Ended => true,
-        _ => false,
     }
 }

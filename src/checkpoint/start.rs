@@ -13,10 +13,13 @@ use wal::disk::{Disk, StdDisk};
 
 use super::checkpointer::{Checkpointer, Orders};
 use super::expiry::DeletionClock;
+use super::format_1::{Damage, convert};
 use super::layout::Layout;
-use super::open::{OpenError, Opened, Recovered, open_with};
+use super::open::{Opened, Recovered, open_with};
+use super::open_error::OpenError;
 use super::set_apart::SetApart;
 use super::task::Task;
+use super::usage::Usage;
 use crate::bucket::{Buckets, BucketsOptions, Neighbours, Sealer};
 use crate::catalog::CatalogHandle;
 use crate::clock::Clock;
@@ -126,7 +129,7 @@ pub(crate) async fn start_on(
         .name("recovery".to_owned())
         .spawn(move || {
             // Nobody waits for it any more when the process is about to end.
-            let _ = done.send(open_with(&of_thread, log_disk, &dirs, log_options, cache));
+            let _ = done.send(recover(&of_thread, log_disk, &dirs, log_options, cache));
         })
         .map_err(failed)?;
     let recovered = recovered.await;
@@ -134,6 +137,19 @@ pub(crate) async fn start_on(
     let (rooms, orders, task) = assemble(opened, disk, relaxed, layout, options, clock)?;
     orders.serve(task, checkpoint_bytes).map_err(failed)?;
     Ok(rooms)
+}
+
+/// Opens the directory, converted where an older program wrote it.
+fn recover(
+    disk: &Arc<dyn Disk>,
+    log_disk: Arc<dyn Disk>,
+    layout: &Layout,
+    log_options: LogOptions,
+    cache: Cache,
+) -> Result<Opened, OpenError> {
+    layout.refuse_restoring(&**disk)?;
+    convert(disk, &layout.data_dir, Damage::SetApart).map_err(OpenError::Convert)?;
+    open_with(disk, log_disk, layout, log_options, cache)
 }
 
 /// The log's own disk, when its syncs are put off.
@@ -163,8 +179,15 @@ pub(super) fn assemble(
     };
     let started = JournalWriter::start(opened.log, catalog.clone(), options.journal, progress);
     let (writer, journal) = started.map_err(|error| OpenError::Io(layout.data_dir.clone(), error))?;
-    let (states, files): (Vec<_>, Vec<_>) = opened.buckets.into_iter().unzip();
-    let files = states.iter().map(|state| state.ordinal).zip(files).collect();
+    let mut states = opened.buckets;
+    let mut usage = Usage::default();
+    for state in &mut states {
+        usage.set(state.ordinal, state.store.live_segments());
+    }
+    for ordinal in opened.set_apart.keys() {
+        // What it has is not known block by block: all of it is in use.
+        usage.set(*ordinal, opened.segments.rows_of(*ordinal));
+    }
     let (on_full, on_deleted) = (checkpointer.clone(), checkpointer.clone());
     let sealer = Sealer::start(1, || ()).map_err(|error| OpenError::Io(layout.data_dir.clone(), error))?;
     let neighbours = Neighbours {
@@ -182,7 +205,7 @@ pub(super) fn assemble(
     let reasons = reasons.map(|(ordinal, fault)| (*ordinal, fault.to_string()));
     let buckets = Buckets::start(states, reasons.collect(), neighbours, options.buckets);
     let ledger = opened.ledger.ledger().clone();
-    let task = Task {
+    let mut task = Task {
         disk,
         layout,
         buckets: buckets.clone(),
@@ -191,17 +214,19 @@ pub(super) fn assemble(
         deletion: DeletionClock::default(),
         deletes_at_ns: None,
         journal: writer,
-        files,
+        segments: opened.segments,
+        usage,
         ledger: opened.ledger,
-        catalog_covered: opened.catalog_covered,
-        manifests: opened.manifests,
+        manifest: opened.manifest,
+        saved: opened.saved,
         merges: 0,
-        to_merge: buckets.running(),
         merge_again_at_ns: i64::MIN,
         unmergeable: HashSet::new(),
         relaxed,
         set_apart,
     };
+    // Leftovers of a crash: what was in them was replayed.
+    task.remove_unnamed();
     let rooms = Rooms {
         catalog,
         journal,

@@ -1,28 +1,28 @@
 //! The steps of one checkpoint, in the order that makes a crash between any two harmless:
-//! runs of the ledger → catalog snapshot naming them → readers adopt them → buckets let go of their answers → segment file
-//! → manifest naming it → the store adopts it → mark → the log is trimmed → the ledger's merges. A manifest that covers a
-//! record is not in force before the snapshot that names the run with the record's answer. Merges of segments have steps
-//! of their own, which may fall between any two checkpoints.
+//! segment and runs → manifest naming them → readers adopt them → the log is trimmed → the ledger's merges. Merges of
+//! segments have steps of their own, which may fall between any two checkpoints.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::io::Write;
 use std::sync::Arc;
 
-use engine::{Checkpoint, EngineError, MergeError};
-use wal::disk::{Bytes, Disk};
+use engine::{ExpiredRows, SegmentFile, SegmentPart, SegmentWriter};
+use wal::Sequence;
+use wal::disk::Disk;
 
+use super::buckets::{Begun, NO_MARK, Settled};
 use super::checkpointer::CheckpointError;
 use super::expiry::{DeletionClock, Reading};
 use super::layout::Layout;
-use super::merging::{MergeJob, Merged};
+use super::manifest::Manifest;
+use super::segments::Segments;
 use super::set_apart::SetApart;
-use crate::bucket::{BucketFiles, BucketHandle, BucketState, Buckets, CarriedDir, Manifest, shared};
-use crate::catalog::{CatalogHandle, Frozen};
-use crate::clock::{Clock, SECOND_NS};
+use super::usage::Usage;
+use crate::bucket::{BucketHandle, Buckets, CarriedDir};
+use crate::catalog::{Catalog, CatalogHandle, Frozen};
+use crate::clock::Clock;
 use crate::journal::{JournalWriter, RelaxedDisk};
 use crate::ledger::{Keep, LedgerFiles, NewEntry, Runs, Saving};
-
-/// How long nothing is merged behind a merge that the disk refused.
-pub(super) const MERGE_PAUSE_NS: i64 = 60 * SECOND_NS;
 
 /// What the checkpointer's thread owns.
 pub(super) struct Task {
@@ -35,53 +35,45 @@ pub(super) struct Task {
     /// The moment that the last checkpoint deleted by; `None` when it deleted nothing.
     pub(super) deletes_at_ns: Option<i64>,
     pub(super) journal: JournalWriter,
-    /// By ordinal; a bucket gets its directory with its first checkpoint.
-    pub(super) files: HashMap<u32, BucketFiles>,
+    pub(super) segments: Segments,
+    pub(super) usage: Usage,
     pub(super) ledger: LedgerFiles,
-    /// Sequence that the catalog's snapshot covers.
-    pub(super) catalog_covered: u64,
-    /// Ordinals of the buckets of which the snapshot says that they have a manifest.
-    pub(super) manifests: Vec<u32>,
+    /// The manifest in force.
+    pub(super) manifest: Manifest,
+    /// The catalog as its runs have it.
+    pub(super) saved: Frozen,
     pub(super) merges: u64,
-    /// Buckets that may have segments to merge: all at the start, and behind each checkpoint.
-    pub(super) to_merge: Vec<(u32, BucketHandle)>,
-    /// Until then, in monotonic nanoseconds, nothing is merged: the disk has refused the last merge.
+    /// Until then, in monotonic nanoseconds, nothing is merged: the last merge has failed.
     pub(super) merge_again_at_ns: i64,
-    /// Buckets with a damaged block among the segments to merge.
-    pub(super) unmergeable: HashSet<u32>,
+    /// Segments with a damaged block.
+    pub(super) unmergeable: HashSet<u64>,
     /// The log's disk, when its syncs are put off.
     pub(super) relaxed: Option<Arc<RelaxedDisk>>,
     pub(super) set_apart: SetApart,
 }
 
+/// What a checkpoint has written, and the manifest does not name yet.
+struct Written {
+    segment: Option<Arc<SegmentFile>>,
+    /// What the segment holds of each bucket.
+    parts: BTreeMap<u32, SegmentPart>,
+    runs: Runs,
+}
+
 impl Task {
-    /// Brings everything that is dispatched now into segments and snapshot, and trims the log.
+    /// Brings everything that is dispatched now into segments and runs, and trims the log.
     pub(super) fn checkpoint(&mut self) -> Result<(), CheckpointError> {
-        let (covered, snapshot) = self.checkpoint_buckets()?;
-        self.layout.write_mark(&*self.disk, covered)?;
-        self.journal.trim(covered)?;
-        self.remove_carried()?;
+        self.checkpoint_files()?;
+        self.journal.trim(self.manifest.covered)?;
         // Last, for a merge needs room, and trimming makes some; and a merge that fails must not keep the log long.
-        if let Err(error) = self.merge_ledger(snapshot) {
+        if let Err(error) = self.merge_ledger() {
             tracing::warn!(%error, "a merge of the ledger failed; its runs stay as they are");
         }
         Ok(())
     }
 
-    /// Removes the records carried on of buckets that opened again: their segments have them by now.
-    fn remove_carried(&self) -> Result<(), CheckpointError> {
-        let dir = CarriedDir::of(&self.layout.data_dir);
-        dir.remove_unfinished(&*self.disk)?;
-        let mut files = dir.list(&*self.disk)?;
-        files.retain(|file| !self.set_apart.contains(file.bucket));
-        dir.remove(&*self.disk, &files);
-        Ok(())
-    }
-
-    /// Brings the catalog and the ledger into snapshot and runs, and the buckets' rows into segments; answers up to which
-    /// sequence, and the snapshot. Of buckets that are set apart, and of those that come to be here, the records up to
-    /// there are carried on.
-    pub(super) fn checkpoint_buckets(&mut self) -> Result<(u64, Frozen), CheckpointError> {
+    /// The same but for the log, which still holds what the files cover.
+    pub(super) fn checkpoint_files(&mut self) -> Result<(), CheckpointError> {
         let now = Reading {
             now_ns: self.clock.now_ns(),
             monotonic_ns: self.clock.monotonic_ns(),
@@ -89,144 +81,222 @@ impl Task {
         self.deletes_at_ns = self.deletion.read(now, self.buckets.newest_ingest_ns());
         // Messages sent from here on reach an actor behind all records up to `covered`.
         let covered = self.journal.dispatched()?;
-        let mut running = self.buckets.running();
-        let begun: Vec<_> = running
-            .iter()
-            .map(|(ordinal, handle)| self.begin_bucket(*ordinal, handle))
-            .collect();
-        let mut snapshot = self.checkpoint_catalog(covered, &begun)?;
-        let (mut outcome, mut failing) = (Ok(()), BTreeMap::new());
-        for ((ordinal, handle), begun) in running.iter().zip(begun) {
-            // A bucket that fails keeps the log from being trimmed, but not the others' rows in memory.
-            let checkpointed = match begun {
-                Some(begun) => self.checkpoint_bucket(*ordinal, handle, begun),
-                None => self.without_actor(*ordinal),
-            };
-            if let Err(error) = &checkpointed {
-                tracing::error!(ordinal, %error, "a bucket's checkpoint failed");
-            }
-            if self.set_apart.note(*ordinal, &checkpointed) {
-                failing.extend(checkpointed.err().map(|error| (*ordinal, error.to_string())));
-            } else {
-                outcome = outcome.and(checkpointed);
-            }
-        }
-        self.set_apart(covered, failing)?;
-        running.retain(|(ordinal, _)| !self.set_apart.contains(*ordinal));
-        if self.clock.monotonic_ns() >= self.merge_again_at_ns {
-            running.retain(|(ordinal, _)| !self.unmergeable.contains(ordinal));
-            self.to_merge = running;
-        }
-        outcome?;
-        if self.written_manifests() != self.manifests {
-            // Which buckets must have a manifest, it says only once they have one.
-            let runs = self.ledger.ledger().runs();
-            self.put_in_force(&mut snapshot, self.catalog_covered, runs)?;
-        }
-        Ok((covered, snapshot))
-    }
-
-    /// Carries on what the log holds of buckets that are set apart, and sets these apart, too.
-    fn set_apart(&mut self, covered: u64, failing: BTreeMap<u32, String>) -> Result<(), CheckpointError> {
-        if failing.is_empty() && self.set_apart.ordinals().next().is_none() {
-            return Ok(());
-        }
+        let running = self.buckets.running();
+        let (begun, gone) = self.begin(&running);
+        // One whose actor is gone though it was not deleted has panicked: what only its memory had is in the log, and is
+        // carried on until a restart has replayed it.
+        let failed: BTreeSet<u32> = gone.into_iter().filter(|ordinal| self.exists(*ordinal)).collect();
+        let (frozen, sequence) = self.journal.freeze_catalog()?;
+        debug_assert!(sequence >= covered, "the journal never goes back");
         self.make_log_durable()?;
-        let mark = self.layout.read_mark(&*self.disk)?;
-        let also = failing.keys().copied().collect();
-        self.set_apart
-            .carry(&*self.disk, &self.layout, &also, (mark, covered))?;
-        self.set_apart.add(also);
-        for (ordinal, reason) in failing {
-            self.files.remove(&ordinal);
+        self.set_apart.carry(
+            &*self.disk,
+            &self.layout,
+            &failed,
+            (self.manifest.covered, covered),
+        )?;
+        for (ordinal, begun) in &begun {
+            self.usage.set(*ordinal, begun.live_segments.clone());
+        }
+        let written = self.write(&begun, &frozen);
+        let Written { segment, parts, runs } = written.inspect_err(|_| self.discard())?;
+        let mut manifest = self.manifest_of(&begun, &frozen, &failed, segment.as_deref());
+        (manifest.covered, manifest.catalog_covered) = (covered, sequence);
+        manifest.runs = runs.ids();
+        manifest.carried = self.carried_files(&begun, &failed)?;
+        self.put_in_force(manifest)?;
+        self.adopt_runs(&frozen, runs);
+        self.saved = frozen.without_tail();
+        self.settle(begun, parts);
+        self.remove_unnamed();
+        for ordinal in failed {
+            self.set_apart.add(ordinal);
+            let reason = CheckpointError::ActorGone(ordinal).to_string();
             self.buckets.set_apart(ordinal, reason);
         }
         Ok(())
     }
 
-    /// Begins a merge of segments in one of the buckets, where one is worth it.
-    pub(super) fn begin_merge(&mut self) -> Option<MergeJob> {
-        while let Some((ordinal, handle)) = self.to_merge.last().cloned() {
-            let merge = handle.with_blocking(|state| state.store.begin_merge()).flatten();
-            // Segments are in a directory, which is open.
-            if let (Some(merge), Some(files)) = (merge, self.files.get_mut(&ordinal)) {
-                let segment = files.new_segment();
-                return Some(MergeJob {
-                    ordinal,
-                    handle,
-                    merge,
-                    cutoff_ns: self.cutoff_ns(ordinal)(),
-                    segment,
-                });
-            }
-            self.to_merge.pop();
-        }
-        None
-    }
-
-    /// Puts a merged segment in the place of those it was made of, or tells why it cannot be.
-    pub(super) fn finish_merge(&mut self, merged: Merged) {
-        let ordinal = merged.job.ordinal;
-        match self.adopt_merge(merged) {
-            Ok(()) => {}
-            Err(CheckpointError::Engine(error)) => {
-                // It would fail again each time.
-                self.unmergeable.insert(ordinal);
-                self.to_merge.retain(|(it, _)| *it != ordinal);
-                tracing::error!(ordinal, %error, "segments are not merged until the next start; `tidewatch check` reports what is damaged");
-            }
-            Err(error) => {
-                // What the disk has left is the log's: a merge that was tried again at once would take it, over and over.
-                self.to_merge.clear();
-                self.merge_again_at_ns = self.clock.monotonic_ns().saturating_add(MERGE_PAUSE_NS);
-                tracing::warn!(ordinal, %error, "a merge failed; the segments stay as they are for a while");
+    /// Writes the segment and the runs of a checkpoint.
+    fn write(&mut self, begun: &[(u32, Begun)], frozen: &Frozen) -> Result<Written, CheckpointError> {
+        let mut parts = BTreeMap::new();
+        let segment = self.write_segment(begun)?;
+        if let Some(segment) = &segment {
+            // Read now, as nothing may fail once the manifest names it.
+            for part in segment.parts() {
+                parts.extend(segment.part(part.bucket)?.map(|read| (part.bucket, read)));
             }
         }
+        let runs = self.write_runs(begun, frozen)?;
+        Ok(Written { segment, parts, runs })
     }
 
-    fn adopt_merge(&mut self, Merged { job, written }: Merged) -> Result<(), CheckpointError> {
-        let MergeJob {
-            ordinal,
-            handle,
-            merge,
-            segment,
-            ..
-        } = job;
-        let Some(files) = self.files.get_mut(&ordinal) else {
-            if self.exists(ordinal) {
-                // It was set apart meanwhile. The next start removes the segment, which no manifest names.
-                return Ok(());
+    /// Writes the rows of all buckets to one segment; none where there are no rows.
+    fn write_segment(&mut self, begun: &[(u32, Begun)]) -> Result<Option<Arc<SegmentFile>>, CheckpointError> {
+        let mut checkpoints = Vec::new();
+        for (ordinal, begun) in begun {
+            checkpoints.extend(begun.checkpoint.as_ref().map(|checkpoint| (*ordinal, checkpoint)));
+        }
+        if checkpoints.is_empty() {
+            return Ok(None);
+        }
+        checkpoints.sort_unstable_by_key(|(ordinal, _)| *ordinal);
+        let id = self.segments.take_id();
+        let dir = self.segments.dir().clone();
+        let written = dir.write(&*self.disk, id, |out: &mut dyn Write| {
+            let mut segment = SegmentWriter::new(out)?;
+            for (ordinal, checkpoint) in checkpoints {
+                segment.begin_bucket(ordinal);
+                checkpoint.write(&mut segment)?;
             }
-            // The bucket was deleted meanwhile; its directory is there again if the segment came last.
-            return Ok(BucketFiles::remove(&*self.disk, &self.layout.data_dir, ordinal)?);
-        };
-        let home = written.map_err(|error| match error {
-            MergeError::Io(error) => CheckpointError::Io(error),
-            MergeError::Engine(error) => CheckpointError::Engine(error),
+            Ok::<u64, CheckpointError>(segment.finish()?)
         })?;
-        files.wrote(&segment);
-        let cutoff_ns = self.cutoff_ns(ordinal);
-        let id = segment.id();
-        let adopted = handle.with_blocking(move |state| -> Result<InUse, EngineError> {
-            state.store.finish_merge(merge, id, shared(home), cutoff_ns())?;
-            Ok(in_use(state))
-        });
-        let Some(adopted) = adopted else { return Ok(()) };
-        // Also where all of it has expired: the manifest may be the same as before, and nothing else would remove it.
-        if !adopted.as_ref().is_ok_and(|in_use| in_use.contains(&id)) {
-            self.files(ordinal)?.discard(&[id]);
+        self.segments.add(Arc::clone(&written));
+        Ok(Some(written))
+    }
+
+    /// Writes the ledger's tail, the answers to idempotency keys, and what changed in the catalog.
+    fn write_runs(&mut self, begun: &[(u32, Begun)], frozen: &Frozen) -> Result<Runs, CheckpointError> {
+        let mut catalog = Vec::new();
+        for change in frozen.changes_since(&self.saved) {
+            let change = change.map_err(std::io::Error::other)?;
+            catalog.push(NewEntry {
+                owner: change.key.owner,
+                at_ns: change.key.place,
+                id: change.key.id,
+                payload: change.content.unwrap_or_default().into(),
+            });
         }
-        self.settle(ordinal, adopted?)?;
-        self.merges += 1;
+        let saving = Saving {
+            tail: frozen.ledger_tail(),
+            answers: begun.iter().flat_map(|(_, begun)| &begun.answers).collect(),
+            catalog: catalog.iter().collect(),
+        };
+        let keep = self.keep(frozen);
+        Ok(self.ledger.save(saving, &keep)?)
+    }
+
+    /// The manifest in force, with what these buckets have now and the segments that are used.
+    fn manifest_of(
+        &self,
+        begun: &[(u32, Begun)],
+        frozen: &Frozen,
+        failed: &BTreeSet<u32>,
+        written: Option<&SegmentFile>,
+    ) -> Manifest {
+        let mut manifest = self.manifest.clone();
+        let known = frozen.bucket_ordinals();
+        let apart = |ordinal: &u32| self.set_apart.contains(*ordinal) || failed.contains(ordinal);
+        manifest
+            .buckets
+            .retain(|ordinal, _| known.contains(ordinal) || apart(ordinal));
+        for (ordinal, begun) in begun {
+            if begun.mark != NO_MARK && known.contains(ordinal) {
+                manifest.buckets.insert(*ordinal, begun.mark);
+            }
+        }
+        // Those that the stores read from, not those that the manifest named before: where an earlier try failed behind
+        // its manifest, the same rows would count twice.
+        manifest.segments = self.usage.segments().collect();
+        manifest.segments.extend(written.map(SegmentFile::id));
+        manifest.unconverted.retain(|ordinal| known.contains(ordinal));
+        manifest.next_segment = self.segments.next_id();
+        manifest
+    }
+
+    /// The files of carried records that count: those of buckets that are set apart.
+    fn carried_files(
+        &self,
+        begun: &[(u32, Begun)],
+        failed: &BTreeSet<u32>,
+    ) -> Result<Vec<(u32, Sequence)>, CheckpointError> {
+        let files = CarriedDir::of(&self.layout.data_dir).list(&*self.disk)?;
+        let covered: HashSet<u32> = begun.iter().map(|(ordinal, _)| *ordinal).collect();
+        let counts = |bucket: u32| {
+            !covered.contains(&bucket) && (self.set_apart.contains(bucket) || failed.contains(&bucket))
+        };
+        let files = files.into_iter().filter(|file| counts(file.bucket));
+        Ok(files.map(|file| (file.bucket, file.first)).collect())
+    }
+
+    /// Replaces the manifest on the disk, where it is another one.
+    pub(super) fn put_in_force(&mut self, manifest: Manifest) -> Result<(), CheckpointError> {
+        if manifest != self.manifest {
+            let written = manifest.write(&*self.disk, &self.layout.data_dir);
+            written.inspect_err(|_| self.discard())?;
+            self.manifest = manifest;
+        }
         Ok(())
+    }
+
+    /// Has readers find these runs, which hold the frozen tail.
+    fn adopt_runs(&mut self, frozen: &Frozen, runs: Runs) {
+        let ledger = &self.ledger;
+        self.catalog
+            .ledger_saved(frozen.ledger_tail(), || ledger.adopt(runs));
+    }
+
+    /// Gives the stores what was written of their rows.
+    fn settle(&mut self, begun: Vec<(u32, Begun)>, mut parts: BTreeMap<u32, SegmentPart>) {
+        let mut settled = Vec::with_capacity(begun.len());
+        for (ordinal, begun) in begun {
+            let (part, cutoff_ns) = (parts.remove(&ordinal), self.cutoff_ns(ordinal));
+            // What a store that panics meanwhile will use at the next start.
+            let mut after = begun.live_segments.clone();
+            after.extend(part.as_ref().map(|part| (part.segment(), part.rows())));
+            self.usage.set(ordinal, after);
+            settled.push((ordinal, begun.finish(part, cutoff_ns)));
+        }
+        for (ordinal, live_segments) in settled {
+            self.note_usage(ordinal, live_segments);
+        }
+    }
+
+    /// Notes what a store uses, once it has told.
+    pub(super) fn note_usage(&mut self, ordinal: u32, settled: Settled) {
+        match settled.wait() {
+            Some(live_segments) => self.usage.set(ordinal, live_segments),
+            // Deleted meanwhile; or it has panicked, and what it had is what it will have at the next start.
+            None if !self.exists(ordinal) => self.usage.remove(ordinal),
+            None => {}
+        }
+    }
+
+    /// Removes the files that the manifest in force does not name.
+    pub(super) fn remove_unnamed(&mut self) {
+        let named: HashSet<u64> = self.manifest.segments.iter().copied().collect();
+        self.segments.retain(|id| named.contains(&id));
+        self.ledger.remove_unused();
+        let carried: HashSet<(u32, Sequence)> = self.manifest.carried.iter().copied().collect();
+        let dir = CarriedDir::of(&self.layout.data_dir);
+        if let Err(error) =
+            dir.remove_others(&*self.disk, |file| carried.contains(&(file.bucket, file.first)))
+        {
+            tracing::warn!(%error, "files of carried records that are no longer in use stay for now");
+        }
+    }
+
+    /// Removes what was written for a checkpoint that failed, so that tries on a full disk do not fill it further. What
+    /// the manifest on the disk names stays: a new one may be in force although writing it failed.
+    pub(super) fn discard(&mut self) {
+        let Ok(on_disk) = Manifest::read(&*self.disk, &self.layout.data_dir) else {
+            return;
+        };
+        let on_disk = on_disk.unwrap_or_default();
+        let named = self.manifest.segments.iter().chain(&on_disk.segments);
+        let named: HashSet<u64> = named.copied().collect();
+        let usage = &self.usage;
+        self.segments
+            .retain(|id| named.contains(&id) || usage.live_rows(id) > 0);
+        self.ledger.remove_unnamed(&on_disk.runs);
     }
 
     /// Before which moment a bucket's rows may be removed, by its retention at the time of the call. Called by the
     /// bucket's actor: there, rows that a longer retention let in are never met before that retention is.
-    fn cutoff_ns(&self, ordinal: u32) -> impl Fn() -> i64 + Send + use<> {
+    pub(super) fn cutoff_ns(&self, ordinal: u32) -> impl Fn() -> i64 + Send + use<> {
         let (catalog, deletes_at_ns) = (self.catalog.clone(), self.deletes_at_ns);
         move || {
-            let cutoff = |catalog: &crate::catalog::Catalog| {
+            let cutoff = |catalog: &Catalog| {
                 Some(
                     catalog
                         .bucket_by_ordinal(ordinal)?
@@ -237,132 +307,30 @@ impl Task {
         }
     }
 
-    fn files(&mut self, ordinal: u32) -> Result<&mut BucketFiles, CheckpointError> {
-        match self.files.entry(ordinal) {
-            std::collections::hash_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
-            std::collections::hash_map::Entry::Vacant(entry) => {
-                let (cache, ledger) = (self.buckets.cache(), self.ledger.ledger());
-                let (disk, data_dir) = (Arc::clone(&self.disk), &self.layout.data_dir);
-                let (mut files, _) = BucketFiles::open(disk, data_dir, ordinal, cache, ledger)?;
-                // A new bucket: whatever is there was never a part of it.
-                files.remove_leftovers(0..u64::MAX)?;
-                Ok(entry.insert(files))
-            }
+    /// Which of a bucket's rows are gone although its retention reaches them, and may be removed; as for the cutoff.
+    pub(super) fn expired_rows(&self, ordinal: u32) -> impl Fn() -> Vec<ExpiredRows> + Send + use<> {
+        let (catalog, deletes_at_ns) = (self.catalog.clone(), self.deletes_at_ns);
+        move || {
+            let expired = |catalog: &Catalog| {
+                let expired = catalog.bucket_by_ordinal(ordinal)?.expired_at(deletes_at_ns?);
+                let rows = expired.map(|it| ExpiredRows {
+                    before_ns: it.before_ns,
+                    before_sequence: it.before_sequence,
+                });
+                Some(rows.collect())
+            };
+            catalog.read(expired).unwrap_or_default()
         }
     }
 
-    /// Sets aside what a bucket's checkpoint is to write; `None` when its actor is gone.
-    fn begin_bucket(&self, ordinal: u32, handle: &BucketHandle) -> Option<Begun> {
-        let (cutoff_ns, deletes_at_ns) = (self.cutoff_ns(ordinal), self.deletes_at_ns);
-        handle.with_blocking(move |state| {
-            state.store.expire(cutoff_ns());
-            state.idempotency.forget(deletes_at_ns.unwrap_or(i64::MIN));
-            Begun {
-                checkpoint: state.begin_checkpoint(),
-                answers: state.idempotency.unsaved(),
-                covered: state.applied,
-                next_sequence: state.next_sequence,
-                ingested_at_ns: state.ingested_at_ns,
-                in_use: in_use(state),
-            }
-        })
-    }
-
-    /// Writes what was set aside, once the ledger has the answers.
-    fn checkpoint_bucket(
-        &mut self,
-        ordinal: u32,
-        handle: &BucketHandle,
-        begun: Begun,
-    ) -> Result<(), CheckpointError> {
-        let segment = self.write_bucket(ordinal, &begun)?;
-        let Begun {
-            checkpoint, answers, ..
-        } = begun;
-        let cutoff_ns = self.cutoff_ns(ordinal);
-        let adopted = handle.with_blocking(move |state| -> Result<InUse, EngineError> {
-            // Readers of the ledger find them there by now.
-            state.idempotency.saved(&answers);
-            if let (Some(checkpoint), Some((id, home))) = (checkpoint, segment) {
-                state
-                    .store
-                    .finish_checkpoint(checkpoint, id, shared(home), cutoff_ns())?;
-            }
-            Ok(in_use(state))
-        });
-        let Some(adopted) = adopted else { return Ok(()) };
-        self.settle(ordinal, adopted?)
-    }
-
-    /// An actor that is gone belongs to a deleted bucket, or has panicked: then what only its memory had is in the log
-    /// still, and must stay there until a restart has replayed it.
-    fn without_actor(&self, ordinal: u32) -> Result<(), CheckpointError> {
-        if self.exists(ordinal) {
-            return Err(CheckpointError::ActorGone(ordinal));
-        }
-        Ok(())
-    }
-
-    fn exists(&self, ordinal: u32) -> bool {
-        let exists = |catalog: &crate::catalog::Catalog| catalog.bucket_by_ordinal(ordinal).is_some();
+    pub(super) fn exists(&self, ordinal: u32) -> bool {
+        let exists = |catalog: &Catalog| catalog.bucket_by_ordinal(ordinal).is_some();
         self.catalog.read(exists)
     }
 
-    /// Writes the segment of a bucket's checkpoint and the manifest that names it, or leaves none of them behind.
-    fn write_bucket(&mut self, ordinal: u32, begun: &Begun) -> Result<NewSegment, CheckpointError> {
-        let files = self.files(ordinal)?;
-        let mut new_segments = Vec::new();
-        let outcome = write_files(files, begun, &mut new_segments);
-        if outcome.is_err() {
-            files.discard(&new_segments);
-        }
-        outcome
-    }
-
     /// Before anything says to have covered a part of the log, that part must be on the disk.
-    fn make_log_durable(&self) -> Result<(), CheckpointError> {
+    pub(super) fn make_log_durable(&self) -> Result<(), CheckpointError> {
         Ok(self.relaxed.as_ref().map_or(Ok(()), |relaxed| relaxed.flush())?)
-    }
-
-    /// Puts a manifest of exactly the files in use in force, where that changes anything.
-    fn settle(&mut self, ordinal: u32, segments: InUse) -> Result<(), CheckpointError> {
-        let files = self.files(ordinal)?;
-        let manifest = Manifest {
-            segments,
-            ..files.manifest().clone()
-        };
-        if files.differs(&manifest) {
-            files.commit(manifest)?;
-        }
-        Ok(())
-    }
-
-    /// Writes the ledger's tail, the buckets' answers, and the snapshot that names them, which it answers.
-    fn checkpoint_catalog(
-        &mut self,
-        covered: u64,
-        begun: &[Option<Begun>],
-    ) -> Result<Frozen, CheckpointError> {
-        let (mut frozen, sequence) = self.journal.freeze_catalog()?;
-        self.make_log_durable()?;
-        debug_assert!(sequence >= covered, "the journal never goes back");
-        let answers = begun.iter().flatten().flat_map(|begun| &begun.answers);
-        let saving = Saving {
-            tail: frozen.ledger_tail(),
-            answers: answers.collect(),
-            catalog: Vec::new(),
-        };
-        let keep = self.keep(&frozen);
-        let runs = self.ledger.save(saving, &keep);
-        let runs = runs.inspect_err(|_| self.discard_runs())?;
-        let manifests = self.written_manifests();
-        if sequence > self.catalog_covered
-            || runs.ids() != frozen.ledger_runs()
-            || manifests != self.manifests
-        {
-            self.put_in_force(&mut frozen, sequence, runs)?;
-        }
-        Ok(frozen)
     }
 
     /// Which entries of the ledger are kept in the files that a checkpoint writes.
@@ -370,127 +338,53 @@ impl Task {
         Keep::of(frozen, self.deletes_at_ns.unwrap_or(i64::MIN))
     }
 
-    /// Ordinals of the buckets whose manifest is on the disk.
-    fn written_manifests(&self) -> Vec<u32> {
-        let written = self.files.iter().filter(|(_, files)| files.has_manifest());
-        let mut manifests: Vec<u32> = written.map(|(ordinal, _)| *ordinal).collect();
-        // Of a bucket that is set apart, what was said of it stands.
-        manifests.extend(
-            self.manifests
-                .iter()
-                .filter(|ordinal| self.set_apart.contains(**ordinal)),
-        );
-        manifests.sort_unstable();
-        manifests
-    }
-
-    /// Writes a snapshot that names these runs, has readers find them, and removes those it does not name.
-    fn put_in_force(
-        &mut self,
-        frozen: &mut Frozen,
-        sequence: u64,
-        runs: Runs,
-    ) -> Result<(), CheckpointError> {
-        let tail = frozen.ledger_tail().clone();
-        frozen.set_ledger_runs(runs.ids());
-        let manifests = self.written_manifests();
-        let written = self
-            .layout
-            .write_catalog(&*self.disk, frozen, sequence, &manifests);
-        if let Err(error) = written {
-            self.discard_runs();
-            return Err(error.into());
-        }
-        (self.catalog_covered, self.manifests) = (sequence, manifests);
-        let ledger = &self.ledger;
-        self.catalog
-            .ledger_saved(&tail, runs.ids(), || ledger.adopt(runs.clone()));
-        self.ledger.remove_unused();
-        Ok(())
-    }
-
-    /// Removes run files written for a checkpoint that failed, so that tries on a full disk do not fill it further. What
-    /// the snapshot on disk names stays: the new one may be in force although writing it failed.
-    fn discard_runs(&mut self) {
-        if let Ok(on_disk) = self.layout.read_catalog(&*self.disk) {
-            self.ledger.remove_unnamed(on_disk.catalog.ledger().runs());
-        }
-    }
-
-    /// Merges runs that are worth it; the snapshot of this checkpoint, written again, names the merged ones.
-    fn merge_ledger(&mut self, mut snapshot: Frozen) -> Result<(), CheckpointError> {
-        let merged = self.ledger.merge(&self.keep(&snapshot));
-        let merged = merged.inspect_err(|_| self.discard_runs())?;
-        if let Some(runs) = merged {
-            self.put_in_force(&mut snapshot, self.catalog_covered, runs)?;
+    /// Merges runs that are worth it.
+    fn merge_ledger(&mut self) -> Result<(), CheckpointError> {
+        let keep = self.keep(&self.saved);
+        let merged = self.ledger.merge(&keep);
+        if let Some(runs) = merged.inspect_err(|_| self.discard())? {
+            let manifest = Manifest {
+                runs: runs.ids(),
+                ..self.manifest.clone()
+            };
+            self.put_in_force(manifest)?;
+            self.ledger.adopt(runs);
+            self.ledger.remove_unused();
             self.merges += 1;
         }
         Ok(())
     }
 
-    /// Removes the directory of a deleted bucket.
+    /// Lets go of a deleted bucket's rows; files that nobody else uses go at once, the others when they are merged.
     pub(super) fn remove_bucket(&mut self, ordinal: u32) -> Result<(), CheckpointError> {
-        // Were the deletion lost with the log's end, the bucket would be there again, and its points missing.
-        self.make_log_durable()?;
-        self.files.remove(&ordinal);
-        Ok(BucketFiles::remove(&*self.disk, &self.layout.data_dir, ordinal)?)
+        self.usage.remove(ordinal);
+        let unused = |id: &u64| self.usage.live_rows(*id) == 0;
+        if self.manifest.segments.iter().any(unused) {
+            // Were the deletion lost with the log's end, the bucket would be there again, and its points missing.
+            self.make_log_durable()?;
+            let mut manifest = self.manifest.clone();
+            manifest.segments.retain(|id| !unused(id));
+            self.put_in_force(manifest)?;
+            self.remove_unnamed();
+        }
+        Ok(())
     }
-}
 
-/// Ids of segments.
-type InUse = Vec<u64>;
-/// A segment that was written, if there were rows for one.
-type NewSegment = Option<(u64, Arc<dyn Bytes>)>;
-
-/// What a bucket's checkpoint is to write.
-struct Begun {
-    checkpoint: Option<Checkpoint>,
-    answers: Vec<NewEntry>,
-    covered: u64,
-    next_sequence: u64,
-    ingested_at_ns: Option<i64>,
-    in_use: InUse,
-}
-
-fn write_files(
-    files: &mut BucketFiles,
-    begun: &Begun,
-    new_segments: &mut Vec<u64>,
-) -> Result<NewSegment, CheckpointError> {
-    // Named are the files that the store reads from, not those the manifest named before: where an earlier try failed
-    // behind its manifest, the same rows would count twice.
-    let mut segments = begun.in_use.clone();
-    let mut written = None;
-    if let Some(checkpoint) = &begun.checkpoint {
-        let (id, home) = files.write_segment(|out| checkpoint.write(out))?;
-        new_segments.push(id);
-        segments.push(id);
-        written = Some((id, home));
+    fn begin(&self, running: &[(u32, BucketHandle)]) -> (Vec<(u32, Begun)>, Vec<u32>) {
+        let asked: Vec<_> = running
+            .iter()
+            .map(|(ordinal, handle)| {
+                let begun = Begun::ask(handle, self.cutoff_ns(*ordinal), self.deletes_at_ns);
+                (*ordinal, begun)
+            })
+            .collect();
+        let (mut begun, mut gone) = (Vec::with_capacity(asked.len()), Vec::new());
+        for (ordinal, asked) in asked {
+            match asked.blocking_recv() {
+                Ok(it) => begun.push((ordinal, it)),
+                Err(_) => gone.push(ordinal),
+            }
+        }
+        (begun, gone)
     }
-    let Begun {
-        covered,
-        next_sequence,
-        ingested_at_ns,
-        ..
-    } = *begun;
-    let manifest = Manifest {
-        covered,
-        next_sequence,
-        next_file: 0,
-        segments,
-        // What an older program left there is in the ledger by now.
-        answers: Vec::new(),
-        ingested_at_ns,
-    };
-    // Also when there are no rows to write: those that were deleted or have expired unsaved took sequences, too.
-    if files.differs(&manifest) {
-        files.commit(manifest)?;
-    }
-    Ok(written)
-}
-
-fn in_use(state: &mut BucketState) -> InUse {
-    // Forgotten by the store here, out of the manifest next, and only then removed.
-    state.store.take_dead_segments();
-    state.store.segments()
 }

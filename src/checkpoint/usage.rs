@@ -37,7 +37,12 @@ impl Usage {
 
     /// The segments that a bucket uses.
     pub(super) fn of(&self, bucket: u32) -> impl Iterator<Item = u64> {
-        self.by_bucket.get(&bucket).into_iter().flatten().map(|(id, _)| *id)
+        self.of_with_rows(bucket).map(|(id, _)| id)
+    }
+
+    /// The same, with the rows that it uses of each.
+    pub(super) fn of_with_rows(&self, bucket: u32) -> impl Iterator<Item = (u64, u64)> {
+        self.by_bucket.get(&bucket).into_iter().flatten().copied()
     }
 
     /// The segments in use.

@@ -1,4 +1,4 @@
-//! The names in a bucket's directory, and the manifest that says which of them count. Drawn in src/journal/FORMAT.md.
+//! The directory of a bucket: its names, and the manifest that says which of them count.
 
 use std::ffi::OsString;
 use std::io;
@@ -8,17 +8,21 @@ use serde::{Deserialize, Serialize};
 use wal::Sequence;
 use wal::disk::Disk;
 
-use super::files::BucketFileError;
-use crate::checked_file::{self, CheckedFileError};
+use crate::checked_file;
 
 const MANIFEST_MAGIC: &[u8; 8] = b"TWMANI01";
 const MANIFEST_NAME: &str = "manifest";
 const SEGMENT_SUFFIX: &str = ".segment";
 const ANSWERS_SUFFIX: &str = ".answers";
+/// Ending of the name under which the directory of a damaged bucket is kept.
+const ASIDE_SUFFIX: &str = ".damaged";
+/// Rows that were deleted or are lost took sequences that nothing tells any more. Points to come are numbered from
+/// behind as many, so that no two ever had one id.
+const SEQUENCES_UNKNOWN_MAX: u64 = 1 << 32;
 
 /// Which files make up a bucket.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Manifest {
+pub struct BucketManifest {
     /// Records up to here are in the segments.
     pub covered: Sequence,
     /// Sequence the next row gets.
@@ -45,8 +49,6 @@ pub struct Listing {
     pub segments: Vec<u64>,
     /// Ids of answers files.
     pub answers: Vec<u64>,
-    /// Names that are none of ours.
-    pub others: Vec<OsString>,
 }
 
 impl BucketDir {
@@ -85,28 +87,12 @@ impl BucketDir {
     /// The manifest, `None` when there is none.
     ///
     /// # Errors
-    /// The disk's, or damage.
-    pub fn read_manifest(&self, disk: &dyn Disk) -> Result<Option<Manifest>, BucketFileError> {
+    /// The disk's, or damage, for people.
+    pub fn read_manifest(&self, disk: &dyn Disk) -> Result<Option<BucketManifest>, String> {
         let path = self.manifest_path();
-        let content = checked_file::read(disk, &path, MANIFEST_MAGIC).map_err(BucketFileError::Manifest)?;
+        let content = checked_file::read(disk, &path, MANIFEST_MAGIC).map_err(|error| error.to_string())?;
         let decoded = content.map(|content| rmp_serde::from_slice(&content)).transpose();
-        decoded.map_err(|error| BucketFileError::ManifestContent(path, error))
-    }
-
-    /// Replaces the manifest; the directory is made when it is missing.
-    ///
-    /// # Errors
-    /// The disk's: the old manifest stands, unless only the last sync failed.
-    pub fn write_manifest(&self, disk: &dyn Disk, manifest: &Manifest) -> Result<(), CheckedFileError> {
-        let path = self.manifest_path();
-        let io = |error| CheckedFileError::Io(path.clone(), error);
-        let content = rmp_serde::to_vec_named(manifest)
-            .map_err(io::Error::other)
-            .map_err(io)?;
-        if !disk.exists(&self.0).map_err(io)? {
-            disk.create_dir_all(&self.0).map_err(io)?;
-        }
-        checked_file::write(disk, &path, MANIFEST_MAGIC, &content)
+        decoded.map_err(|error| format!("{} does not read: {error}", path.display()))
     }
 
     /// What is in it; nothing when it does not exist.
@@ -125,40 +111,38 @@ impl BucketDir {
                 listing.segments.push(id);
             } else if let Some(id) = id(&name, ANSWERS_SUFFIX) {
                 listing.answers.push(id);
-            } else if name != MANIFEST_NAME {
-                listing.others.push(name);
             }
         }
         Ok(listing)
     }
 
-    /// Whether it holds a manifest or any file that a manifest could name.
+    /// Has it bear another name, which nobody removes.
     ///
     /// # Errors
     /// The disk's.
-    pub fn is_in_use(&self, disk: &dyn Disk) -> io::Result<bool> {
-        let Listing {
-            segments, answers, ..
-        } = self.list(disk)?;
-        Ok(!segments.is_empty() || !answers.is_empty() || disk.exists(&self.manifest_path())?)
+    pub fn move_aside(&self, disk: &dyn Disk) -> io::Result<()> {
+        let mut aside = self.0.as_os_str().to_owned();
+        aside.push(ASIDE_SUFFIX);
+        let aside = PathBuf::from(aside);
+        disk.create_dir_all(&aside)?;
+        for name in disk.list(&self.0)? {
+            disk.rename(&self.0.join(&name), &aside.join(&name))?;
+        }
+        disk.sync_dir(&aside)?;
+        disk.remove_dir_all(&self.0)
     }
+}
 
-    /// Paths of our files that the manifest does not name: a crash came between writing them and naming them, or
-    /// between naming others and removing these.
-    ///
-    /// # Errors
-    /// The disk's.
-    pub fn leftovers(&self, disk: &dyn Disk, manifest: &Manifest) -> io::Result<Vec<PathBuf>> {
-        let Listing {
-            mut segments,
-            mut answers,
-            ..
-        } = self.list(disk)?;
-        segments.retain(|id| !manifest.segments.contains(id));
-        answers.retain(|id| !manifest.answers.contains(id));
-        let segments = segments.into_iter().map(|id| self.segment_path(id));
-        Ok(segments
-            .chain(answers.into_iter().map(|id| self.answers_path(id)))
-            .collect())
+impl BucketManifest {
+    /// What a bucket has whose manifest is lost, as far as the names of its files tell: the newest segment, for a merge
+    /// may have written the rows of the others again.
+    pub fn of_newest(listing: &Listing, covered: Sequence) -> Self {
+        BucketManifest {
+            covered,
+            next_sequence: SEQUENCES_UNKNOWN_MAX,
+            segments: listing.segments.iter().max().copied().into_iter().collect(),
+            answers: listing.answers.clone(),
+            ..BucketManifest::default()
+        }
     }
 }

@@ -1,0 +1,93 @@
+//! What a checkpoint asks of one bucket's actor: to set its rows aside, and to take them back out of a segment.
+
+use engine::{Checkpoint, SegmentPart};
+use tokio::sync::oneshot;
+
+use super::manifest::BucketMark;
+use crate::bucket::BucketHandle;
+use crate::ledger::NewEntry;
+
+/// Of a bucket that never had a point.
+pub(super) const NO_MARK: BucketMark = BucketMark {
+    covered: 0,
+    next_sequence: 1,
+    ingested_at_ns: None,
+};
+
+/// Segments with the rows that a store uses of each, once its actor has told.
+pub(super) struct Settled(oneshot::Receiver<Vec<(u64, u64)>>);
+
+impl Settled {
+    pub(super) fn new(answer: oneshot::Receiver<Vec<(u64, u64)>>) -> Self {
+        Settled(answer)
+    }
+
+    /// `None` when the actor is gone.
+    pub(super) fn wait(self) -> Option<Vec<(u64, u64)>> {
+        self.0.blocking_recv().ok()
+    }
+}
+
+/// What a bucket brings to a checkpoint.
+pub(super) struct Begun {
+    handle: BucketHandle,
+    pub(super) checkpoint: Option<Checkpoint>,
+    pub(super) answers: Vec<NewEntry>,
+    pub(super) mark: BucketMark,
+    pub(super) live_segments: Vec<(u64, u64)>,
+}
+
+impl Begun {
+    /// Has what no segment holds set aside, and expired rows let go of.
+    pub(super) fn ask(
+        handle: &BucketHandle,
+        cutoff_ns: impl Fn() -> i64 + Send + 'static,
+        deletes_at_ns: Option<i64>,
+    ) -> oneshot::Receiver<Begun> {
+        let own = handle.clone();
+        handle.ask(move |state| {
+            state.store.expire(cutoff_ns());
+            state.idempotency.forget(deletes_at_ns.unwrap_or(i64::MIN));
+            Begun {
+                handle: own,
+                checkpoint: state.begin_checkpoint(),
+                answers: state.idempotency.unsaved(),
+                mark: BucketMark {
+                    covered: state.applied,
+                    next_sequence: state.next_sequence,
+                    ingested_at_ns: state.ingested_at_ns,
+                },
+                live_segments: state.store.live_segments(),
+            }
+        })
+    }
+
+    /// Has the rows replaced by what a segment holds of them, and the answers let go of: readers of the ledger find
+    /// them there by now.
+    pub(super) fn finish(
+        self,
+        part: Option<SegmentPart>,
+        cutoff_ns: impl Fn() -> i64 + Send + 'static,
+    ) -> Settled {
+        let Begun {
+            handle,
+            checkpoint,
+            answers,
+            live_segments,
+            ..
+        } = self;
+        if checkpoint.is_none() && answers.is_empty() {
+            // Nothing to give back: what it told at the beginning still holds, or is told at the next checkpoint.
+            let (told, answer) = oneshot::channel();
+            let _ = told.send(live_segments);
+            return Settled(answer);
+        }
+        Settled(handle.ask(move |state| {
+            state.idempotency.saved(&answers);
+            if let Some(checkpoint) = checkpoint {
+                state.store.finish_checkpoint(checkpoint, part, cutoff_ns());
+            }
+            state.store.live_segments()
+        }))
+    }
+}

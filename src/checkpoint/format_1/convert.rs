@@ -1,0 +1,422 @@
+//! From format 1 to the present one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use engine::{MergeError, SegmentFile, SegmentWriter};
+use wal::disk::Disk;
+
+use super::answers::AnswersFile;
+use super::directory::{BucketDir, BucketManifest};
+use super::files;
+use crate::bucket::CarriedDir;
+use crate::catalog::{Frozen, FrozenTail};
+use crate::checkpoint::manifest::{BucketMark, Manifest};
+use crate::checkpoint::segments::{Segments, shared};
+use crate::ledger::{Keep, LedgerFiles, NewEntry, Saving, encode_answer};
+
+/// Segments of the buckets are put together up to this size.
+const SEGMENT_BYTES_MAX: u64 = 1 << 30;
+/// Answers that are held in memory at a time.
+const ANSWERS_MAX: usize = 100_000;
+
+/// What to do with a bucket that is damaged.
+pub enum Damage<'a> {
+    /// Its directory stays as it is, and the bucket is set apart until it has been repaired.
+    SetApart,
+    /// What reads of it is taken, what is lost is said, and its directory is kept under another name.
+    Salvage(&'a mut dyn FnMut(String)),
+}
+
+/// Converts a data directory whose lock the caller holds, where it is of format 1 or a bucket of it is still; removes
+/// what is left of one that was converted. Answers whether there was anything to do.
+///
+/// # Errors
+/// For people. Nothing has changed then, but for files that nothing names.
+pub fn convert(disk: &Arc<dyn Disk>, data_dir: &Path, damage: Damage<'_>) -> Result<bool, String> {
+    let Some(path) = files::exists(&**disk, data_dir).map_err(|error| said(data_dir, &error))? else {
+        return Ok(false);
+    };
+    let found = Manifest::read(&**disk, data_dir).map_err(|error| error.to_string())?;
+    let is_new = found.is_none();
+    if is_new {
+        tracing::info!(path = %path.display(), "an older program wrote this directory; it is converted");
+    }
+    let mut conversion = Conversion::begin(disk, data_dir, found, damage)?;
+    conversion.convert_buckets()?;
+    if is_new {
+        conversion.convert_catalog()?;
+    }
+    conversion.finish()?;
+    Ok(true)
+}
+
+struct Conversion<'a> {
+    disk: &'a Arc<dyn Disk>,
+    data_dir: &'a Path,
+    damage: Damage<'a>,
+    manifest: Manifest,
+    /// Whether the manifest on the disk does not say what this one says.
+    changed: bool,
+    segments: Segments,
+    ledger: LedgerFiles,
+    /// The catalog of the snapshot; `None` where that was converted.
+    snapshot: Option<files::Snapshot>,
+    /// Directories of these buckets are of no use any more.
+    done: BTreeSet<u32>,
+    /// Directories of these buckets are kept aside.
+    aside: BTreeSet<u32>,
+}
+
+/// A bucket whose files open.
+struct OldBucket {
+    ordinal: u32,
+    mark: BucketMark,
+    segments: Vec<Arc<SegmentFile>>,
+    answers: Vec<AnswersFile>,
+}
+
+impl<'a> Conversion<'a> {
+    fn begin(
+        disk: &'a Arc<dyn Disk>,
+        data_dir: &'a Path,
+        found: Option<Manifest>,
+        damage: Damage<'a>,
+    ) -> Result<Self, String> {
+        let (snapshot, manifest) = match found {
+            Some(manifest) => (None, manifest),
+            None => {
+                let snapshot = files::read_catalog(&**disk, data_dir)?;
+                let covered = files::read_mark(&**disk, data_dir)?;
+                if snapshot.covered < covered {
+                    return Err(format!(
+                        "{} is missing, or older than the checkpoint up to record {covered}; restore it from a backup",
+                        files::catalog_path(data_dir).display()
+                    ));
+                }
+                let carried = CarriedDir::of(data_dir).list(&**disk);
+                let carried = carried.map_err(|error| said(data_dir, &error))?;
+                let manifest = Manifest {
+                    covered,
+                    catalog_covered: snapshot.covered,
+                    runs: snapshot.catalog.ledger().runs().to_vec(),
+                    carried: carried.iter().map(|file| (file.bucket, file.first)).collect(),
+                    ..Manifest::default()
+                };
+                (Some(snapshot), manifest)
+            }
+        };
+        let opened = Segments::open(
+            Arc::clone(disk),
+            data_dir,
+            &manifest.segments,
+            manifest.next_segment,
+        );
+        let ledger = LedgerFiles::open(Arc::clone(disk), data_dir, &manifest.runs);
+        Ok(Conversion {
+            disk,
+            data_dir,
+            damage,
+            changed: snapshot.is_some(),
+            segments: opened.map_err(|error| error.to_string())?,
+            ledger: ledger.map_err(|error| error.to_string())?,
+            manifest,
+            snapshot,
+            done: BTreeSet::new(),
+            aside: BTreeSet::new(),
+        })
+    }
+
+    fn convert_buckets(&mut self) -> Result<(), String> {
+        let mut buckets = Vec::new();
+        for ordinal in self.ordinals()? {
+            match self.open_bucket(ordinal) {
+                Ok(Some(bucket)) => {
+                    self.done.insert(ordinal);
+                    buckets.push(bucket);
+                }
+                // Never written by a checkpoint: its points are in the log.
+                Ok(None) => {}
+                Err(fault) => buckets.extend(self.damaged(ordinal, fault)?),
+            }
+        }
+        for batch in batches(&buckets) {
+            self.write_segment(&batch)?;
+        }
+        self.write_answers(&buckets)?;
+        for bucket in buckets {
+            self.manifest.buckets.insert(bucket.ordinal, bucket.mark);
+            self.manifest
+                .unconverted
+                .retain(|ordinal| *ordinal != bucket.ordinal);
+            self.changed = true;
+        }
+        Ok(())
+    }
+
+    /// Ordinals of the buckets to convert. Directories of deleted ones go.
+    fn ordinals(&mut self) -> Result<BTreeSet<u32>, String> {
+        let dir = files::buckets_dir(self.data_dir);
+        let names = match self.disk.list(&dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            listed => listed.map_err(|error| said(&dir, &error))?,
+        };
+        let present = names.iter().filter_map(BucketDir::ordinal);
+        let Some(snapshot) = &self.snapshot else {
+            let waiting: BTreeSet<u32> = self.manifest.unconverted.iter().copied().collect();
+            // The others were converted before, and their directories were not removed to the end.
+            self.done
+                .extend(present.filter(|ordinal| !waiting.contains(ordinal)));
+            return Ok(waiting);
+        };
+        let catalog = &snapshot.catalog;
+        let is_deleted = |ordinal: u32| {
+            ordinal <= catalog.last_bucket_ordinal() && catalog.bucket_by_ordinal(ordinal).is_none()
+        };
+        let (deleted, there): (BTreeSet<u32>, BTreeSet<u32>) =
+            present.partition(|ordinal| is_deleted(*ordinal));
+        self.done.extend(deleted);
+        // One that must have a manifest and has no directory is damaged, not new.
+        let must = snapshot
+            .manifests
+            .iter()
+            .copied()
+            .filter(|ordinal| !is_deleted(*ordinal));
+        Ok(there.into_iter().chain(must).collect())
+    }
+
+    fn open_bucket(&self, ordinal: u32) -> Result<Option<OldBucket>, String> {
+        let dir = BucketDir::of(self.data_dir, ordinal);
+        let Some(manifest) = dir.read_manifest(&**self.disk)? else {
+            let must = self
+                .snapshot
+                .as_ref()
+                .is_none_or(|it| it.manifests.contains(&ordinal));
+            return match must {
+                true => Err(format!("{} is missing", dir.manifest_path().display())),
+                false => Ok(None),
+            };
+        };
+        let mut bucket = OldBucket::new(ordinal, &manifest);
+        for id in &manifest.segments {
+            bucket.segments.push(self.open_segment(&dir, ordinal, *id)?);
+        }
+        for id in &manifest.answers {
+            bucket.answers.push(self.open_answers(&dir, *id)?);
+        }
+        Ok(Some(bucket))
+    }
+
+    fn open_segment(&self, dir: &BucketDir, ordinal: u32, id: u64) -> Result<Arc<SegmentFile>, String> {
+        let path = dir.segment_path(id);
+        let bytes = self.disk.map(&path).map_err(|error| said(&path, &error))?;
+        let opened = SegmentFile::open_of_bucket(id, ordinal, shared(bytes));
+        let damaged = |error: engine::EngineError| format!("{}: {error}", path.display());
+        let segment = opened.map_err(damaged)?;
+        // Reads all entries, so that copying fails of no damage but that of single blocks, which is copied.
+        segment.part(ordinal).map_err(damaged)?;
+        Ok(segment)
+    }
+
+    fn open_answers(&self, dir: &BucketDir, id: u64) -> Result<AnswersFile, String> {
+        let path = dir.answers_path(id);
+        let bytes = self.disk.map(&path).map_err(|error| said(&path, &error))?;
+        AnswersFile::open(bytes).ok_or_else(|| format!("{} is damaged", path.display()))
+    }
+
+    /// What to convert of a bucket that is damaged, if anything.
+    fn damaged(&mut self, ordinal: u32, fault: String) -> Result<Option<OldBucket>, String> {
+        let Damage::Salvage(say) = &mut self.damage else {
+            tracing::error!(ordinal, fault, "a bucket cannot be converted and is set apart");
+            if !self.manifest.unconverted.contains(&ordinal) {
+                self.manifest.unconverted.push(ordinal);
+                self.changed = true;
+            }
+            return Ok(None);
+        };
+        say(format!("bucket {ordinal}: {fault}; what it held is lost"));
+        self.aside.insert(ordinal);
+        let dir = BucketDir::of(self.data_dir, ordinal);
+        let listing = dir.list(&**self.disk).map_err(|error| said(dir.path(), &error))?;
+        // Without a manifest nobody knows which files count: merged ones have the same rows as those they were made of.
+        let found = dir.read_manifest(&**self.disk).ok().flatten();
+        let manifest = found.unwrap_or_else(|| BucketManifest::of_newest(&listing, self.manifest.covered));
+        let mut bucket = OldBucket::new(ordinal, &manifest);
+        for id in &manifest.segments {
+            bucket.segments.extend(self.open_segment(&dir, ordinal, *id).ok());
+        }
+        for id in &manifest.answers {
+            bucket.answers.extend(self.open_answers(&dir, *id).ok());
+        }
+        Ok(Some(bucket))
+    }
+
+    /// Copies the blocks of old segments to one.
+    fn write_segment(&mut self, batch: &[(u32, Arc<SegmentFile>)]) -> Result<(), String> {
+        let id = self.segments.take_id();
+        let dir = self.segments.dir().clone();
+        let written = dir.write(&**self.disk, id, |out: &mut dyn Write| {
+            let mut segment = SegmentWriter::new(out)?;
+            let mut begun = None;
+            for (ordinal, old) in batch {
+                if begun != Some(*ordinal) {
+                    segment.begin_bucket(*ordinal);
+                    begun = Some(*ordinal);
+                }
+                if let Some(part) = old.part(*ordinal)? {
+                    part.copy(&mut segment)?;
+                }
+            }
+            Ok::<u64, MergeError>(segment.finish()?)
+        });
+        let written = written.map_err(|error| format!("{}: {error}", dir.segment_path(id).display()))?;
+        self.segments.add(written);
+        self.manifest.segments.push(id);
+        Ok(())
+    }
+
+    fn write_answers(&mut self, buckets: &[OldBucket]) -> Result<(), String> {
+        // By owner and place, each once: of two the newer file's counts.
+        let mut answers = BTreeMap::new();
+        for bucket in buckets {
+            for (view, created_at_ns) in bucket.answers.iter().flat_map(AnswersFile::entries) {
+                let payload = encode_answer(&view, created_at_ns);
+                answers.insert((bucket.ordinal, view.key), payload);
+            }
+            if answers.len() >= ANSWERS_MAX {
+                self.save_answers(std::mem::take(&mut answers))?;
+            }
+        }
+        self.save_answers(answers)
+    }
+
+    fn save_answers(
+        &mut self,
+        answers: BTreeMap<(u32, crate::ledger::Digest), Arc<[u8]>>,
+    ) -> Result<(), String> {
+        let entries = answers.into_iter();
+        let entries: Vec<NewEntry> = entries
+            .map(|((bucket, key), payload)| NewEntry::answer(bucket, &key, payload))
+            .collect();
+        let saving = Saving {
+            tail: &FrozenTail::default(),
+            answers: entries.iter().collect(),
+            catalog: Vec::new(),
+        };
+        self.save(saving)
+    }
+
+    /// Writes the catalog of the snapshot as objects.
+    fn convert_catalog(&mut self) -> Result<(), String> {
+        let Some(snapshot) = &self.snapshot else {
+            return Ok(());
+        };
+        let frozen = snapshot.catalog.freeze();
+        let mut objects = Vec::new();
+        for change in frozen.changes_since(&Frozen::default()) {
+            objects.push(NewEntry::object(change.map_err(|error| error.to_string())?));
+        }
+        let saving = Saving {
+            tail: &FrozenTail::default(),
+            answers: Vec::new(),
+            catalog: objects.iter().collect(),
+        };
+        self.save(saving)
+    }
+
+    fn save(&mut self, saving: Saving<'_>) -> Result<(), String> {
+        let saved = self.ledger.save(saving, &Keep::all());
+        let runs = saved.map_err(|error| error.to_string())?;
+        self.manifest.runs = runs.ids();
+        self.ledger.adopt(runs);
+        Ok(())
+    }
+
+    /// Puts the manifest in force and removes what it took the place of.
+    fn finish(mut self) -> Result<(), String> {
+        if self.changed {
+            self.manifest.next_segment = self.segments.next_id();
+            let written = self.manifest.write(&**self.disk, self.data_dir);
+            written.map_err(|error| error.to_string())?;
+        }
+        for ordinal in &self.aside {
+            self.done.remove(ordinal);
+            let dir = BucketDir::of(self.data_dir, *ordinal);
+            if self
+                .disk
+                .exists(dir.path())
+                .map_err(|error| said(dir.path(), &error))?
+            {
+                let moved = dir.move_aside(&**self.disk);
+                moved.map_err(|error| said(dir.path(), &error))?;
+            }
+        }
+        self.remove_old().unwrap_or_else(|error| {
+            tracing::warn!(%error, "files of an older program that are no longer in use stay until the next start");
+        });
+        Ok(())
+    }
+
+    fn remove_old(&self) -> io::Result<()> {
+        let dir = files::buckets_dir(self.data_dir);
+        for ordinal in &self.done {
+            self.disk
+                .remove_dir_all(BucketDir::of(self.data_dir, *ordinal).path())?;
+        }
+        match self.disk.list(&dir) {
+            Ok(names) if names.is_empty() => self.disk.remove_dir_all(&dir)?,
+            Ok(_) => self.disk.sync_dir(&dir)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        for path in [
+            files::catalog_path(self.data_dir),
+            files::mark_path(self.data_dir),
+        ] {
+            if self.disk.exists(&path)? {
+                self.disk.remove(&path)?;
+            }
+        }
+        self.disk.sync_dir(self.data_dir)
+    }
+}
+
+impl OldBucket {
+    fn new(ordinal: u32, manifest: &BucketManifest) -> Self {
+        OldBucket {
+            ordinal,
+            mark: BucketMark {
+                covered: manifest.covered,
+                next_sequence: manifest.next_sequence.max(1),
+                ingested_at_ns: manifest.ingested_at_ns,
+            },
+            segments: Vec::new(),
+            answers: Vec::new(),
+        }
+    }
+}
+
+/// Which old segments go into one new one, in order of their buckets.
+fn batches(buckets: &[OldBucket]) -> Vec<Vec<(u32, Arc<SegmentFile>)>> {
+    let mut batches: Vec<Vec<_>> = Vec::new();
+    let mut bytes = u64::MAX;
+    for bucket in buckets {
+        for segment in &bucket.segments {
+            if bytes.saturating_add(segment.bytes()) > SEGMENT_BYTES_MAX {
+                batches.push(Vec::new());
+                bytes = 0;
+            }
+            bytes += segment.bytes();
+            if let Some(batch) = batches.last_mut() {
+                batch.push((bucket.ordinal, Arc::clone(segment)));
+            }
+        }
+    }
+    batches
+}
+
+fn said(path: &Path, error: &io::Error) -> String {
+    format!("{}: {error}", path.display())
+}

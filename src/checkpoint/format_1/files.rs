@@ -1,0 +1,94 @@
+//! The catalog's snapshot and the mark of format 1.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use wal::Sequence;
+use wal::disk::Disk;
+
+use crate::catalog::Catalog;
+use crate::checked_file;
+
+const CATALOG_MAGIC: &[u8; 8] = b"TWCATA01";
+const MARK_MAGIC: &[u8; 8] = b"TWMARK01";
+
+pub(super) fn catalog_path(data_dir: &Path) -> PathBuf {
+    data_dir.join("catalog.snapshot")
+}
+
+pub(super) fn mark_path(data_dir: &Path) -> PathBuf {
+    data_dir.join("checkpoint")
+}
+
+pub(super) fn buckets_dir(data_dir: &Path) -> PathBuf {
+    data_dir.join("buckets")
+}
+
+/// A file that only format 1 has, if there is one.
+///
+/// # Errors
+/// The disk's.
+pub fn exists(disk: &dyn Disk, data_dir: &Path) -> io::Result<Option<PathBuf>> {
+    for path in [catalog_path(data_dir), mark_path(data_dir)] {
+        if disk.exists(&path)? {
+            return Ok(Some(path));
+        }
+    }
+    // The directory alone says nothing: every start of an older program made it.
+    let dir = buckets_dir(data_dir);
+    let names = match disk.list(&dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        listed => listed?,
+    };
+    let bucket = names
+        .iter()
+        .find(|name| super::BucketDir::ordinal(name).is_some());
+    Ok(bucket.map(|name| dir.join(name)))
+}
+
+/// The catalog's snapshot.
+#[derive(Default)]
+pub(super) struct Snapshot {
+    /// What existed.
+    pub(super) catalog: Catalog,
+    /// Log sequence it covers.
+    pub(super) covered: Sequence,
+    /// Ordinals of the buckets that had a manifest by then.
+    pub(super) manifests: Vec<u32>,
+}
+
+/// The catalog's snapshot; an empty catalog when there is none.
+///
+/// # Errors
+/// The disk's, or damage, for people.
+pub(super) fn read_catalog(disk: &dyn Disk, data_dir: &Path) -> Result<Snapshot, String> {
+    let path = catalog_path(data_dir);
+    let content = checked_file::read(disk, &path, CATALOG_MAGIC).map_err(|error| error.to_string())?;
+    let Some(content) = content else {
+        return Ok(Snapshot::default());
+    };
+    let short = || format!("{} has no sequence", path.display());
+    let (covered, encoded) = content.split_first_chunk().ok_or_else(short)?;
+    let decoded = Catalog::decode(encoded).map_err(|error| format!("{}: {error}", path.display()))?;
+    let (catalog, manifests) = decoded;
+    Ok(Snapshot {
+        catalog,
+        covered: u64::from_le_bytes(*covered),
+        manifests,
+    })
+}
+
+/// The mark: all records up to here are in segments and snapshot. 0 before the first checkpoint.
+///
+/// # Errors
+/// The disk's, or damage, for people.
+pub(super) fn read_mark(disk: &dyn Disk, data_dir: &Path) -> Result<Sequence, String> {
+    let path = mark_path(data_dir);
+    match checked_file::read(disk, &path, MARK_MAGIC).map_err(|error| error.to_string())? {
+        None => Ok(0),
+        Some(content) => match content.as_slice().try_into() {
+            Ok(bytes) => Ok(u64::from_le_bytes(bytes)),
+            Err(_) => Err(format!("{} has no sequence", path.display())),
+        },
+    }
+}
