@@ -6,6 +6,7 @@ use crate::calendar::Unit;
 use crate::entry::BlockEntry;
 use crate::query::{GroupQuery, HourCounts, ScanQuery, Selection, count, group, scan};
 use crate::rows::RowsWriter;
+use crate::saved::{checkpoint, part};
 use crate::series::Series;
 use crate::{Cache, SharedBytes, Store};
 
@@ -13,18 +14,6 @@ const SECOND_NS: i64 = 1_000_000_000;
 const STEP_NS: i64 = 10 * SECOND_NS;
 const ROWS_PER_BLOCK: i64 = 1_500;
 const BLOCKS: i64 = 60;
-
-/// Writes what the store has not saved, and gives it the segment.
-fn checkpoint(store: &mut Store, id: u64) -> SharedBytes {
-    let checkpoint = store.begin_checkpoint().unwrap();
-    let mut bytes = Vec::new();
-    checkpoint.write(&mut bytes).unwrap();
-    let home: SharedBytes = Arc::new(bytes);
-    store
-        .finish_checkpoint(checkpoint, id, Arc::clone(&home), i64::MIN)
-        .unwrap();
-    home
-}
 
 /// Segments of one block each, some hours long, with a field in every row and one in every third.
 fn segments() -> Vec<SharedBytes> {
@@ -99,7 +88,7 @@ fn a_cache_that_holds_few_blocks_changes_no_answer_and_keeps_its_bound() {
     let opened = |cache: &Cache| {
         let mut store = Store::with_cache(cache.clone());
         for (id, home) in (1..).zip(&segments) {
-            store.add_segment(id, Arc::clone(home)).unwrap();
+            store.add_segment(part(id, home));
         }
         store
     };
@@ -135,7 +124,7 @@ fn the_bound_is_that_of_all_stores() {
             scope.spawn(|| {
                 let mut store = Store::with_cache(cache.clone());
                 for (id, home) in (1..).zip(&segments) {
-                    store.add_segment(id, Arc::clone(home)).unwrap();
+                    store.add_segment(part(id, home));
                 }
                 for block in 0..BLOCKS {
                     let start_ns = block * ROWS_PER_BLOCK * STEP_NS;
@@ -181,7 +170,7 @@ fn a_source_with_a_block_in_ten_segments_takes_less_than_a_kibibyte() {
     let after_checkpoints = bytes_a_source(&store);
     let mut store = Store::with_cache(cache.clone());
     for (id, home) in (1..).zip(&segments) {
-        store.add_segment(id, Arc::clone(home)).unwrap();
+        store.add_segment(part(id, home));
     }
     let after_restart = bytes_a_source(&store);
     println!("{after_checkpoints} bytes a source, {after_restart} after a restart");

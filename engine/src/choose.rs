@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// This many segments of about one size are merged; each byte is so rewritten once per factor of four in size.
-const MERGE_SEGMENTS_MIN: usize = 4;
+pub(crate) const MERGE_SEGMENTS_MIN: usize = 4;
 /// A segment is written anew when less than one in so many of its rows is in use: each byte is so rewritten at most once
 /// for each byte that is reclaimed.
 const LIVE_SHARE_MIN: u64 = 2;
@@ -30,23 +30,31 @@ pub struct SegmentUse {
 }
 
 /// Segments to merge into one, if any: one that is mostly dead, of whatever size, for what was deleted is a promise, and
-/// the disk is the user's. Else the smallest size class (powers of four) that has enough segments.
+/// the disk is the user's. Else the smallest size class (powers of four) that has enough segments. One that nobody uses
+/// is left out: its file can go as it is.
 pub fn choose_merge(segments: &[SegmentUse]) -> Option<Vec<u64>> {
-    let mostly_dead = |segment: &&SegmentUse| segment.live_rows * LIVE_SHARE_MIN < segment.rows;
-    if let Some(dead) = segments.iter().find(mostly_dead) {
+    let in_use = || segments.iter().filter(|segment| segment.live_rows > 0);
+    let mostly_dead = |segment: &&SegmentUse| segment.live_rows.saturating_mul(LIVE_SHARE_MIN) < segment.rows;
+    if let Some(dead) = in_use().find(mostly_dead) {
         return Some(vec![dead.id]);
     }
     let mut classes: BTreeMap<u32, Vec<&SegmentUse>> = BTreeMap::new();
-    for segment in segments.iter().filter(|segment| segment.bytes < MERGE_BYTES_MAX) {
+    for segment in in_use().filter(|segment| segment.bytes < MERGE_BYTES_MAX) {
         let class = segment.bytes.max(SMALL_BYTES).ilog2() / 2;
         classes.entry(class).or_default().push(segment);
     }
-    let enough = |class: &Vec<&SegmentUse>| {
-        let footers: u64 = class.iter().map(|segment| segment.footer_bytes).sum();
-        class.len() >= MERGE_SEGMENTS_MIN && footers <= MERGE_FOOTER_BYTES_MAX
-    };
-    let chosen = classes.into_values().find(enough)?;
-    Some(chosen.into_iter().map(|segment| segment.id).collect())
+    let mut chosen = classes.into_values().map(with_a_footer_that_fits);
+    chosen.find(|class| class.len() >= MERGE_SEGMENTS_MIN)
+}
+
+/// The first of them, as many as may be merged into one.
+fn with_a_footer_that_fits(class: Vec<&SegmentUse>) -> Vec<u64> {
+    let mut footer_bytes = 0u64;
+    let fits = class.into_iter().take_while(|segment| {
+        footer_bytes = footer_bytes.saturating_add(segment.footer_bytes);
+        footer_bytes <= MERGE_FOOTER_BYTES_MAX
+    });
+    fits.map(|segment| segment.id).collect()
 }
 
 #[cfg(test)]
@@ -107,5 +115,24 @@ mod tests {
         assert!(choose_merge(&segments).is_some());
         segments.iter_mut().for_each(|it| it.footer_bytes = 1 << 30);
         assert_eq!(choose_merge(&segments), None);
+        segments.iter_mut().for_each(|it| it.footer_bytes = 400 << 20);
+        segments.extend([segment(4, 3 << 30, 100), segment(5, 3 << 30, 100)]);
+        segments[4].footer_bytes = 400 << 20;
+        segments[5].footer_bytes = 400 << 20;
+        assert_eq!(
+            choose_merge(&segments),
+            Some(vec![0, 1, 2, 3, 4]),
+            "as many as fit"
+        );
+    }
+
+    /// It would be chosen again and again: no bucket has anything to write of it.
+    #[test]
+    fn what_nobody_uses_is_not_merged() {
+        let mut segments: Vec<SegmentUse> = (0..4).map(|id| segment(id, 1, 100)).collect();
+        segments[2].live_rows = 0;
+        assert_eq!(choose_merge(&segments), None);
+        segments[3].live_rows = u64::MAX;
+        assert_eq!(choose_merge(&segments), None, "nor does a count overflow");
     }
 }

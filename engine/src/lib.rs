@@ -51,3 +51,5 @@ pub use store::Store;
 mod cache_tests;
 #[cfg(test)]
 mod memory_tests;
+#[cfg(test)]
+mod saved;

@@ -1,14 +1,14 @@
 //! What the store holds in memory: counted as it is, and bounded whatever the rows carry.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use crate::block::BLOCK_TEXT_BYTES;
 use crate::column::Values;
 use crate::query::{ScanQuery, Selection, scan};
 use crate::rows::RowsWriter;
+use crate::saved::{begin_merge, checkpoint, part, write_merge};
 use crate::series::Series;
-use crate::verify::list_blocks;
-use crate::{BLOCK_ROWS_MAX, SharedBytes, Store};
+use crate::{BLOCK_ROWS_MAX, Store};
 
 const TEXT_BYTES: usize = 10_000;
 
@@ -24,17 +24,6 @@ fn apply_texts(store: &mut Store, source: u32, first: u64, rows: u64) {
     let mut bytes = Vec::new();
     writer.encode(&mut bytes);
     store.apply(&bytes, first).unwrap();
-}
-
-fn checkpoint(store: &mut Store, id: u64) -> SharedBytes {
-    let checkpoint = store.begin_checkpoint().unwrap();
-    let mut bytes = Vec::new();
-    checkpoint.write(&mut bytes).unwrap();
-    let home: SharedBytes = Arc::new(bytes);
-    store
-        .finish_checkpoint(checkpoint, id, Arc::clone(&home), i64::MIN)
-        .unwrap();
-    home
 }
 
 fn seal(store: &mut Store) {
@@ -106,23 +95,20 @@ fn large_texts_fill_a_block_before_its_rows_do() {
     );
     let expected: Vec<String> = (0..rows).map(|row| format!("{row:0TEXT_BYTES$}")).collect();
     assert_eq!(metadata(&store), expected, "and reads as before");
-    let segment = checkpoint(&mut store, 1);
-    let blocks = list_blocks(&segment).unwrap();
+    let mut files = BTreeMap::from([(1, checkpoint(&mut store, 1))]);
+    let blocks = part(1, &files[&1]).verify().unwrap();
     assert!(
         blocks.iter().all(|block| block.rows as usize <= rows_max + 100),
         "{blocks:?}"
     );
     for id in 2..=4 {
         apply_texts(&mut store, 0, rows * id / 2, 100);
-        checkpoint(&mut store, id);
+        files.insert(id, checkpoint(&mut store, id));
     }
     assert!(metadata(&store).starts_with(&expected), "also from a segment");
     // Small enough to be merged, and overlapping: they are written anew.
-    let merge = store.begin_merge().unwrap();
-    let mut bytes = Vec::new();
-    merge.write(&mut bytes, i64::MIN).unwrap();
-    let home: SharedBytes = Arc::new(bytes);
-    let merged = list_blocks(&home).unwrap();
+    let merge = begin_merge(&mut store, &files).unwrap();
+    let merged = part(5, &write_merge(&merge)).verify().unwrap();
     assert!(
         merged.iter().all(|block| block.rows as usize <= rows_max + 100),
         "{merged:?}"
@@ -145,7 +131,7 @@ fn repeated_texts_fill_nothing() {
     store.apply(&bytes, 1).unwrap();
     let (_, bytes) = store.unsaved();
     assert!(bytes < 1 << 20, "{bytes}");
-    let blocks = list_blocks(&checkpoint(&mut store, 1)).unwrap();
+    let blocks = part(1, &checkpoint(&mut store, 1)).verify().unwrap();
     assert_eq!(blocks.len(), 1, "{blocks:?}");
 }
 

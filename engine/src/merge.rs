@@ -185,41 +185,44 @@ impl Rewrite<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::sync::Arc;
 
     use super::*;
+    use crate::choose::MERGE_SEGMENTS_MIN;
     use crate::rows::RowsWriter;
-    use crate::verify::list_blocks;
-    use crate::{SharedBytes, Store};
+    use crate::saved::{begin_merge, checkpoint, part, write_merge};
+    use crate::{SegmentFile, Store};
 
     const ROWS: usize = 5_000;
+
+    /// Rows of a source, a nanosecond apart.
+    fn apply(store: &mut Store, source: u32, first_ns: usize, first_sequence: usize) {
+        let mut rows = RowsWriter::new();
+        for row in 0..ROWS {
+            rows.begin(source);
+            rows.number(0, row as f64, 0);
+            rows.commit((first_ns + row) as i64);
+        }
+        let mut encoded = Vec::new();
+        rows.encode(&mut encoded);
+        store.apply(&encoded, first_sequence as u64).unwrap();
+    }
 
     /// Four segments of a block each, every block beginning `step` rows behind the one before; answers the rows of the
     /// blocks that a merge makes of them.
     fn merged(step: usize) -> Vec<u32> {
         let mut store = Store::new();
+        let mut files = BTreeMap::new();
         for segment in 0..MERGE_SEGMENTS_MIN {
-            let mut rows = RowsWriter::new();
-            for row in 0..ROWS {
-                rows.begin(0);
-                rows.number(0, row as f64, 0);
-                rows.commit((segment * step + row) as i64);
-            }
-            let mut encoded = Vec::new();
-            rows.encode(&mut encoded);
-            store.apply(&encoded, (segment * ROWS) as u64).unwrap();
-            let checkpoint = store.begin_checkpoint().unwrap();
-            let mut bytes = Vec::new();
-            checkpoint.write(&mut bytes).unwrap();
-            let home: SharedBytes = Arc::new(bytes);
+            assert!(begin_merge(&mut store, &files).is_none(), "too few");
+            apply(&mut store, 0, segment * step, segment * ROWS);
             let id = segment as u64 + 1;
-            store.finish_checkpoint(checkpoint, id, home, i64::MIN).unwrap();
+            files.insert(id, checkpoint(&mut store, id));
         }
-        let mut bytes = Vec::new();
-        let merge = store.begin_merge().unwrap();
-        merge.write(&mut bytes, i64::MIN).unwrap();
-        let home: SharedBytes = Arc::new(bytes);
-        let blocks = list_blocks(&home).unwrap();
+        let merge = begin_merge(&mut store, &files).unwrap();
+        let blocks = part(9, &write_merge(&merge)).verify().unwrap();
+        assert!(blocks.iter().all(|block| block.fault.is_none()), "{blocks:?}");
         blocks.iter().map(|block| block.rows).collect()
     }
 
@@ -237,37 +240,74 @@ mod tests {
     #[test]
     fn a_segment_that_is_mostly_dead_is_written_anew() {
         let mut store = Store::new();
-        let mut rows = RowsWriter::new();
-        for source in 0..4 {
-            for row in 0..ROWS {
-                rows.begin(source);
-                rows.number(0, row as f64, 0);
-                rows.commit(row as i64);
-            }
-        }
-        let mut encoded = Vec::new();
-        rows.encode(&mut encoded);
-        store.apply(&encoded, 0).unwrap();
-        let checkpoint = store.begin_checkpoint().unwrap();
-        let mut bytes = Vec::new();
-        checkpoint.write(&mut bytes).unwrap();
-        store
-            .finish_checkpoint(checkpoint, 1, Arc::new(bytes), i64::MIN)
-            .unwrap();
+        (0..4).for_each(|source| apply(&mut store, source, 0, source as usize * ROWS));
+        let mut files = BTreeMap::from([(1, checkpoint(&mut store, 1))]);
         let before = store.segment_bytes();
         for source in [0, 1] {
-            assert!(store.begin_merge().is_none(), "half of it is in use");
+            assert!(begin_merge(&mut store, &files).is_none(), "half of it is in use");
             store.remove_source(source);
         }
-        assert!(store.begin_merge().is_none(), "half of it is in use");
+        assert!(begin_merge(&mut store, &files).is_none(), "half of it is in use");
         store.remove_source(2);
-        let merge = store.begin_merge().unwrap();
-        let mut bytes = Vec::new();
-        merge.write(&mut bytes, i64::MIN).unwrap();
-        store.finish_merge(merge, 2, Arc::new(bytes), i64::MIN).unwrap();
-        assert_eq!(store.take_dead_segments(), [1]);
+        let merge = begin_merge(&mut store, &files).unwrap();
+        files.insert(2, write_merge(&merge));
+        store.finish_merge(merge, Some(part(2, &files[&2])), i64::MIN);
+        assert_eq!(store.live_segments(), [(2, ROWS as u64)]);
         assert!(store.segment_bytes() * 3 < before);
         assert_eq!(store.stats(3, i64::MIN).unwrap().points, ROWS as u64);
-        assert!(store.begin_merge().is_none(), "once");
+        assert!(begin_merge(&mut store, &files).is_none(), "once");
+    }
+
+    /// The rows that a merge leaves of two blocks, the times and sequences of both from 0 and from [`ROWS`] on.
+    fn left_by(expired: &[ExpiredRows]) -> Vec<(i64, u64)> {
+        let mut store = Store::new();
+        apply(&mut store, 0, 0, 0);
+        checkpoint(&mut store, 1);
+        apply(&mut store, 0, ROWS, ROWS);
+        checkpoint(&mut store, 2);
+        let merge = store.begin_merge(&[1, 2]).unwrap();
+        let write = |segment: &mut SegmentWriter<'_>| merge.write(segment, i64::MIN, expired);
+        let bytes = SegmentWriter::of_bucket(5, write).unwrap();
+        let file = SegmentFile::open(3, Arc::new(bytes)).unwrap();
+        let Some(part) = file.part(5).unwrap() else {
+            return Vec::new();
+        };
+        let mut rows = Vec::new();
+        for (_, entry) in &part.blocks {
+            let block = entry.block_uncached().unwrap();
+            let columns = BlockReader::new(&block).unwrap().columns().unwrap();
+            rows.extend((0..columns.rows()).map(|row| columns.key(row)));
+        }
+        rows
+    }
+
+    #[test]
+    fn expired_rows_are_left_behind_and_no_others() {
+        let all = |rows: std::ops::Range<usize>| -> Vec<(i64, u64)> {
+            rows.map(|row| (row as i64, row as u64)).collect()
+        };
+        let gone = |before_ns: usize, before_sequence: usize| ExpiredRows {
+            before_ns: before_ns as i64,
+            before_sequence: before_sequence as u64,
+        };
+        assert_eq!(left_by(&[]), all(0..2 * ROWS));
+        assert_eq!(left_by(&[gone(10, ROWS)]), all(10..2 * ROWS), "some of a block");
+        assert_eq!(
+            left_by(&[gone(ROWS, 10)]),
+            all(10..2 * ROWS),
+            "those that came first"
+        );
+        assert_eq!(left_by(&[gone(ROWS, ROWS)]), all(ROWS..2 * ROWS), "a whole block");
+        assert_eq!(
+            left_by(&[gone(ROWS + 7, 2 * ROWS)]),
+            all(ROWS + 7..2 * ROWS),
+            "a block and some"
+        );
+        assert_eq!(
+            left_by(&[gone(ROWS, 5), gone(3, ROWS)]),
+            all(5..2 * ROWS),
+            "either"
+        );
+        assert_eq!(left_by(&[gone(2 * ROWS, 2 * ROWS)]), [], "all");
     }
 }

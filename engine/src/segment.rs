@@ -5,7 +5,6 @@
 mod table;
 mod writer;
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use crate::EngineError;
@@ -31,7 +30,8 @@ pub struct SegmentFile {
 
 /// What a segment holds of one bucket: its blocks' entries, read and checked.
 pub struct SegmentPart {
-    pub(crate) segment: u64,
+    pub(crate) file: Arc<SegmentFile>,
+    pub(crate) bucket: u32,
     pub(crate) bytes: u64,
     pub(crate) rows: u64,
     /// With the source of each, in the order of the file.
@@ -118,7 +118,7 @@ impl SegmentFile {
     /// # Errors
     /// [`EngineError::Corrupt`] where they are not what was written; the parts of other buckets may be.
     pub fn part(self: &Arc<Self>, bucket: u32) -> Result<Option<SegmentPart>, EngineError> {
-        let Some(row) = self.table.find_bucket(self.all(), bucket) else {
+        let Some(row) = self.table.find_bucket(self.all(), bucket)? else {
             return Ok(None);
         };
         let corrupt = |expected| EngineError::Corrupt {
@@ -126,32 +126,60 @@ impl SegmentFile {
             offset: row.entries.start,
             expected,
         };
-        let entries = self.all().get(row.entries.clone());
-        let entries = entries.ok_or_else(|| corrupt("entries within the file"))?;
+        let footer = self.table.footer();
+        let start = row.entries.start.checked_sub(footer.start);
+        let entries = self.all()[..footer.end].get(row.entries.clone());
+        let (Some(start), Some(entries)) = (start, entries) else {
+            return Err(corrupt("entries within the footer"));
+        };
         if crc32fast::hash(entries) != row.checksum {
             return Err(corrupt("entries with the checksum of the table"));
         }
-        let start = row.entries.start - self.table.footer().start;
         let mut reader = Reader::new(entries, WHAT);
-        let mut part = SegmentPart {
-            segment: self.id,
-            bytes: row.stats().bytes,
-            rows: 0,
-            blocks: Vec::with_capacity(row.blocks.min(entries.len() as u32) as usize),
-        };
+        let (mut rows, mut block_bytes) = (0, 0);
+        // The count may have been damaged since the table was compared with its checksum.
+        let mut blocks = Vec::with_capacity(row.blocks_within(entries.len()));
         for _ in 0..row.blocks {
             let entry = reader.rest();
             // The footer's length was compared with what this may be.
             let at = (start + entries.len() - entry.len()) as u32;
             let summary = BlockSummary::decode_without_fields(&mut reader)?;
-            self.decode_place(&mut reader)?;
+            let (_, len) = self.decode_place(&mut reader)?;
             let checksum = crc32fast::hash(&entry[..entry.len() - reader.rest().len()]);
             let bounds_ns = (summary.first_ns, summary.last_ns);
-            part.rows += u64::from(summary.rows);
+            rows += u64::from(summary.rows);
+            block_bytes += (self.table.head_bytes() + len) as u64;
             let entry = BlockEntry::filed(self, at, checksum, summary.rows, bounds_ns);
-            part.blocks.push((summary.source, entry));
+            blocks.push((summary.source, entry));
         }
-        Ok(Some(part))
+        if !reader.is_empty() || (rows, block_bytes) != (row.rows, row.block_bytes) {
+            return Err(corrupt("the blocks, rows and bytes that the table says"));
+        }
+        Ok(Some(SegmentPart {
+            file: Arc::clone(self),
+            bucket,
+            bytes: row.stats().bytes,
+            rows,
+            blocks,
+        }))
+    }
+
+    /// Whether the head before a block says whose it is. Nothing reads it while there is a footer.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] where it does not.
+    pub(crate) fn check_head(&self, bucket: u32, block: &Block) -> Result<(), EngineError> {
+        let place = block.place();
+        let start = place.start - self.table.head_bytes();
+        let head = writer::head(bucket, block.summary.source, place.len() as u32);
+        if self.all()[start..place.start] == head[..place.start - start] {
+            return Ok(());
+        }
+        Err(EngineError::Corrupt {
+            what: "segment",
+            offset: start,
+            expected: "bucket, source and length before a block",
+        })
     }
 
     pub(crate) fn block_id(&self, at: u32) -> BlockId {
@@ -169,8 +197,7 @@ impl SegmentFile {
     /// # Errors
     /// [`EngineError::Corrupt`] where it is not what it was.
     pub(crate) fn footer_entry(&self, at: u32, checksum: u32) -> Result<FooterEntry, EngineError> {
-        let footer: Range<usize> = self.table.footer();
-        let mut reader = Reader::new(&self.all()[footer], WHAT);
+        let mut reader = Reader::new(&self.all()[self.table.footer()], WHAT);
         reader.take(at as usize)?;
         let entry = reader.rest();
         let summary = BlockSummary::decode(&mut reader)?;
@@ -189,7 +216,9 @@ impl SegmentFile {
     fn decode_place(&self, reader: &mut Reader<'_>) -> Result<(usize, usize), EngineError> {
         let (offset, len) = (reader.varint()? as usize, reader.varint()? as usize);
         let end = offset.checked_add(len);
-        if offset < MAGIC.len() || end.is_none_or(|end| end > self.table.footer().start) {
+        if offset < MAGIC.len() + self.table.head_bytes()
+            || end.is_none_or(|end| end > self.table.footer().start)
+        {
             return Err(reader.corrupt("blocks before the footer"));
         }
         Ok((offset, len))

@@ -68,7 +68,7 @@ impl Store {
 
     /// Takes in what a segment holds of this bucket.
     pub fn add_segment(&mut self, part: SegmentPart) {
-        let (id, rows) = (part.segment, part.rows);
+        let (id, rows) = (part.file.id(), part.rows);
         for (source, blocks) in self.take_in(part) {
             self.series.entry(source).or_default().adopt(blocks);
         }
@@ -297,7 +297,7 @@ impl Store {
             bytes: part.bytes,
             live_rows: 0,
         };
-        self.segments.insert(part.segment, held);
+        self.segments.insert(part.file.id(), held);
         by_source
     }
 

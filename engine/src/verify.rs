@@ -29,7 +29,8 @@ pub struct BlockReport {
 }
 
 impl SegmentPart {
-    /// What the footer says of the blocks, with what is wrong with each; all are read.
+    /// What the footer says of the blocks, with what is wrong with each or with the head before it; all are read. A
+    /// block with nothing wrong but its head is whole to the other functions here.
     ///
     /// # Errors
     /// [`EngineError::Corrupt`] where the footer is not what it was when the file was opened.
@@ -44,7 +45,9 @@ impl SegmentPart {
                 first_sequence: block.summary.first_sequence,
                 last_sequence: block.summary.last_sequence,
                 bytes: block.bytes().len() as u64,
-                fault: verify(&block).err(),
+                fault: verify(&block)
+                    .and_then(|()| self.file.check_head(self.bucket, &block))
+                    .err(),
             })
         });
         reports.collect()

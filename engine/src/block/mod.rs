@@ -94,9 +94,14 @@ impl Block {
         self.id
     }
 
+    /// Where it lies in its home.
+    pub(crate) fn place(&self) -> Range<usize> {
+        self.offset..self.offset + self.len
+    }
+
     /// The encoded block.
     pub(crate) fn bytes(&self) -> &[u8] {
-        &(*self.home).as_ref()[self.offset..self.offset + self.len]
+        &(*self.home).as_ref()[self.place()]
     }
 }
 

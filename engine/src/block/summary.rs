@@ -139,6 +139,9 @@ impl BlockSummary {
         if rows == 0 || last_ns < first_ns {
             return Err(reader.corrupt("a block with rows"));
         }
+        if last_sequence < first_sequence {
+            return Err(reader.corrupt("sequences below 2^64"));
+        }
         Ok(BlockSummary {
             source,
             rows,

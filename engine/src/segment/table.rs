@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::WHAT;
 use crate::EngineError;
+use crate::block::BlockSummary;
 use crate::bytes::Reader;
 
 pub(super) const MAGIC: &[u8; 8] = b"TWSEGM03";
@@ -14,10 +15,14 @@ const MAGIC_1: &[u8; 8] = b"TWSEGM01";
 pub(super) const END_MAGIC: &[u8; 8] = b"TWSEGEND";
 /// Where the table begins, how many rows it has, its checksum, end magic.
 pub(super) const TRAILER_BYTES: usize = 8 + 4 + 4 + 8;
+/// Bucket, source and length, before each block: whose it is when the footer is lost.
+pub(super) const HEAD_BYTES: usize = 4 + 4 + 4;
 /// Of versions 1 and 2: footer length, footer checksum, end magic.
 const OLD_TRAILER_BYTES: usize = 8 + 4 + 8;
 /// Bucket, blocks, rows, bytes of the blocks, where the entries begin, their length and checksum.
 pub(super) const ROW_BYTES: usize = 4 + 4 + 8 + 8 + 8 + 4 + 4;
+/// No entry is shorter: nine numbers of at least a byte.
+const ENTRY_BYTES_MIN: usize = 9;
 /// Places in a footer are kept in 32 bits, of which a large fleet has millions.
 pub(super) const FOOTER_BYTES_MAX: u64 = u32::MAX as u64;
 
@@ -30,7 +35,8 @@ pub struct PartStats {
     pub blocks: u32,
     /// Rows in them.
     pub rows: u64,
-    /// Bytes of the blocks and of what the footer says of them.
+    /// Bytes of the file that are there for this bucket only: its blocks with their heads, their entries, its row of
+    /// the table.
     pub bytes: u64,
 }
 
@@ -53,7 +59,9 @@ impl Row {
             bucket: self.bucket,
             blocks: self.blocks,
             rows: self.rows,
-            bytes: self.block_bytes + (self.entries.len() + ROW_BYTES) as u64,
+            bytes: self
+                .block_bytes
+                .saturating_add((self.entries.len() + ROW_BYTES) as u64),
         }
     }
 
@@ -75,31 +83,46 @@ impl Row {
         let (start, rest) = rest.split_first_chunk()?;
         let (len, rest) = rest.split_first_chunk()?;
         let (checksum, _) = rest.split_first_chunk()?;
-        let start = usize::try_from(u64::from_le_bytes(*start)).ok()?;
+        // What is beyond any file stays beyond it.
+        let start = usize::try_from(u64::from_le_bytes(*start)).unwrap_or(usize::MAX);
         Some(Row {
             bucket: u32::from_le_bytes(*bucket),
             blocks: u32::from_le_bytes(*blocks),
             rows: u64::from_le_bytes(*rows),
             block_bytes: u64::from_le_bytes(*block_bytes),
-            entries: start..start.checked_add(u32::from_le_bytes(*len) as usize)?,
+            entries: start..start.saturating_add(u32::from_le_bytes(*len) as usize),
             checksum: u32::from_le_bytes(*checksum),
         })
     }
+
+    /// The number of blocks, or less where so many do not fit into that many bytes of entries.
+    pub(super) fn blocks_within(&self, bytes: usize) -> usize {
+        (self.blocks as usize).min(bytes / ENTRY_BYTES_MIN)
+    }
+
+    /// Whether so many blocks fit into the entries, and so many rows into the blocks. Sums over a table do not overflow
+    /// then.
+    fn is_possible(&self) -> bool {
+        let rows_max = u64::from(self.blocks) * u64::from(u32::MAX);
+        self.blocks > 0
+            && self.blocks as usize == self.blocks_within(self.entries.len())
+            && (u64::from(self.blocks)..=rows_max).contains(&self.rows)
+    }
 }
 
-/// Where the table is; its rows are read where they lie.
+/// Which buckets there are, and where their rows lie: those are read where they lie.
 pub(super) struct Table {
     /// All entries.
     footer: Range<usize>,
+    /// Ascending, as the rows are. Kept in memory: damage to the file since it was opened hides no bucket.
+    buckets: Box<[u32]>,
     home: Home,
 }
 
 enum Home {
-    File {
-        at: usize,
-        count: usize,
-    },
-    /// Of a file that has none.
+    /// Where the table begins in the file.
+    File(usize),
+    /// The row of a file that has no table.
     Bucket(Row),
 }
 
@@ -125,25 +148,36 @@ impl Table {
         if crc32fast::hash(&bytes[at..trailer_start]) != checksum {
             return Err(corrupt(at, "a table with the checksum of the trailer"));
         }
-        let mut table = Table {
-            footer: at..at,
-            home: Home::File { at, count },
-        };
-        if let Some(first) = table.row(bytes, 0) {
-            table.footer.start = first.entries.start;
-        }
-        let mut behind = table.footer.start;
-        for row in table.rows(bytes) {
+        let rows = bytes[at..trailer_start].chunks_exact(ROW_BYTES);
+        let rows = rows.filter_map(Row::decode);
+        let footer_start = rows.clone().next().map_or(at, |first| first.entries.start);
+        let mut buckets: Vec<u32> = Vec::with_capacity(count);
+        let (mut behind, mut blocks_end) = (footer_start, Some(MAGIC.len() as u64));
+        for row in rows {
+            if buckets.last().is_some_and(|last| *last >= row.bucket) {
+                return Err(corrupt(at, "buckets in order"));
+            }
             if row.entries.start != behind || row.entries.end > at {
                 return Err(corrupt(at, "entries one behind the other"));
             }
+            if !row.is_possible() {
+                return Err(corrupt(at, "counts that fit into the entries"));
+            }
+            buckets.push(row.bucket);
             behind = row.entries.end;
+            blocks_end = blocks_end.and_then(|end| end.checked_add(row.block_bytes));
         }
-        let len = table.footer.len() as u64;
-        if table.footer.start < MAGIC.len() || behind != at || len > FOOTER_BYTES_MAX {
-            return Err(corrupt(at, "entries between the blocks and the table"));
+        if behind != at || blocks_end != Some(footer_start as u64) {
+            return Err(corrupt(at, "blocks, entries and table without a gap"));
         }
-        Ok(table)
+        if (at - footer_start) as u64 > FOOTER_BYTES_MAX {
+            return Err(corrupt(at, "a footer of less than 4 GiB"));
+        }
+        Ok(Table {
+            footer: footer_start..at,
+            buckets: buckets.into_boxed_slice(),
+            home: Home::File(at),
+        })
     }
 
     /// The table that a file of version 1 or 2 would have.
@@ -167,18 +201,30 @@ impl Table {
         let mut reader = Reader::new(footer, WHAT);
         let blocks = reader.count()?;
         let entries = reader.rest();
-        let entries_start = trailer_start - entries.len();
+        let (mut rows, mut block_bytes) = (0, 0u64);
+        for _ in 0..blocks {
+            rows += u64::from(BlockSummary::decode_without_fields(&mut reader)?.rows);
+            let (_offset, len) = (reader.varint()?, reader.varint()?);
+            let sum = block_bytes.checked_add(len);
+            block_bytes = sum.ok_or_else(|| reader.corrupt("blocks within the file"))?;
+        }
+        let row = Row {
+            bucket,
+            blocks: u32::try_from(blocks).map_err(|_| corrupt(start, "fewer blocks than 2^32"))?,
+            rows,
+            block_bytes,
+            checksum: crc32fast::hash(entries),
+            entries: trailer_start - entries.len()..trailer_start,
+        };
         Ok(Table {
             footer: start..trailer_start,
-            home: Home::Bucket(Row {
-                bucket,
-                blocks: u32::try_from(blocks).map_err(|_| corrupt(start, "fewer blocks than 2^32"))?,
-                // Nobody asks before the entries are read.
-                rows: 0,
-                block_bytes: (start - MAGIC.len()) as u64,
-                checksum: crc32fast::hash(entries),
-                entries: entries_start..trailer_start,
-            }),
+            // A merge of nothing but expired rows left a file without blocks.
+            buckets: if blocks > 0 {
+                Box::new([bucket])
+            } else {
+                Box::default()
+            },
+            home: Home::Bucket(row),
         })
     }
 
@@ -187,39 +233,36 @@ impl Table {
         self.footer.clone()
     }
 
-    pub(super) fn rows<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = Row> + 'a {
-        let count = match &self.home {
-            Home::File { count, .. } => *count,
-            Home::Bucket(_) => 1,
-        };
-        (0..count).map_while(move |number| self.row(bytes, number))
+    /// Bytes before each block that say whose it is.
+    pub(super) fn head_bytes(&self) -> usize {
+        match &self.home {
+            Home::File(_) => HEAD_BYTES,
+            Home::Bucket(_) => 0,
+        }
     }
 
-    /// The row of a bucket. They are in order of the ordinals.
-    pub(super) fn find_bucket(&self, bytes: &[u8], bucket: u32) -> Option<Row> {
-        let (mut low, mut high) = match &self.home {
-            Home::File { count, .. } => (0, *count),
-            Home::Bucket(row) => return (row.bucket == bucket).then(|| row.clone()),
+    pub(super) fn rows<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = Row> + 'a {
+        (0..self.buckets.len()).filter_map(move |number| self.row(bytes, number))
+    }
+
+    /// The row of a bucket, which may have been damaged since the file was opened.
+    pub(super) fn find_bucket(&self, bytes: &[u8], bucket: u32) -> Result<Option<Row>, EngineError> {
+        let Ok(number) = self.buckets.binary_search(&bucket) else {
+            return Ok(None);
         };
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if self.row(bytes, middle)?.bucket < bucket {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
+        match self.row(bytes, number).filter(|row| row.bucket == bucket) {
+            Some(row) => Ok(Some(row)),
+            None => Err(corrupt(
+                self.footer.end,
+                "the table as it was when the file was opened",
+            )),
         }
-        self.row(bytes, low).filter(|row| row.bucket == bucket)
     }
 
     fn row(&self, bytes: &[u8], number: usize) -> Option<Row> {
         match &self.home {
-            Home::File { at, count } if number < *count => {
-                let start = at + number * ROW_BYTES;
-                Row::decode(bytes.get(start..start + ROW_BYTES)?)
-            }
-            Home::Bucket(row) if number == 0 => Some(row.clone()),
-            _ => None,
+            Home::File(at) => Row::decode(bytes.get(at + number * ROW_BYTES..)?),
+            Home::Bucket(row) => Some(row.clone()),
         }
     }
 }
@@ -233,7 +276,7 @@ fn corrupt(offset: usize, expected: &'static str) -> EngineError {
 }
 
 /// Where a footer of this length begins.
-fn footer_start(trailer_start: usize, footer_len: u64) -> Result<usize, EngineError> {
+pub(super) fn footer_start(trailer_start: usize, footer_len: u64) -> Result<usize, EngineError> {
     if footer_len > (trailer_start - MAGIC.len()) as u64 {
         return Err(corrupt(trailer_start, "a footer within the file"));
     }

@@ -1,11 +1,19 @@
-//! What is read of a footer long after the file was opened is checked again, and places in it have a bound.
+//! What is read of a footer long after the file was opened is checked again, places in it have a bound, and damage that
+//! no checksum names costs no more than an error.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::table::{FOOTER_BYTES_MAX, HEAD_BYTES, ROW_BYTES, Row, TRAILER_BYTES, footer_start};
+use super::writer::check_footer_len;
 use super::*;
+use crate::block::BlockReader;
 use crate::cache::Cache;
 use crate::rows::RowsWriter;
+use crate::saved::BUCKET;
 use crate::{Checkpoint, Store};
+
+const BUCKETS: [u32; 3] = [3, BUCKET, 1 << 31];
 
 /// A file whose bytes turn into others while it is open.
 struct Turning {
@@ -21,6 +29,18 @@ impl AsRef<[u8]> for Turning {
             true => &self.damaged,
         }
     }
+}
+
+fn turning(whole: &[u8], damaged: Vec<u8>) -> Arc<Turning> {
+    Arc::new(Turning {
+        whole: whole.to_vec(),
+        damaged,
+        turned: AtomicBool::new(false),
+    })
+}
+
+fn open(home: &Arc<Turning>) -> Arc<SegmentFile> {
+    SegmentFile::open(1, Arc::clone(home) as SharedBytes).unwrap()
 }
 
 fn checkpoint() -> Checkpoint {
@@ -39,56 +59,93 @@ fn checkpoint() -> Checkpoint {
     store.begin_checkpoint().unwrap()
 }
 
+/// One bucket, three blocks.
+fn of_one() -> Vec<u8> {
+    SegmentWriter::of_bucket(BUCKET, |segment| checkpoint().write(segment)).unwrap()
+}
+
+/// Three buckets, three blocks each.
+fn of_three() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut segment = SegmentWriter::new(&mut bytes).unwrap();
+    for bucket in BUCKETS {
+        segment.begin_bucket(bucket);
+        checkpoint().write(&mut segment).unwrap();
+    }
+    segment.finish().unwrap();
+    bytes
+}
+
+fn opened(bytes: Vec<u8>) -> Result<Arc<SegmentFile>, EngineError> {
+    SegmentFile::open(1, Arc::new(bytes))
+}
+
 #[test]
 fn damage_in_a_footer_since_the_file_was_opened_is_named() {
-    let mut whole = Vec::new();
-    checkpoint().write(&mut whole).unwrap();
-    let footer = find_footer(&whole).unwrap();
+    let whole = of_one();
+    let footer = opened(whole.clone()).unwrap().table.footer();
     for byte in footer {
         for bit in 0..8 {
             let mut damaged = whole.clone();
             damaged[byte] ^= 1 << bit;
-            let file = Arc::new(Turning {
-                whole: whole.clone(),
-                damaged,
-                turned: AtomicBool::new(false),
-            });
-            let home: SharedBytes = Arc::clone(&file) as SharedBytes;
-            let entries = open_segment(1, &home).unwrap();
-            assert_eq!(entries.len(), 3);
-            file.turned.store(true, Ordering::Relaxed);
+            let home = turning(&whole, damaged);
+            let part = open(&home).part(BUCKET).unwrap().unwrap();
+            assert_eq!(part.blocks.len(), 3);
+            home.turned.store(true, Ordering::Relaxed);
             let cache = Cache::new(1 << 20);
-            let damage = entries.iter().filter_map(|(_, entry)| entry.block(&cache).err());
+            let damage = part
+                .blocks
+                .iter()
+                .filter_map(|(_, entry)| entry.block(&cache).err());
             let damage: Vec<EngineError> = damage.collect();
             assert!(
                 damage
                     .iter()
                     .all(|error| matches!(error, EngineError::Corrupt { .. }))
             );
-            // The count before the entries is not read again.
-            let expected = usize::from(byte > find_footer(&whole).unwrap().start);
-            assert_eq!(damage.len(), expected, "byte {byte}, bit {bit}: {damage:?}");
+            assert_eq!(damage.len(), 1, "byte {byte}, bit {bit}: {damage:?}");
+        }
+    }
+}
+
+/// The row of a bucket is read when its part is: damage must not make the bucket look empty.
+#[test]
+fn damage_in_a_table_since_the_file_was_opened_hides_no_bucket() {
+    let whole = of_three();
+    let table_start = whole.len() - TRAILER_BYTES - 3 * ROW_BYTES;
+    for byte in 0..3 * ROW_BYTES {
+        for bit in 0..8 {
+            let mut damaged = whole.clone();
+            damaged[table_start + byte] ^= 1 << bit;
+            let home = turning(&whole, damaged);
+            let file = open(&home);
+            home.turned.store(true, Ordering::Relaxed);
+            assert_eq!(file.parts().count(), 3);
+            for (row, bucket) in BUCKETS.into_iter().enumerate() {
+                let part = file.part(bucket);
+                if row == byte / ROW_BYTES {
+                    let error = part.err();
+                    let named = matches!(error, Some(EngineError::Corrupt { .. }));
+                    assert!(named, "byte {byte}, bit {bit}: {error:?}");
+                } else {
+                    assert_eq!(part.unwrap().unwrap().rows, 300);
+                }
+            }
         }
     }
 }
 
 #[test]
 fn what_is_cached_of_a_footer_needs_it_no_more() {
-    let mut whole = Vec::new();
-    checkpoint().write(&mut whole).unwrap();
-    let footer = find_footer(&whole).unwrap();
+    let whole = of_one();
+    let footer = opened(whole.clone()).unwrap().table.footer();
     let mut damaged = whole.clone();
     damaged[footer].fill(0xff);
-    let file = Arc::new(Turning {
-        whole,
-        damaged,
-        turned: AtomicBool::new(false),
-    });
-    let home: SharedBytes = Arc::clone(&file) as SharedBytes;
-    let (_, entry) = open_segment(1, &home).unwrap().remove(0);
+    let home = turning(&whole, damaged);
+    let (_, entry) = open(&home).part(BUCKET).unwrap().unwrap().blocks.remove(0);
     let cache = Cache::new(1 << 20);
     entry.block(&cache).unwrap();
-    file.turned.store(true, Ordering::Relaxed);
+    home.turned.store(true, Ordering::Relaxed);
     assert_eq!(entry.block(&cache).unwrap().summary.rows, entry.rows);
     assert!(entry.block_uncached().is_err());
     assert!(entry.block(&Cache::new(1 << 20)).is_err());
@@ -97,10 +154,11 @@ fn what_is_cached_of_a_footer_needs_it_no_more() {
 /// The same segment opened again is another one to the cache: its number may be that of a file that is gone.
 #[test]
 fn two_openings_of_one_number_share_nothing() {
-    let mut bytes = Vec::new();
-    checkpoint().write(&mut bytes).unwrap();
-    let home: SharedBytes = Arc::new(bytes);
-    let open = || open_segment(1, &home).unwrap().remove(0).1;
+    let home: SharedBytes = Arc::new(of_one());
+    let open = || {
+        let file = SegmentFile::open(1, Arc::clone(&home)).unwrap();
+        file.part(BUCKET).unwrap().unwrap().blocks.remove(0).1
+    };
     let (one, other) = (open(), open());
     assert_eq!(one.id(), one.clone().id());
     assert_ne!(one.id(), other.id());
@@ -110,6 +168,7 @@ fn two_openings_of_one_number_share_nothing() {
 #[test]
 fn a_footer_has_less_than_four_gibibytes() {
     let most = u64::from(u32::MAX);
+    assert_eq!(most, FOOTER_BYTES_MAX);
     check_footer_len(most).unwrap();
     let error = check_footer_len(most + 1).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
@@ -120,4 +179,139 @@ fn a_footer_has_less_than_four_gibibytes() {
     );
     assert!(footer_start(trailer_start, most + 1).is_err());
     assert!(footer_start(100, 93).is_err(), "nor one longer than the file");
+}
+
+/// The heads say where every block is and whose, should the footer be lost: whoever goes from head to head ends where no
+/// block follows.
+#[test]
+fn every_block_is_found_by_the_heads_alone() {
+    let bytes = of_three();
+    let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    let is_block = |at: usize| {
+        let header = at + 8..at + 8 + number(at) as usize;
+        bytes
+            .get(header)
+            .is_some_and(|header| crc32fast::hash(header) == number(at + 4))
+    };
+    let mut found = Vec::new();
+    let mut at = MAGIC.len();
+    while is_block(at + HEAD_BYTES) {
+        let len = number(at + 8) as usize;
+        found.push((number(at), number(at + 4), at + HEAD_BYTES..at + HEAD_BYTES + len));
+        at += HEAD_BYTES + len;
+    }
+    let file = opened(bytes.clone()).unwrap();
+    assert_eq!(at, file.table.footer().start);
+    let mut expected = Vec::new();
+    for bucket in BUCKETS {
+        for (source, entry) in &file.part(bucket).unwrap().unwrap().blocks {
+            let block = entry.block_uncached().unwrap();
+            assert_eq!(BlockReader::new(&block).unwrap().columns().unwrap().rows(), 100);
+            expected.push((bucket, *source, block.place()));
+        }
+    }
+    assert_eq!(expected.len(), 9);
+    assert_eq!(found, expected);
+}
+
+/// The parts of a file and what it has besides them, magic and trailer, are the file.
+#[test]
+fn the_bytes_of_all_parts_are_those_of_the_file() {
+    let file = opened(of_three()).unwrap();
+    let parts: Vec<PartStats> = file.parts().collect();
+    let bytes: u64 = parts.iter().map(|part| part.bytes).sum();
+    assert_eq!(bytes + (MAGIC.len() + TRAILER_BYTES) as u64, file.bytes());
+    let buckets: Vec<u32> = parts.iter().map(|part| part.bucket).collect();
+    assert_eq!(buckets, BUCKETS);
+    assert!(parts.iter().all(|part| (part.blocks, part.rows) == (3, 300)));
+    assert!(
+        file.part(4).unwrap().is_none(),
+        "a bucket between those of the file"
+    );
+}
+
+/// A file with these rows in its table, everything else as in the given one, and all checksums right.
+fn with_rows(bytes: &[u8], rows: &[Row]) -> Vec<u8> {
+    let file = opened(bytes.to_vec()).unwrap();
+    let table_start = file.table.footer().end;
+    let mut table = Vec::new();
+    rows.iter().for_each(|row| row.encode(&mut table));
+    let checksum = crc32fast::hash(&table);
+    let mut file = bytes[..table_start].to_vec();
+    file.extend_from_slice(&table);
+    file.extend_from_slice(&(table_start as u64).to_le_bytes());
+    file.extend_from_slice(&(rows.len() as u32).to_le_bytes());
+    file.extend_from_slice(&checksum.to_le_bytes());
+    file.extend_from_slice(&bytes[bytes.len() - 8..]);
+    file
+}
+
+/// A table that no writer of ours writes, its checksum right: it is refused, or the part is, without a panic and without
+/// memory for what it claims.
+#[test]
+fn a_table_that_cannot_be_is_refused() {
+    let bytes = of_three();
+    let file = opened(bytes.clone()).unwrap();
+    let rows: Vec<Row> = file.table.rows(&bytes).collect();
+    assert_eq!(with_rows(&bytes, &rows), bytes);
+    let refused = |what: &str, change: &dyn Fn(&mut Vec<Row>)| {
+        let mut rows = rows.clone();
+        change(&mut rows);
+        let error = opened(with_rows(&bytes, &rows)).err();
+        assert!(matches!(error, Some(EngineError::Corrupt { .. })), "{what}");
+    };
+    refused("no rows", &|rows| rows.clear());
+    refused("a row less", &|rows| drop(rows.pop()));
+    refused("a row less before", &|rows| drop(rows.remove(0)));
+    refused("a bucket twice", &|rows| rows[1].bucket = rows[0].bucket);
+    refused("out of order", &|rows| rows[1].bucket = u32::MAX);
+    refused("no blocks", &|rows| rows[1].blocks = 0);
+    refused("more blocks than entries", &|rows| rows[1].blocks = u32::MAX);
+    refused("more rows than blocks", &|rows| rows[1].rows = u64::MAX);
+    refused("fewer rows than blocks", &|rows| rows[1].rows = 2);
+    refused("more bytes than there are", &|rows| {
+        rows[1].block_bytes = u64::MAX
+    });
+    refused("blocks in the footer", &|rows| rows[1].block_bytes += 1);
+    refused("a gap", &|rows| rows[1].entries.start += 1);
+    refused("entries before the blocks", &|rows| rows[0].entries.start = 0);
+    refused("entries beyond the file", &|rows| {
+        rows[0].entries = usize::MAX - 1..usize::MAX
+    });
+    refused("entries in the table", &|rows| rows[2].entries.end += 1);
+
+    let part_refused = |what: &str, change: &dyn Fn(&mut Vec<Row>)| {
+        let mut rows = rows.clone();
+        change(&mut rows);
+        let file = opened(with_rows(&bytes, &rows)).unwrap();
+        let error = file.part(BUCKET).err();
+        assert!(matches!(error, Some(EngineError::Corrupt { .. })), "{what}");
+        assert_eq!(file.part(BUCKETS[2]).unwrap().unwrap().rows, 300, "{what}");
+    };
+    part_refused("fewer blocks than entries", &|rows| rows[1].blocks = 2);
+    part_refused("more blocks than entries", &|rows| rows[1].blocks = 4);
+    part_refused("other rows", &|rows| rows[1].rows += 1);
+    part_refused("bytes of a neighbour", &|rows| {
+        rows[0].block_bytes -= 1;
+        rows[1].block_bytes += 1;
+    });
+    part_refused("other entries", &|rows| rows[1].checksum ^= 1);
+}
+
+/// Blocks of a bucket out of order could not be found again.
+#[test]
+fn buckets_out_of_order_are_not_written() {
+    let checkpoint = checkpoint();
+    for second in [0, BUCKET - 1, BUCKET] {
+        let mut bytes = Vec::new();
+        let mut segment = SegmentWriter::new(&mut bytes).unwrap();
+        assert!(checkpoint.write(&mut segment).is_err(), "a bucket has to begin");
+        segment.begin_bucket(BUCKET);
+        assert!(segment.is_empty());
+        checkpoint.write(&mut segment).unwrap();
+        segment.begin_bucket(second);
+        assert!(checkpoint.write(&mut segment).is_err());
+        segment.begin_bucket(BUCKET + 1);
+        checkpoint.write(&mut segment).unwrap();
+    }
 }

@@ -2,12 +2,9 @@
 
 use std::io::{self, Write};
 
-use super::table::{END_MAGIC, FOOTER_BYTES_MAX, MAGIC, Row};
+use super::table::{END_MAGIC, FOOTER_BYTES_MAX, HEAD_BYTES, MAGIC, Row};
 use crate::block::Block;
 use crate::bytes::put_varint;
-
-/// Bucket, source and length, before each block: whose it is when the footer is lost.
-const HEAD_BYTES: usize = 4 + 4 + 4;
 
 /// A segment on its way into a file. Buckets are given in order of their ordinals.
 pub struct SegmentWriter<'a> {
@@ -17,7 +14,7 @@ pub struct SegmentWriter<'a> {
     footer: Vec<u8>,
     /// Their places are within the footer until it is known where that begins.
     rows: Vec<Row>,
-    /// The entries of this bucket begin here.
+    /// The bucket whose blocks come now, while there is one in order.
     bucket: Option<Row>,
 }
 
@@ -54,11 +51,11 @@ impl<'a> SegmentWriter<'a> {
     }
 
     /// The blocks from here on are of this bucket, whose ordinal is greater than those before. One without blocks
-    /// leaves no trace.
+    /// leaves no trace. Blocks of one out of order are refused: they would not be found again.
     pub fn begin_bucket(&mut self, bucket: u32) {
         self.end_bucket();
-        debug_assert!(self.rows.last().is_none_or(|row| row.bucket < bucket));
-        self.bucket = Some(Row {
+        let in_order = self.rows.last().is_none_or(|row| row.bucket < bucket);
+        self.bucket = in_order.then_some(Row {
             bucket,
             blocks: 0,
             rows: 0,
@@ -78,15 +75,11 @@ impl<'a> SegmentWriter<'a> {
 
     pub(crate) fn push(&mut self, block: &Block) -> io::Result<()> {
         let Some(row) = &mut self.bucket else {
-            return Err(io::Error::other("a block of no bucket"));
+            return Err(io::Error::other("a block of no bucket, or of one out of order"));
         };
         let bytes = block.bytes();
         let len = u32::try_from(bytes.len()).map_err(io::Error::other)?;
-        let mut head = [0; HEAD_BYTES];
-        head[..4].copy_from_slice(&row.bucket.to_le_bytes());
-        head[4..8].copy_from_slice(&block.summary.source.to_le_bytes());
-        head[8..].copy_from_slice(&len.to_le_bytes());
-        self.out.write_all(&head)?;
+        self.out.write_all(&head(row.bucket, block.summary.source, len))?;
         self.out.write_all(bytes)?;
         block.summary.encode(&mut self.footer);
         put_varint(&mut self.footer, self.offset + HEAD_BYTES as u64);
@@ -119,16 +112,23 @@ impl<'a> SegmentWriter<'a> {
         }
         let table_at = self.offset + self.footer.len() as u64;
         let checksum = crc32fast::hash(&table);
-        let table_len = table.len();
         table.extend_from_slice(&table_at.to_le_bytes());
         table.extend_from_slice(&(self.rows.len() as u32).to_le_bytes());
         table.extend_from_slice(&checksum.to_le_bytes());
         table.extend_from_slice(END_MAGIC);
-        debug_assert_eq!(table.len(), table_len + super::table::TRAILER_BYTES);
         self.out.write_all(&table)?;
         self.out.flush()?;
         Ok(table_at + table.len() as u64)
     }
+}
+
+/// What stands before a block.
+pub(super) fn head(bucket: u32, source: u32, len: u32) -> [u8; HEAD_BYTES] {
+    let mut head = [0; HEAD_BYTES];
+    head[..4].copy_from_slice(&bucket.to_le_bytes());
+    head[4..8].copy_from_slice(&source.to_le_bytes());
+    head[8..].copy_from_slice(&len.to_le_bytes());
+    head
 }
 
 /// What would not open again is not written.

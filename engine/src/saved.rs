@@ -1,0 +1,49 @@
+//! How tests of the crate save a store into segment files of one bucket, and open those.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::{
+    Merge, MergeError, SegmentFile, SegmentPart, SegmentUse, SegmentWriter, SharedBytes, Store, choose_merge,
+};
+
+/// The bucket of these files.
+pub(crate) const BUCKET: u32 = 5;
+
+/// Opens a file as the segment of this number.
+pub(crate) fn part(id: u64, home: &SharedBytes) -> SegmentPart {
+    let file = SegmentFile::open(id, Arc::clone(home)).unwrap();
+    file.part(BUCKET).unwrap().unwrap()
+}
+
+/// Writes what the store has not saved, and gives it the segment.
+pub(crate) fn checkpoint(store: &mut Store, id: u64) -> SharedBytes {
+    let checkpoint = store.begin_checkpoint().unwrap();
+    let bytes = SegmentWriter::of_bucket(BUCKET, |segment| checkpoint.write(segment));
+    let home: SharedBytes = Arc::new(bytes.unwrap());
+    store.finish_checkpoint(checkpoint, Some(part(id, &home)), i64::MIN);
+    home
+}
+
+/// Begins the merge that is due among these files, if there is one.
+pub(crate) fn begin_merge(store: &mut Store, files: &BTreeMap<u64, SharedBytes>) -> Option<Merge> {
+    let uses = store.live_segments().into_iter().map(|(id, live_rows)| {
+        let file = SegmentFile::open(id, Arc::clone(&files[&id])).unwrap();
+        SegmentUse {
+            id,
+            bytes: file.bytes(),
+            footer_bytes: file.footer_bytes(),
+            rows: file.parts().map(|part| part.rows).sum(),
+            live_rows,
+        }
+    });
+    let chosen = choose_merge(&uses.collect::<Vec<_>>())?;
+    store.begin_merge(&chosen)
+}
+
+/// Writes the segment of a merge without a cutoff.
+pub(crate) fn write_merge(merge: &Merge) -> SharedBytes {
+    let write = |segment: &mut SegmentWriter<'_>| merge.write(segment, i64::MIN, &[]);
+    let bytes: Result<Vec<u8>, MergeError> = SegmentWriter::of_bucket(BUCKET, write);
+    Arc::new(bytes.unwrap())
+}
