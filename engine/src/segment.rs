@@ -49,7 +49,7 @@ pub(crate) struct FooterEntry {
 impl SegmentPart {
     /// The number that the segment was opened under.
     pub fn segment(&self) -> u64 {
-        self.segment
+        self.file.id()
     }
 
     /// Rows of its blocks.

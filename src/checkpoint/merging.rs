@@ -13,7 +13,6 @@ use wal::disk::Disk;
 
 use super::buckets::Settled;
 use super::checkpointer::CheckpointError;
-use super::manifest::Manifest;
 use super::segments::SegmentsDir;
 use super::task::Task;
 use crate::bucket::BucketHandle;

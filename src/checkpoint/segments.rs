@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use engine::{EngineError, SegmentFile, SegmentWriter};
+use engine::{EngineError, SegmentFile};
 use wal::disk::{Bytes, Disk};
 
 use crate::sealed_file;
