@@ -11,14 +11,14 @@ use wal::disk::Disk;
 
 use crate::checked_file::{self, CheckedFileError};
 
+/// Its number rises when an older program could misread the manifest; added members do not raise it.
 const MAGIC: &[u8; 8] = b"TWMANI02";
-/// Rises when an older program could misread the manifest; added members do not raise it.
-const VERSION: u32 = 2;
+/// How manifests of all versions begin.
+const KIND: &[u8] = b"TWMANI";
 
 /// The files in use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    version: u32,
     /// The log's records up to here are in the files, or carried on; the log holds all behind it.
     pub covered: Sequence,
     /// Commands up to here are in the catalog's runs.
@@ -58,7 +58,7 @@ pub enum ManifestError {
     /// Its content.
     Content(PathBuf, rmp_serde::decode::Error),
     /// It was written by a newer program.
-    Version(PathBuf, u32),
+    Newer(PathBuf),
 }
 
 impl fmt::Display for ManifestError {
@@ -66,9 +66,9 @@ impl fmt::Display for ManifestError {
         match self {
             ManifestError::File(error) => error.fmt(f),
             ManifestError::Content(path, error) => write!(f, "{} does not read: {error}", path.display()),
-            ManifestError::Version(path, found) => write!(
+            ManifestError::Newer(path) => write!(
                 f,
-                "{} has version {found}, this program reads up to {VERSION}: start the newer program",
+                "{} was written by a newer program: start that one",
                 path.display()
             ),
         }
@@ -89,15 +89,21 @@ impl Manifest {
     /// The disk's, or damage.
     pub fn read(disk: &dyn Disk, data_dir: &Path) -> Result<Option<Self>, ManifestError> {
         let path = Self::path(data_dir);
-        let Some(content) = checked_file::read(disk, &path, MAGIC).map_err(ManifestError::File)? else {
-            return Ok(None);
+        let content = match checked_file::read(disk, &path, MAGIC) {
+            Ok(None) => return Ok(None),
+            Ok(Some(content)) => content,
+            Err(error) => {
+                let magic = disk.read(&path).unwrap_or_default();
+                let is_newer = magic.starts_with(KIND) && magic.get(..MAGIC.len()) > Some(MAGIC);
+                return Err(match is_newer {
+                    true => ManifestError::Newer(path),
+                    false => ManifestError::File(error),
+                });
+            }
         };
-        let manifest: Self =
-            rmp_serde::from_slice(&content).map_err(|error| ManifestError::Content(path.clone(), error))?;
-        if manifest.version > VERSION {
-            return Err(ManifestError::Version(path, manifest.version));
-        }
-        Ok(Some(manifest))
+        let read = rmp_serde::from_slice(&content);
+        read.map(Some)
+            .map_err(|error| ManifestError::Content(path, error))
     }
 
     /// Replaces the manifest on the disk by this one. What it names must be there for good by now.
@@ -106,11 +112,7 @@ impl Manifest {
     /// The disk's; which of the two a crash will find is then open.
     pub fn write(&self, disk: &dyn Disk, data_dir: &Path) -> Result<(), CheckedFileError> {
         let path = Self::path(data_dir);
-        let written = Self {
-            version: VERSION,
-            ..self.clone()
-        };
-        let content = rmp_serde::to_vec_named(&written)
+        let content = rmp_serde::to_vec_named(self)
             .map_err(|error| CheckedFileError::Io(path.clone(), std::io::Error::other(error)))?;
         checked_file::write(disk, &path, MAGIC, &content)
     }
@@ -128,7 +130,6 @@ mod tests {
         disk.create_dir_all(dir).unwrap();
         assert_eq!(Manifest::read(&disk, dir).unwrap(), None);
         let mut manifest = Manifest {
-            version: VERSION,
             covered: 7,
             catalog_covered: 9,
             next_segment: 4,

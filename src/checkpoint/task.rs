@@ -159,13 +159,7 @@ impl Task {
     fn write_runs(&mut self, begun: &[(u32, Begun)], frozen: &Frozen) -> Result<Runs, CheckpointError> {
         let mut catalog = Vec::new();
         for change in frozen.changes_since(&self.saved) {
-            let change = change.map_err(std::io::Error::other)?;
-            catalog.push(NewEntry {
-                owner: change.key.owner,
-                at_ns: change.key.place,
-                id: change.key.id,
-                payload: change.content.unwrap_or_default().into(),
-            });
+            catalog.push(NewEntry::object(change.map_err(std::io::Error::other)?));
         }
         let saving = Saving {
             tail: frozen.ledger_tail(),

@@ -15,7 +15,7 @@ use super::merge::{Keep, Merge, Newest, worth_merging};
 use super::run::Run;
 use super::writer::{Item, RunWriter};
 use super::{Ledger, LedgerDir, Runs};
-use crate::catalog::{FrozenTail, Stream};
+use crate::catalog::{Change, FrozenTail, Stream};
 use crate::ids::ObjectId;
 use crate::sealed_file;
 
@@ -43,6 +43,16 @@ pub struct Saving<'a> {
 }
 
 impl NewEntry {
+    /// An object of the catalog that changed or went.
+    pub fn object(change: Change) -> Self {
+        NewEntry {
+            owner: change.key.owner,
+            at_ns: change.key.place,
+            id: change.key.id,
+            payload: change.content.unwrap_or_default().into(),
+        }
+    }
+
     fn item(&self, stream: Stream) -> Item<'_> {
         Item {
             owner: self.owner,

@@ -35,7 +35,7 @@ pub enum Damage<'a> {
 ///
 /// # Errors
 /// For people. Nothing has changed then, but for files that nothing names.
-pub fn convert(disk: &Arc<dyn Disk>, data_dir: &Path, damage: Damage<'_>) -> Result<bool, String> {
+pub fn convert<'a>(disk: &'a Arc<dyn Disk>, data_dir: &'a Path, damage: Damage<'_>) -> Result<bool, String> {
     let Some(path) = files::exists(&**disk, data_dir).map_err(|error| said(data_dir, &error))? else {
         return Ok(false);
     };
@@ -53,10 +53,10 @@ pub fn convert(disk: &Arc<dyn Disk>, data_dir: &Path, damage: Damage<'_>) -> Res
     Ok(true)
 }
 
-struct Conversion<'a> {
+struct Conversion<'a, 'd> {
     disk: &'a Arc<dyn Disk>,
     data_dir: &'a Path,
-    damage: Damage<'a>,
+    damage: Damage<'d>,
     manifest: Manifest,
     /// Whether the manifest on the disk does not say what this one says.
     changed: bool,
@@ -78,12 +78,12 @@ struct OldBucket {
     answers: Vec<AnswersFile>,
 }
 
-impl<'a> Conversion<'a> {
+impl<'a, 'd> Conversion<'a, 'd> {
     fn begin(
         disk: &'a Arc<dyn Disk>,
         data_dir: &'a Path,
         found: Option<Manifest>,
-        damage: Damage<'a>,
+        damage: Damage<'d>,
     ) -> Result<Self, String> {
         let (snapshot, manifest) = match found {
             Some(manifest) => (None, manifest),
@@ -327,7 +327,8 @@ impl<'a> Conversion<'a> {
     }
 
     fn save(&mut self, saving: Saving<'_>) -> Result<(), String> {
-        let saved = self.ledger.save(saving, &Keep::all());
+        let owners = saving.answers.iter().map(|entry| entry.owner).collect();
+        let saved = self.ledger.save(saving, &Keep::new(owners, i64::MIN));
         let runs = saved.map_err(|error| error.to_string())?;
         self.manifest.runs = runs.ids();
         self.ledger.adopt(runs);
