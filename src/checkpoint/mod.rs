@@ -23,7 +23,7 @@ mod task;
 mod usage;
 
 pub use checkpointer::{CheckpointError, CheckpointStats, Checkpointer};
-pub use format_1::{Damage, convert};
+pub use format_1::{BucketDir, Damage, convert};
 pub use layout::Layout;
 pub use manifest::{BucketMark, Manifest, ManifestError};
 pub use open::{BucketFault, Opened, Recovered, open};
