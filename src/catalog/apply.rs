@@ -131,8 +131,17 @@ impl Catalog {
         self.users.insert(user.id, Arc::new(user));
     }
 
-    pub(super) fn insert_key(&mut self, key: Key) {
-        let key = Arc::new(key);
+    /// Adds a key, the newest one. One that is there already changes nothing.
+    pub(super) fn insert_key(&mut self, mut key: Key) {
+        if !self.keys.contains_key(&key.id) {
+            self.last_key_ordinal += 1;
+            key.ordinal = self.last_key_ordinal;
+            self.restore_key(Arc::new(key));
+        }
+    }
+
+    /// Adds a key that has its ordinal, which is greater than those of all that were added before.
+    pub(super) fn restore_key(&mut self, key: Arc<Key>) {
         let siblings = match key.bucket_id {
             Some(bucket_id) => self.buckets.get_mut(&bucket_id).map(|entry| &mut entry.keys),
             None => self
@@ -163,8 +172,7 @@ impl Catalog {
     }
 
     /// Adds a source, or puts a new version in the place of the old.
-    pub(super) fn insert_source(&mut self, source: Source) {
-        let source = Arc::new(source);
+    pub(super) fn insert_source(&mut self, source: Arc<Source>) {
         if let Some(entry) = self.buckets.get_mut(&source.bucket_id) {
             entry.sources.insert(source.ordinal, Arc::clone(&source));
             self.sources.insert(source);
@@ -251,7 +259,7 @@ impl Catalog {
         };
         let ordinal = entry.next_source_ordinal;
         entry.next_source_ordinal += 1;
-        let source = Source {
+        let source = Arc::new(Source {
             id: new.id,
             ordinal,
             bucket_id: new.bucket_id,
@@ -264,7 +272,7 @@ impl Catalog {
             status: new.settings.status,
             created_at_ns: new.created_at_ns,
             updated_at_ns: new.created_at_ns,
-        };
+        });
         self.insert_source(source);
     }
 
@@ -276,7 +284,7 @@ impl Catalog {
             Some(merged) => self.schemas.intern(merged),
             None => Arc::clone(&known.schema),
         };
-        let source = Source {
+        let source = Arc::new(Source {
             name: settings.name.clone(),
             kind: self.kinds.intern(Arc::clone(&settings.kind)),
             description: settings.description.clone(),
@@ -286,7 +294,7 @@ impl Catalog {
             status: settings.status,
             updated_at_ns: at_ns,
             ..*known
-        };
+        });
         self.insert_source(source);
     }
 
@@ -296,11 +304,11 @@ impl Catalog {
         };
         if let Some(extended) = known.schema.extended(fields) {
             let schema = self.schemas.intern(extended);
-            self.insert_source(Source {
+            self.insert_source(Arc::new(Source {
                 schema,
                 updated_at_ns: at_ns,
                 ..(*known).clone()
-            });
+            }));
         }
     }
 

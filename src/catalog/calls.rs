@@ -37,6 +37,24 @@ pub struct MonthCalls {
     pub calls: u64,
 }
 
+/// The totals of an organization at one moment, in order of the months; free places first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct CallTotals([u64; MONTHS]);
+
+impl CallTotals {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// In order of the months.
+    pub fn iter(&self) -> impl Iterator<Item = MonthCalls> {
+        self.0
+            .iter()
+            .filter(|packed| **packed != 0)
+            .map(|it| unpacked(*it))
+    }
+}
+
 impl CallCounts {
     /// Counts a call of `month`, unless `calls_max` were counted in it before: then `Err`. Answers where the month
     /// stands.
@@ -91,6 +109,13 @@ impl CallCounts {
     pub fn totals(&self) -> impl Iterator<Item = MonthCalls> {
         let packed = self.months.iter().map(|place| place.load(Ordering::SeqCst));
         packed.filter(|packed| *packed != 0).map(unpacked)
+    }
+
+    /// The totals of this moment, whatever is counted from now on.
+    pub(super) fn frozen(&self) -> CallTotals {
+        let mut totals = self.months.each_ref().map(|place| place.load(Ordering::SeqCst));
+        totals.sort_unstable();
+        CallTotals(totals)
     }
 
     /// A total as it was made durable; never lowers a count.

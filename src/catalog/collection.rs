@@ -1,10 +1,11 @@
 //! Named members in order of creation: an organization's buckets, a bucket's sources.
 
-use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use hashbrown::HashTable;
+
+use super::pages::{Page, Pages};
 
 /// Something with a name that is unique among its siblings.
 pub(super) trait Named {
@@ -15,7 +16,7 @@ pub(super) trait Named {
 /// Members by ordinal and by name. The name index holds ordinals only: a hash map keyed by the name
 /// would store every name twice.
 pub(super) struct Collection<T> {
-    members: BTreeMap<u32, Arc<T>>,
+    members: Pages<T>,
     names: HashTable<u32>,
     hasher: RandomState,
 }
@@ -23,7 +24,7 @@ pub(super) struct Collection<T> {
 impl<T> Default for Collection<T> {
     fn default() -> Self {
         Self {
-            members: BTreeMap::new(),
+            members: Pages::default(),
             names: HashTable::new(),
             hasher: RandomState::new(),
         }
@@ -36,22 +37,27 @@ impl<T: Named> Collection<T> {
     }
 
     pub fn get(&self, ordinal: u32) -> Option<&Arc<T>> {
-        self.members.get(&ordinal)
+        self.members.get(ordinal)
     }
 
     /// Oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
-        self.members.values()
+        self.members.iter()
+    }
+
+    /// In order of their numbers.
+    pub fn pages(&self) -> impl ExactSizeIterator<Item = &Arc<Page<T>>> {
+        self.members.pages()
     }
 
     pub fn by_name(&self, name: &str) -> Option<&Arc<T>> {
         let is_it = |ordinal: &u32| {
             self.members
-                .get(ordinal)
+                .get(*ordinal)
                 .is_some_and(|member| member.name() == name)
         };
         let ordinal = self.names.find(self.hasher.hash_one(name), is_it)?;
-        self.members.get(ordinal)
+        self.members.get(*ordinal)
     }
 
     /// Adds a member, or puts a new version in the place of the old.
@@ -62,13 +68,13 @@ impl<T: Named> Collection<T> {
         let (members, hasher) = (&self.members, &self.hasher);
         self.names.insert_unique(hash, ordinal, |other| {
             members
-                .get(other)
+                .get(*other)
                 .map_or(0, |member| hasher.hash_one(member.name()))
         });
     }
 
     pub fn remove(&mut self, ordinal: u32) -> Option<Arc<T>> {
-        let member = self.members.remove(&ordinal)?;
+        let member = self.members.remove(ordinal)?;
         let hash = self.hasher.hash_one(member.name());
         if let Ok(entry) = self.names.find_entry(hash, |other| *other == ordinal) {
             entry.remove();

@@ -91,6 +91,9 @@ pub struct Key {
     /// requests write it, one command a minute makes it durable.
     #[serde(default)]
     last_used_minute: AtomicU32,
+    /// Its place in the order of creation, among all keys; 0 before the catalog gave it one.
+    #[serde(skip)]
+    pub(super) ordinal: u64,
 }
 
 impl Key {
@@ -120,14 +123,28 @@ impl Key {
             shown_prefix,
             created_at_ns,
             last_used_minute,
+            ordinal: 0,
         }
     }
 
     /// The minute's start in UTC nanoseconds; `None` when never used.
     pub fn last_used_at_ns(&self) -> Option<i64> {
-        match self.last_used_minute.load(Ordering::Relaxed) {
+        match self.last_used_minute() {
             0 => None,
             minute => Some(i64::from(minute) * MINUTE_NS),
+        }
+    }
+
+    /// Minutes since the epoch, 0 when never used.
+    pub(super) fn last_used_minute(&self) -> u32 {
+        self.last_used_minute.load(Ordering::Relaxed)
+    }
+
+    /// The same key, last used in this minute since the epoch.
+    pub(super) fn with_last_used_minute(&self, minute: u32) -> Self {
+        Self {
+            last_used_minute: AtomicU32::new(minute),
+            ..self.clone()
         }
     }
 
@@ -141,7 +158,7 @@ impl Key {
 
 impl Clone for Key {
     fn clone(&self) -> Self {
-        let minute = self.last_used_minute.load(Ordering::Relaxed);
+        let minute = self.last_used_minute();
         Self {
             name: self.name.clone(),
             shown_prefix: self.shown_prefix.clone(),

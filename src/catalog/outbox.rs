@@ -10,21 +10,29 @@ use crate::ids::ObjectId;
 /// Webhooks by id and organization; owed deliveries by id and receiver.
 #[derive(Default)]
 pub(super) struct Outbox {
-    webhooks: HashMap<ObjectId, Arc<Webhook>>,
+    webhooks: HashMap<ObjectId, WebhookEntry>,
     /// Oldest first.
     by_organization: HashMap<ObjectId, Vec<ObjectId>>,
     pending: HashMap<ObjectId, Arc<Delivery>>,
     /// Receiver's owner, moment of creation, id.
     by_owner: BTreeSet<(ObjectId, i64, ObjectId)>,
+    /// Of the newest webhook.
+    pub last_webhook_ordinal: u64,
+}
+
+pub(super) struct WebhookEntry {
+    /// Its place in the order of creation, among all webhooks.
+    pub ordinal: u64,
+    pub webhook: Arc<Webhook>,
 }
 
 impl Outbox {
     pub fn webhook(&self, id: ObjectId) -> Option<&Arc<Webhook>> {
-        self.webhooks.get(&id)
+        self.webhooks.get(&id).map(|entry| &entry.webhook)
     }
 
     /// Oldest first.
-    pub fn webhooks_of(&self, organization_id: ObjectId) -> impl Iterator<Item = &Arc<Webhook>> {
+    pub fn webhooks_of(&self, organization_id: ObjectId) -> impl Iterator<Item = &WebhookEntry> {
         self.by_organization
             .get(&organization_id)
             .into_iter()
@@ -32,23 +40,37 @@ impl Outbox {
             .filter_map(|id| self.webhooks.get(id))
     }
 
+    /// Adds a webhook, the newest one, or puts a new version in the place of the old.
     pub fn insert_webhook(&mut self, webhook: Webhook) {
+        let ordinal = match self.webhooks.get(&webhook.id) {
+            Some(known) => known.ordinal,
+            None => {
+                self.last_webhook_ordinal += 1;
+                self.last_webhook_ordinal
+            }
+        };
+        self.restore_webhook(ordinal, Arc::new(webhook));
+    }
+
+    /// Adds a webhook that has its ordinal, which is greater than those of all that were added before.
+    pub fn restore_webhook(&mut self, ordinal: u64, webhook: Arc<Webhook>) {
         let of_organization = self.by_organization.entry(webhook.organization_id).or_default();
         if !self.webhooks.contains_key(&webhook.id) {
             of_organization.push(webhook.id);
         }
-        self.webhooks.insert(webhook.id, Arc::new(webhook));
+        self.webhooks
+            .insert(webhook.id, WebhookEntry { ordinal, webhook });
     }
 
     pub fn change_webhook(&mut self, id: ObjectId, change: impl FnOnce(&mut Webhook)) {
-        if let Some(webhook) = self.webhooks.get_mut(&id) {
-            change(Arc::make_mut(webhook));
+        if let Some(entry) = self.webhooks.get_mut(&id) {
+            change(Arc::make_mut(&mut entry.webhook));
         }
     }
 
     /// The webhook is gone, and nothing is owed to it.
     pub fn remove_webhook(&mut self, id: ObjectId) {
-        let Some(webhook) = self.webhooks.remove(&id) else {
+        let Some(WebhookEntry { webhook, .. }) = self.webhooks.remove(&id) else {
             return;
         };
         if let Some(ids) = self.by_organization.get_mut(&webhook.organization_id) {

@@ -35,6 +35,8 @@ pub struct Catalog {
     pub(super) user_by_email: HashMap<Box<str>, ObjectId>,
     pub(super) keys: HashMap<ObjectId, Arc<Key>>,
     pub(super) key_by_hash: HashMap<KeyHash, Arc<Key>>,
+    /// Of the newest key.
+    pub(super) last_key_ordinal: u64,
     pub(super) buckets: HashMap<ObjectId, BucketEntry>,
     pub(super) bucket_by_ordinal: HashMap<u32, ObjectId>,
     pub(super) last_bucket_ordinal: u32,
@@ -275,7 +277,9 @@ impl Catalog {
 
     /// The webhooks of an organization, oldest first.
     pub fn webhooks_of(&self, organization_id: ObjectId) -> impl Iterator<Item = &Arc<Webhook>> {
-        self.outbox.webhooks_of(organization_id)
+        self.outbox
+            .webhooks_of(organization_id)
+            .map(|entry| &entry.webhook)
     }
 
     /// All deliveries that are owed, in no order.

@@ -3,6 +3,8 @@
 mod alerts;
 mod author;
 mod calls;
+mod loading;
+mod objects;
 
 use std::sync::Arc;
 
@@ -360,7 +362,7 @@ fn unknown_members_are_ignored_and_new_ones_defaulted() {
     .unwrap();
     assert!(matches!(
         Catalog::decode(&newest),
-        Err(SnapshotError::UnknownVersion { found: 2 })
+        Err(SnapshotError::UnknownVersion { found: 2, known: 1 })
     ));
     assert!(matches!(
         Catalog::decode(b"junk"),

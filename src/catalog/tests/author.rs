@@ -35,6 +35,8 @@ pub(super) struct Author {
     rules: Vec<ObjectId>,
     webhooks: Vec<ObjectId>,
     deliveries: Vec<ObjectId>,
+    /// As they were queued first.
+    queued: Vec<Delivery>,
 }
 
 impl Author {
@@ -51,6 +53,7 @@ impl Author {
             rules: Vec::new(),
             webhooks: Vec::new(),
             deliveries: Vec::new(),
+            queued: Vec::new(),
         }
     }
 
@@ -209,13 +212,38 @@ impl Author {
     fn delivery(&mut self, receiver: Receiver) -> Delivery {
         self.made += 1;
         self.deliveries.push(id(self.made));
-        delivery(self.made, receiver)
+        let queued = delivery(self.made, receiver);
+        self.queued.push(queued.clone());
+        queued
+    }
+
+    /// A bucket, or another one, with so many sources more.
+    pub fn crowd(&mut self, sources: usize) -> Vec<Command> {
+        let mut commands = Vec::new();
+        while self.buckets.is_empty() {
+            commands.push(self.next());
+        }
+        commands.extend((0..sources).map(|_| {
+            self.made += 1;
+            let new = id(self.made);
+            self.sources.push(new);
+            let settings = settings(&format!("n{}", self.made), self.fields());
+            Command::SourceCreated {
+                source: NewSource {
+                    id: new,
+                    bucket_id: self.buckets[0],
+                    settings,
+                    created_at_ns: self.made as i64,
+                },
+            }
+        }));
+        commands
     }
 
     fn attempt_at_alerts(&mut self) -> Option<Command> {
         self.made += 1;
         let (new, at_ns) = (id(self.made), self.made as i64 * DAY_NS);
-        Some(match self.dice.below(10) {
+        Some(match self.dice.below(13) {
             0 | 1 => {
                 let source_id = self.dice.pick(&self.sources)?;
                 self.rules.push(new);
@@ -274,6 +302,30 @@ impl Author {
                     },
                 )],
             },
+            8 => {
+                let mut settings = webhook(self.made, new).settings;
+                settings.url = format!("https://example.com/{}", self.made).into();
+                Command::WebhookUpdated {
+                    webhook_id: self.dice.pick(&self.webhooks)?,
+                    settings,
+                    at_ns,
+                }
+            }
+            9 if self.dice.below(2) == 0 => {
+                let webhook_id = self.dice.pick(&self.webhooks)?;
+                let deliveries = vec![self.delivery(Receiver::Webhook(webhook_id))];
+                Command::DeliveriesQueued { deliveries }
+            }
+            // Again, whether it has ended or not.
+            9 => {
+                let known = self.dice.below(self.queued.len().max(1));
+                let deliveries = vec![Delivery {
+                    status: DeliveryStatus::Failed,
+                    attempts: vec![attempt(new, at_ns, AfterAttempt::Failed).attempt],
+                    ..self.queued.get(known)?.clone()
+                }];
+                Command::DeliveriesQueued { deliveries }
+            }
             _ => {
                 let delivery_id = self.dice.pick(&self.deliveries)?;
                 let after = [

@@ -1,0 +1,131 @@
+//! The catalog at one moment, shared with the catalog that lives on.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::bucket::Bucket;
+use super::calls::CallTotals;
+use super::delivery::Delivery;
+use super::key::Key;
+use super::ledger::FrozenTail;
+use super::objects::Root;
+use super::organization::Organization;
+use super::pages::Page;
+use super::rule::Rule;
+use super::source::Source;
+use super::state::Catalog;
+use super::user::User;
+use super::webhook::Webhook;
+use crate::ids::ObjectId;
+
+/// A point in time of the catalog: cheap to take (shared pointers), so that encoding, which is not,
+/// happens while the catalog lives on.
+///
+/// What is shared never changes: as long as it is held here, the catalog changes a copy. So two equal pointers of two
+/// points in time mean equal objects. What does change under its pointer, the last use of keys and the counts of calls,
+/// is copied. The default is a catalog of which nothing was ever saved; it differs from an empty one, which has a root.
+#[derive(Default)]
+pub struct Frozen {
+    pub(super) root: Option<Root>,
+    /// Oldest first.
+    pub(super) organizations: Vec<FrozenOrganization>,
+    pub(super) users: Vec<Arc<User>>,
+    pub(super) buckets: Vec<FrozenBucket>,
+    /// Of each organization and of each bucket, oldest first.
+    pub(super) keys: Vec<FrozenKey>,
+    pub(super) rules: Vec<Arc<Rule>>,
+    /// Of each organization, oldest first.
+    pub(super) webhooks: Vec<FrozenWebhook>,
+    pub(super) deliveries: Vec<Arc<Delivery>>,
+    ledger_tail: FrozenTail,
+    ledger_runs: Vec<u64>,
+}
+
+pub(super) struct FrozenOrganization {
+    pub organization: Arc<Organization>,
+    pub calls: CallTotals,
+}
+
+pub(super) struct FrozenBucket {
+    pub bucket: Arc<Bucket>,
+    pub next_source_ordinal: u32,
+    pub sources: Vec<Arc<Page<Source>>>,
+}
+
+pub(super) struct FrozenKey {
+    pub key: Arc<Key>,
+    pub last_used_minute: u32,
+}
+
+pub(super) struct FrozenWebhook {
+    pub ordinal: u64,
+    pub webhook: Arc<Webhook>,
+}
+
+impl Catalog {
+    /// The state as it is now, but for entries of the ledger that were put since its tail was frozen. Takes about as
+    /// long as copying one pointer per resource, and one per 1,024 sources; nothing is sorted.
+    pub fn freeze(&self) -> Frozen {
+        let organizations = self.organizations_with_calls();
+        let organizations = organizations.map(|(organization, calls)| FrozenOrganization {
+            organization,
+            calls: calls.frozen(),
+        });
+        let buckets = self.buckets.values().map(|entry| FrozenBucket {
+            bucket: Arc::clone(&entry.bucket),
+            next_source_ordinal: entry.next_source_ordinal,
+            sources: entry.sources.pages().cloned().collect(),
+        });
+        let mut keys = Vec::with_capacity(self.keys.len());
+        let of_organizations = self.organizations().flat_map(|it| self.organization_keys(it.id));
+        let of_buckets = self.buckets.values().flat_map(|entry| &entry.keys);
+        keys.extend(of_organizations.chain(of_buckets).map(|key| FrozenKey {
+            key: Arc::clone(key),
+            last_used_minute: key.last_used_minute(),
+        }));
+        let webhooks = self.organizations().flat_map(|it| self.outbox.webhooks_of(it.id));
+        Frozen {
+            root: Some(Root::of(self)),
+            organizations: organizations.collect(),
+            users: self.users.values().cloned().collect(),
+            buckets: buckets.collect(),
+            keys,
+            rules: self.rules().cloned().collect(),
+            webhooks: webhooks
+                .map(|entry| FrozenWebhook {
+                    ordinal: entry.ordinal,
+                    webhook: Arc::clone(&entry.webhook),
+                })
+                .collect(),
+            deliveries: self.pending_deliveries().cloned().collect(),
+            ledger_tail: self.ledger.frozen(),
+            ledger_runs: self.ledger.runs().to_vec(),
+        }
+    }
+}
+
+impl Frozen {
+    /// Entries of the ledger that no run file holds yet. They are not in the snapshot: what it names must hold them.
+    pub fn ledger_tail(&self) -> &FrozenTail {
+        &self.ledger_tail
+    }
+
+    /// The run files that the snapshot names, oldest first.
+    pub fn ledger_runs(&self) -> &[u64] {
+        &self.ledger_runs
+    }
+
+    /// Has the snapshot name these run files, which hold the frozen tail, too.
+    pub fn set_ledger_runs(&mut self, runs: Vec<u64>) {
+        self.ledger_runs = runs;
+        self.ledger_tail = FrozenTail::default();
+    }
+
+    /// Rules and webhooks: whose entries of the ledger are kept.
+    pub fn ledger_owners(&self) -> HashSet<ObjectId> {
+        let rules = self.rules.iter().map(|rule| rule.id);
+        rules
+            .chain(self.webhooks.iter().map(|it| it.webhook.id))
+            .collect()
+    }
+}

@@ -1,0 +1,190 @@
+//! Members by ordinal, in pages that a checkpoint shares with the catalog: who holds a page keeps it as it was, and two
+//! versions of a page differ by their pointers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Ordinals of one page.
+const PAGE_ORDINALS: u32 = 1_024;
+
+/// All members of a page.
+pub(super) struct Page<T> {
+    number: u32,
+    /// By ordinal. Never empty.
+    members: Vec<(u32, Arc<T>)>,
+}
+
+impl<T> Clone for Page<T> {
+    fn clone(&self) -> Self {
+        Self {
+            number: self.number,
+            members: self.members.clone(),
+        }
+    }
+}
+
+impl<T> Page<T> {
+    /// The number of the page that an ordinal belongs to.
+    pub const fn number_of(ordinal: u32) -> u32 {
+        ordinal / PAGE_ORDINALS
+    }
+
+    /// Its place among the pages: 0 for the ordinals from 0 on, 1 for those from 1,024 on.
+    pub const fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// In order of the ordinals.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<T>> {
+        self.members.iter().map(|(_, member)| member)
+    }
+
+    /// Where the ordinal stands, or where it would be inserted.
+    fn find(&self, ordinal: u32) -> Result<usize, usize> {
+        // Where no member before it is gone, it stands at its own place.
+        let expected = (ordinal % PAGE_ORDINALS) as usize;
+        match self.members.get(expected) {
+            Some((held, _)) if *held == ordinal => Ok(expected),
+            _ => self.members.binary_search_by_key(&ordinal, |(held, _)| *held),
+        }
+    }
+}
+
+impl<T: PartialEq> Page<T> {
+    /// Whether both hold equal members. Members that are shared are not looked at.
+    pub fn equals(&self, other: &Self) -> bool {
+        let equal = |((one, a), (other, b)): (&(u32, Arc<T>), &(u32, Arc<T>))| {
+            one == other && (Arc::ptr_eq(a, b) || a == b)
+        };
+        self.members.len() == other.members.len() && self.members.iter().zip(&other.members).all(equal)
+    }
+}
+
+/// Members by ordinal.
+pub(super) struct Pages<T> {
+    /// By number.
+    pages: BTreeMap<u32, Arc<Page<T>>>,
+    len: usize,
+}
+
+impl<T> Default for Pages<T> {
+    fn default() -> Self {
+        Self {
+            pages: BTreeMap::new(),
+            len: 0,
+        }
+    }
+}
+
+impl<T> Pages<T> {
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The pages that have members, in order of their numbers.
+    pub fn pages(&self) -> impl ExactSizeIterator<Item = &Arc<Page<T>>> {
+        self.pages.values()
+    }
+
+    /// In order of the ordinals.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
+        self.pages.values().flat_map(|page| page.iter())
+    }
+
+    pub fn get(&self, ordinal: u32) -> Option<&Arc<T>> {
+        let page = self.pages.get(&Page::<T>::number_of(ordinal))?;
+        let place = page.find(ordinal).ok()?;
+        page.members.get(place).map(|(_, member)| member)
+    }
+
+    /// Adds a member, or puts a new version in the place of the old. Copies the page's pointers where somebody else
+    /// holds the page.
+    pub fn insert(&mut self, ordinal: u32, member: Arc<T>) {
+        let number = Page::<T>::number_of(ordinal);
+        let new_page = || {
+            Arc::new(Page {
+                number,
+                members: Vec::new(),
+            })
+        };
+        let page = Arc::make_mut(self.pages.entry(number).or_insert_with(new_page));
+        match page.find(ordinal) {
+            Ok(place) => page.members[place].1 = member,
+            Err(place) => {
+                page.members.insert(place, (ordinal, member));
+                self.len += 1;
+            }
+        }
+    }
+
+    pub fn remove(&mut self, ordinal: u32) -> Option<Arc<T>> {
+        let number = Page::<T>::number_of(ordinal);
+        let page = self.pages.get_mut(&number)?;
+        let place = page.find(ordinal).ok()?;
+        self.len -= 1;
+        if page.members.len() > 1 {
+            return Some(Arc::make_mut(page).members.remove(place).1);
+        }
+        let page = self.pages.remove(&number)?;
+        page.members.first().map(|(_, member)| Arc::clone(member))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn pages_hold_what_a_map_holds() {
+        for seed in 0..20 {
+            println!("seed {seed}");
+            let mut random = fastrand::Rng::with_seed(seed);
+            let (mut pages, mut model) = (Pages::default(), BTreeMap::new());
+            let mut held = Vec::new();
+            for step in 0..2_000_u32 {
+                let ordinal = random.u32(0..5) * 1_000 + random.u32(0..60);
+                if random.bool() {
+                    pages.insert(ordinal, Arc::new(step));
+                    model.insert(ordinal, step);
+                } else {
+                    let removed = pages.remove(ordinal);
+                    assert_eq!(removed.map(|it| *it), model.remove(&ordinal));
+                }
+                if step % 100 == 0 {
+                    let values: Vec<u32> = model.values().copied().collect();
+                    held.push((pages.pages().cloned().collect::<Vec<_>>(), values));
+                }
+                assert_eq!(pages.get(ordinal).map(|it| **it), model.get(&ordinal).copied());
+                assert_eq!(pages.len(), model.len());
+                assert!(pages.iter().map(|it| **it).eq(model.values().copied()));
+            }
+            for (pages, values) in held {
+                let members = pages.iter().flat_map(|page| page.iter());
+                assert!(
+                    members.map(|it| **it).eq(values),
+                    "a page that is held stays as it was"
+                );
+                assert!(pages.iter().all(|page| page.iter().len() > 0));
+            }
+        }
+    }
+
+    #[test]
+    fn a_change_replaces_its_page_and_no_other() {
+        let mut pages = Pages::default();
+        (0..3_000).for_each(|ordinal| pages.insert(ordinal, Arc::new(ordinal)));
+        let held: Vec<_> = pages.pages().cloned().collect();
+        assert_eq!(
+            held.iter().map(|page| page.number()).collect::<Vec<_>>(),
+            [0, 1, 2]
+        );
+        pages.insert(1_024, Arc::new(7));
+        let same: Vec<_> = pages.pages().zip(&held).map(|(a, b)| Arc::ptr_eq(a, b)).collect();
+        assert_eq!(same, [true, false, true]);
+        assert!(!pages.pages().nth(1).unwrap().equals(&held[1]));
+        pages.insert(1_024, Arc::new(1_024));
+        assert!(pages.pages().nth(1).unwrap().equals(&held[1]));
+    }
+}

@@ -1,0 +1,360 @@
+//! What a checkpoint writes, and that it makes the same catalog again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use super::super::*;
+use super::alerts::{attempt, delivery, webhook};
+use super::author::Author;
+use super::{check_indexes, create_bucket, create_source, field, id, with_bucket};
+
+/// The objects as the runs hold them after all checkpoints: the newest version of each that is not gone.
+pub(super) type Objects = BTreeMap<ObjectKey, Vec<u8>>;
+
+pub(super) fn changes(now: &Frozen, saved: &Frozen) -> Vec<Change> {
+    let changes = now.changes_since(saved);
+    let expected = changes.len();
+    let changes: Vec<Change> = changes.map(|change| change.unwrap()).collect();
+    assert_eq!(changes.len(), expected);
+    assert!(
+        changes.is_sorted_by(|a, b| a.key < b.key),
+        "in order, each key once"
+    );
+    changes
+}
+
+pub(super) fn all(catalog: &Catalog) -> Vec<Change> {
+    changes(&catalog.freeze(), &Frozen::default())
+}
+
+pub(super) fn saved(catalog: &Catalog) -> Objects {
+    let all = all(catalog).into_iter();
+    all.map(|change| (change.key, change.content.unwrap())).collect()
+}
+
+fn save(objects: &mut Objects, changes: Vec<Change>) {
+    for Change { key, content } in changes {
+        match content {
+            Some(content) => {
+                let before = objects.insert(key, content.clone());
+                assert!(before != Some(content), "{key} did not change");
+            }
+            None => assert!(objects.remove(&key).is_some(), "{key} was never there"),
+        }
+    }
+}
+
+pub(super) fn load(objects: &Objects) -> Result<Catalog, SnapshotError> {
+    let mut loader = CatalogLoader::new();
+    for (key, content) in objects {
+        loader.push(key, content)?;
+    }
+    loader.finish()
+}
+
+/// Every list of the catalog that has an order.
+fn lists(catalog: &Catalog) -> String {
+    let mut lists = String::new();
+    let mut list = |ids: &mut dyn Iterator<Item = String>| {
+        writeln!(lists, "{}", ids.collect::<Vec<_>>().join(" ")).unwrap();
+    };
+    list(&mut catalog.organizations().map(|it| it.id.to_string()));
+    let mut owners = Vec::new();
+    for organization in catalog.organizations() {
+        let id = organization.id;
+        list(&mut catalog.organization_keys(id).iter().map(|it| it.id.to_string()));
+        list(&mut catalog.buckets_of(id).map(|it| it.id.to_string()));
+        list(&mut catalog.webhooks_of(id).map(|it| it.id.to_string()));
+        owners.extend(catalog.webhooks_of(id).map(|it| it.id));
+        for bucket in catalog.buckets_of(id) {
+            list(&mut catalog.bucket_keys(bucket.id).iter().map(|it| it.id.to_string()));
+            list(&mut catalog.sources_of(bucket.id).map(|it| it.id.to_string()));
+            list(&mut catalog.rules_of(bucket.id).map(|it| it.id.to_string()));
+            owners.extend(catalog.rules_of(bucket.id).map(|it| it.id));
+        }
+    }
+    for owner in owners {
+        list(&mut catalog.pending_deliveries_of(owner).map(|it| it.id.to_string()));
+    }
+    lists
+}
+
+fn assert_equal(loaded: &Catalog, catalog: &Catalog) {
+    check_indexes(loaded);
+    let encoded = |catalog: &Catalog| catalog.freeze().encode(&[]).unwrap();
+    assert!(encoded(loaded) == encoded(catalog));
+    assert_eq!(lists(loaded), lists(catalog));
+    assert_eq!(all(loaded), all(catalog), "equal catalogs give equal bytes");
+    assert_eq!(
+        changes(&loaded.freeze(), &catalog.freeze()),
+        [],
+        "what is equal is no change, whatever the pointers"
+    );
+}
+
+/// A new command has a name here, and the author of commands has to make it.
+fn name(command: &Command) -> &'static str {
+    match command {
+        Command::ServerSecretSet { .. } => "ServerSecretSet",
+        Command::SignedUp { .. } => "SignedUp",
+        Command::PasswordChanged { .. } => "PasswordChanged",
+        Command::OrganizationRenamed { .. } => "OrganizationRenamed",
+        Command::PlanChanged { .. } => "PlanChanged",
+        Command::CallsCounted { .. } => "CallsCounted",
+        Command::KeyCreated { .. } => "KeyCreated",
+        Command::KeyDeleted { .. } => "KeyDeleted",
+        Command::KeysTouched { .. } => "KeysTouched",
+        Command::BucketCreated { .. } => "BucketCreated",
+        Command::BucketUpdated { .. } => "BucketUpdated",
+        Command::BucketDeleted { .. } => "BucketDeleted",
+        Command::SourceCreated { .. } => "SourceCreated",
+        Command::SourceUpdated { .. } => "SourceUpdated",
+        Command::SchemaExtended { .. } => "SchemaExtended",
+        Command::SourceDeleted { .. } => "SourceDeleted",
+        Command::RuleCreated { .. } => "RuleCreated",
+        Command::RuleUpdated { .. } => "RuleUpdated",
+        Command::RuleDeleted { .. } => "RuleDeleted",
+        Command::VerdictRecorded { .. } => "VerdictRecorded",
+        Command::WebhookCreated { .. } => "WebhookCreated",
+        Command::WebhookUpdated { .. } => "WebhookUpdated",
+        Command::WebhookDeleted { .. } => "WebhookDeleted",
+        Command::DeliveriesQueued { .. } => "DeliveriesQueued",
+        Command::AttemptMade { .. } => "AttemptMade",
+        Command::DeliveriesCounted { .. } => "DeliveriesCounted",
+    }
+}
+
+const COMMANDS: usize = 26;
+
+#[test]
+fn checkpoints_of_what_changed_make_the_same_catalog() {
+    let (mut names, mut gone) = (BTreeSet::new(), 0);
+    for seed in 0..40 {
+        println!("seed {seed}");
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut author = Author::new(seed);
+        // Several pages of sources in some of the runs.
+        let mut commands = if seed % 8 == 0 {
+            author.crowd(2_500)
+        } else {
+            Vec::new()
+        };
+        commands.extend((0..500).map(|_| author.next()));
+        // One lives on, the other one is restarted now and then.
+        let (mut whole, mut catalog) = (Catalog::default(), Catalog::default());
+        let (mut objects, mut last) = (Objects::new(), Frozen::default());
+        let mut last_encoded = last.encode(&[]).unwrap();
+        for command in &commands {
+            names.insert(name(command));
+            whole.apply(command);
+            catalog.apply(command);
+            if random.u8(0..20) > 0 {
+                continue;
+            }
+            assert!(
+                last.encode(&[]).unwrap() == last_encoded,
+                "what was frozen changed"
+            );
+            let frozen = catalog.freeze();
+            let changes = changes(&frozen, &last);
+            gone += changes.iter().filter(|it| it.content.is_none()).count();
+            save(&mut objects, changes);
+            last_encoded = frozen.encode(&[]).unwrap();
+            last = frozen;
+            if random.u8(0..4) == 0 {
+                catalog = load(&objects).unwrap();
+                assert_equal(&catalog, &whole);
+                last = catalog.freeze();
+            }
+        }
+        save(&mut objects, changes(&catalog.freeze(), &last));
+        assert_equal(&load(&objects).unwrap(), &whole);
+        let expected: Vec<_> = all(&whole)
+            .into_iter()
+            .map(|it| (it.key, it.content.unwrap()))
+            .collect();
+        assert!(objects.into_iter().eq(expected), "nothing is left behind");
+    }
+    assert_eq!(names.len(), COMMANDS, "{names:?}");
+    assert!(gone > 100, "{gone}");
+}
+
+#[test]
+fn a_snapshot_of_before_is_converted_by_writing_everything() {
+    let mut author = Author::new(7);
+    let mut catalog = Catalog::default();
+    (0..600).for_each(|_| catalog.apply(&author.next()));
+    let old = Catalog::decode(&catalog.freeze().encode(&[1, 2]).unwrap()).unwrap();
+    assert_eq!(old.1, [1, 2]);
+    let loaded = load(&saved(&old.0)).unwrap();
+    assert!(loaded.freeze().encode(&[]).unwrap() == catalog.freeze().encode(&[]).unwrap());
+    assert_eq!(lists(&loaded), lists(&catalog));
+}
+
+/// One organization with a bucket, and this many of what the test looks at.
+fn key(number: u64) -> Command {
+    let mut hash = [0; 32];
+    hash[..8].copy_from_slice(&number.to_le_bytes());
+    let (name, prefix) = (format!("k{number}").into(), "svc_w_".into());
+    let key = Key::new(
+        id(number),
+        id(1),
+        Some(id(3)),
+        KeyType::Write,
+        name,
+        Bytes(hash),
+        prefix,
+        0,
+    );
+    Command::KeyCreated { key }
+}
+
+/// What the commands change, as words.
+fn changed(catalog: &mut Catalog, commands: &[Command]) -> Vec<(String, Option<usize>)> {
+    let before = catalog.freeze();
+    commands.iter().for_each(|command| catalog.apply(command));
+    changes(&catalog.freeze(), &before)
+        .into_iter()
+        .map(|it| (it.key.to_string(), it.content.map(|content| content.len())))
+        .collect()
+}
+
+fn names(changed: &[(String, Option<usize>)]) -> Vec<&str> {
+    changed.iter().map(|(name, _)| name.as_str()).collect()
+}
+
+#[test]
+fn nothing_changed_is_nothing_to_write() {
+    let mut author = Author::new(3);
+    let mut catalog = Catalog::default();
+    assert_eq!(changed(&mut catalog, &[]), []);
+    (0..500).for_each(|_| catalog.apply(&author.next()));
+    assert_eq!(changed(&mut catalog, &[]), []);
+    // A source that came and went leaves its bucket's next ordinal behind, and its page as it was.
+    let mut catalog = with_bucket();
+    catalog.apply(&create_source(10, "s", vec![field("a", FieldType::Number)]));
+    let came_and_went = [
+        create_source(11, "t", vec![field("a", FieldType::Number)]),
+        Command::SourceDeleted { source_id: id(11) },
+    ];
+    let changed = changed(&mut catalog, &came_and_went);
+    assert_eq!(names(&changed), [format!("bucket {}", id(3))]);
+}
+
+#[test]
+fn of_ten_thousand_keys_one_that_was_used_is_one_change() {
+    let mut catalog = with_bucket();
+    (100..10_100).for_each(|number| catalog.apply(&key(number)));
+    let used = Command::KeysTouched {
+        touches: vec![(id(777), 50)],
+    };
+    let written = changed(&mut catalog, &[used]);
+    assert_eq!(names(&written), [format!("key {}", id(777))]);
+    // As requests do, ahead of the log, while a checkpoint holds the key.
+    let (before, used) = (catalog.freeze(), catalog.key_by_hash(&[0; 32]).is_none());
+    assert!(used);
+    catalog.bucket_keys(id(3))[0].touch(51);
+    let first = changes(&catalog.freeze(), &before);
+    assert_eq!(first.len(), 1);
+    assert_eq!(first, changes(&catalog.freeze(), &before));
+}
+
+#[test]
+fn calls_are_written_without_their_organization() {
+    let mut catalog = with_bucket();
+    catalog.apply(&create_bucket(4, "c"));
+    let count = |calls| Command::CallsCounted {
+        totals: vec![(id(1), 20_758, calls)],
+    };
+    let calls = format!("the calls of organization {}", id(1));
+    for total in [1, 2] {
+        assert_eq!(names(&changed(&mut catalog, &[count(total)])), [&calls]);
+    }
+    assert_eq!(
+        changed(&mut catalog, &[count(1)]),
+        [],
+        "a total never lowers the count"
+    );
+    let before = catalog.freeze();
+    let (_, counts) = catalog.organization_with_calls(id(1)).unwrap();
+    counts.count(20_758, None).unwrap();
+    let counted = changes(&catalog.freeze(), &before);
+    assert_eq!(counted.len(), 1, "calls that the log does not have yet");
+}
+
+#[test]
+fn an_attempt_does_not_write_the_body_again() {
+    let mut catalog = with_bucket();
+    catalog.apply(&Command::WebhookCreated {
+        webhook: webhook(30, id(1)),
+    });
+    let large = Delivery {
+        body: Body(vec![b'x'; 1 << 20].into()),
+        ..delivery(41, Receiver::Webhook(id(30)))
+    };
+    let queued = Command::DeliveriesQueued {
+        deliveries: vec![large],
+    };
+    let written = changed(&mut catalog, &[queued]);
+    let webhook = format!("webhook {}", id(30));
+    let body = format!("the body of delivery {}", id(41));
+    let state = format!("the state of delivery {}", id(41));
+    assert_eq!(names(&written), [&webhook, &body, &state]);
+    assert!(written[1].1.unwrap() > 1 << 20);
+    let attempt = |then| Command::AttemptMade {
+        made: attempt(id(41), 1_000, then),
+    };
+    let written = changed(&mut catalog, &[attempt(AfterAttempt::Retry(77))]);
+    assert_eq!(names(&written), [&state]);
+    assert!(written[0].1.unwrap() < 1 << 10, "{written:?}");
+    let written = changed(&mut catalog, &[attempt(AfterAttempt::Delivered)]);
+    assert_eq!(names(&written), [&webhook, &body, &state]);
+    assert_eq!((written[1].1, written[2].1), (None, None), "both are gone");
+}
+
+#[test]
+fn one_new_source_among_a_hundred_thousand_writes_one_page() {
+    let mut catalog = with_bucket();
+    let create = |number| create_source(number, &format!("s{number}"), vec![field("a", FieldType::Number)]);
+    (100..100_100).for_each(|number| catalog.apply(&create(number)));
+    assert_eq!(all(&catalog).len(), 4 + 100_000_usize.div_ceil(1_024));
+    let bucket = format!("bucket {}", id(3));
+    let page = |number| format!("page {number} of the data sources of bucket {}", id(3));
+    let written = changed(&mut catalog, &[create(200_000)]);
+    assert_eq!(names(&written), [&bucket, &page(100_000 / 1_024)]);
+    assert!(written[1].1.unwrap() < 512 << 10, "{written:?}");
+    let written = changed(
+        &mut catalog,
+        &[Command::SourceDeleted {
+            source_id: id(100 + 5_000),
+        }],
+    );
+    assert_eq!(names(&written), [&page(5_000 / 1_024)]);
+    let all_of_a_page: Vec<_> = (100 + 1_024..100 + 2_048)
+        .map(|number| Command::SourceDeleted {
+            source_id: id(number),
+        })
+        .collect();
+    assert_eq!(
+        changed(&mut catalog, &all_of_a_page),
+        [(page(1), None)],
+        "an empty page is gone"
+    );
+    assert_equal(&load(&saved(&catalog)).unwrap(), &catalog);
+}
+
+#[test]
+fn a_bucket_that_is_gone_takes_its_objects_along() {
+    let mut catalog = with_bucket();
+    catalog.apply(&create_bucket(4, "kept"));
+    let expected: BTreeSet<_> = saved(&catalog).into_keys().collect();
+    (100..200).for_each(|number| catalog.apply(&key(number)));
+    catalog.apply(&create_source(10, "s", vec![field("a", FieldType::Number)]));
+    let mut objects = saved(&catalog);
+    let before = catalog.freeze();
+    catalog.apply(&Command::BucketDeleted { bucket_id: id(3) });
+    save(&mut objects, changes(&catalog.freeze(), &before));
+    let left: BTreeSet<_> = objects.into_keys().collect();
+    assert_eq!(expected.difference(&left).count(), 1, "the bucket");
+    assert!(left.is_subset(&expected));
+}
