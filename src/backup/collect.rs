@@ -6,7 +6,8 @@
 //!
 //! 1. the log's files as they are: they reach back to the mark that is there, and to any later one;
 //! 2. the mark, then the catalog's snapshot, which covers at least as much, with the runs it names;
-//! 3. each bucket's manifest with the files it names;
+//! 3. each bucket's manifest with the files it names; the answers to what a manifest covers are in runs that a snapshot
+//!    named before, so that a snapshot that names other runs by then has all looked at anew;
 //! 4. the records carried on of buckets that are set apart, which are written before the mark moves;
 //! 5. the log's files again: they reach up to what any of these covers, and to all that is acknowledged by then.
 //!
@@ -87,6 +88,10 @@ fn look(disk: &Arc<dyn Disk>, layout: &Layout) -> Result<Collected, Missed> {
         for path in segments.chain(answers) {
             pin(&pins, &path)?;
         }
+    }
+    let now = layout.read_catalog(&**disk).map_err(Missed::of_catalog)?;
+    if now.catalog.ledger().runs() != catalog.ledger().runs() {
+        return Err(Missed::Moved("the catalog's snapshot was replaced".to_owned()));
     }
     for file in carried_files(&**disk, layout)? {
         pin(&pins, &file.path)?;
