@@ -104,6 +104,7 @@ mod tests {
 
     use engine::query::{ScanQuery, Selection, scan};
     use engine::rows::RowsWriter;
+    use engine::{SegmentFile, SegmentWriter};
 
     use super::*;
 
@@ -150,15 +151,12 @@ mod tests {
         let mut seals = state.take_seals();
         assert_eq!(seals.len(), 1, "a block is full");
         let checkpoint = state.begin_checkpoint().unwrap();
-        let mut segment = Vec::new();
-        checkpoint.write(&mut segment).unwrap();
+        let bytes = SegmentWriter::of_bucket(1, |segment| checkpoint.write(segment)).unwrap();
+        let part = SegmentFile::open(1, Arc::new(bytes)).unwrap().part(1).unwrap();
         let (seal, ticket) = seals.remove(0);
         state.finish_seal(seal.run(), &ticket);
         assert_eq!(rows(&state), ROWS as usize, "before the checkpoint ends");
-        state
-            .store
-            .finish_checkpoint(checkpoint, 1, Arc::new(segment), i64::MIN)
-            .unwrap();
+        state.store.finish_checkpoint(checkpoint, part, i64::MIN);
         assert_eq!(rows(&state), ROWS as usize, "behind it");
         assert!(state.begin_checkpoint().is_none(), "nothing is left to write");
     }
