@@ -137,10 +137,7 @@ fn a_log_that_ends_before_what_a_manifest_covers_is_refused() {
         .err()
         .expect("it is refused")
         .to_string();
-    assert!(
-        message.contains("manifest") && message.contains("the log ends"),
-        "{message}"
-    );
+    assert!(message.contains("the log ends"), "{message}");
 }
 
 /// Merging one damaged segment stopped all checkpoints, and in time all writes.
