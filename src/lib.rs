@@ -9,7 +9,7 @@
 //! - [`alerts`]: conditions, rules that are due, verdicts
 //! - [`catalog`]: what exists, as a pure state machine
 //! - [`journal`]: the one log; [`bucket`]: the actors that own the points
-//! - [`ledger`]: histories of rules, finished deliveries
+//! - [`ledger`]: histories of rules, finished deliveries, answers to idempotency keys
 //! - [`checkpoint`]: recovery, checkpoints; [`checked_file`]: small files replaced as a whole; [`sealed_file`]: large
 //!   ones written once
 //! - [`evaluator`]: judges rules that are due, as a client of any such service

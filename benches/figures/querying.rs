@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use engine::query::{GroupQuery, Groups, group};
 use engine::rows::RowsWriter;
-use engine::{BLOCK_ROWS_MAX, SeriesSnapshot, Snapshot, Store, Unit};
+use engine::{BLOCK_ROWS_MAX, SegmentFile, SegmentWriter, SeriesSnapshot, Snapshot, Store, Unit};
 
 use crate::Outcome;
 use crate::points::{BATCH, SECOND_NS, Series};
@@ -38,6 +38,7 @@ pub const TENFOLD: Experiment = Experiment {
     run: tenfold,
 };
 
+const BUCKET: u32 = 1;
 const SOURCE: u32 = 1;
 const POINTS: usize = 1_000_000;
 const FIRST_NS: i64 = 1_767_225_600 * SECOND_NS;
@@ -64,15 +65,12 @@ pub fn sealed(points: usize, interval_ns: i64) -> Outcome<Snapshot> {
         let applied = store.apply(&encoded, (request * BATCH) as u64 + 1);
         applied.map_err(|error| format!("{error:?}"))?;
     }
-    let mut segment = Vec::new();
-    store
-        .begin_checkpoint()
-        .ok_or("nothing to seal")?
-        .write(&mut segment)?;
+    let checkpoint = store.begin_checkpoint().ok_or("nothing to seal")?;
+    let bytes = SegmentWriter::of_bucket(BUCKET, |segment| checkpoint.write(segment))?;
+    let file = SegmentFile::open(1, Arc::new(bytes)).map_err(|error| format!("{error:?}"))?;
+    let part = file.part(BUCKET).map_err(|error| format!("{error:?}"))?;
     let mut opened = Store::new();
-    opened
-        .add_segment(1, Arc::new(segment))
-        .map_err(|error| format!("{error:?}"))?;
+    opened.add_segment(part.ok_or("a segment without blocks")?);
     Ok(opened.snapshot([SOURCE]))
 }
 

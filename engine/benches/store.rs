@@ -13,8 +13,9 @@ use std::sync::Arc;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use engine::query::{GroupQuery, ScanQuery, Selection, group, scan};
 use engine::rows::RowsWriter;
-use engine::{BLOCK_ROWS_MAX, Snapshot, Store, Unit};
+use engine::{BLOCK_ROWS_MAX, SegmentFile, SegmentPart, SegmentWriter, Snapshot, Store, Unit};
 
+const BUCKET: u32 = 1;
 const SOURCE: u32 = 1;
 const SECOND_NS: i64 = 1_000_000_000;
 const REQUEST_ROWS: usize = 1_000;
@@ -68,18 +69,19 @@ fn filled(points: usize) -> Store {
 }
 
 fn segment(points: usize) -> Arc<Vec<u8>> {
-    let mut bytes = Vec::new();
-    filled(points)
-        .begin_checkpoint()
-        .unwrap()
-        .write(&mut bytes)
-        .unwrap();
-    Arc::new(bytes)
+    let checkpoint = filled(points).begin_checkpoint().unwrap();
+    let bytes = SegmentWriter::of_bucket(BUCKET, |segment| checkpoint.write(segment));
+    Arc::new(bytes.unwrap())
+}
+
+fn part(segment: &Arc<Vec<u8>>) -> SegmentPart {
+    let file = SegmentFile::open(1, segment.clone()).unwrap();
+    file.part(BUCKET).unwrap().unwrap()
 }
 
 fn opened(segment: &Arc<Vec<u8>>) -> Snapshot {
     let mut store = Store::new();
-    store.add_segment(1, segment.clone()).unwrap();
+    store.add_segment(part(segment));
     store.snapshot([SOURCE])
 }
 
@@ -113,7 +115,13 @@ fn seal(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("seal");
     group.throughput(Throughput::Elements(BLOCK_ROWS_MAX as u64 - 1));
     group.bench_function("a block of three fields with rollups", |bencher| {
-        bencher.iter(|| checkpoint.write(std::io::sink()).unwrap());
+        bencher.iter(|| {
+            let mut sink = std::io::sink();
+            let mut segment = SegmentWriter::new(&mut sink).unwrap();
+            segment.begin_bucket(BUCKET);
+            checkpoint.write(&mut segment).unwrap();
+            segment.finish().unwrap()
+        });
     });
     group.finish();
 }
@@ -202,7 +210,7 @@ fn cold_open(criterion: &mut Criterion) {
         group.bench_function(format!("{points} points"), |bencher| {
             bencher.iter_batched_ref(
                 Store::new,
-                |store| store.add_segment(1, segment.clone()).unwrap(),
+                |store| store.add_segment(part(&segment)),
                 BatchSize::SmallInput,
             );
         });

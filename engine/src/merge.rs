@@ -28,7 +28,9 @@ pub struct Merge {
 /// Failure of a merge: the store goes on with what it has.
 #[derive(Debug)]
 pub enum MergeError {
-    /// A block to merge does not read.
+    /// A block of this segment does not read.
+    Damaged(u64, EngineError),
+    /// A block does not read.
     Engine(EngineError),
     /// The new segment cannot be written.
     Io(io::Error),
@@ -49,6 +51,7 @@ impl From<io::Error> for MergeError {
 impl std::fmt::Display for MergeError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            MergeError::Damaged(segment, error) => write!(f, "segment {segment}: {error}"),
             MergeError::Engine(error) => error.fmt(f),
             MergeError::Io(error) => error.fmt(f),
         }
@@ -72,7 +75,7 @@ impl Merge {
         for (source, blocks) in &self.sources {
             let mut live = Vec::with_capacity(blocks.len());
             for entry in blocks.iter().filter(|entry| entry.last_ns >= cutoff_ns) {
-                match reach(expired, entry)? {
+                match reach(expired, entry).map_err(|error| of(entry, error))? {
                     Reach::None => live.push((entry, false)),
                     Reach::Some => live.push((entry, true)),
                     Reach::All => {}
@@ -93,9 +96,10 @@ impl Merge {
                 index += overlapping;
                 let (first, cut) = group[0];
                 let alone = overlapping == 1 && first.first_ns >= cutoff_ns && !cut;
-                if alone && !is_small(first)? {
+                if alone && !is_small(first).map_err(|error| of(first, error))? {
                     rewrite.finish(segment)?;
-                    segment.push(&first.block_uncached()?)?;
+                    let block = first.block_uncached().map_err(|error| of(first, error))?;
+                    segment.push(&block)?;
                 } else {
                     rewrite.blocks.extend(group.iter().map(|(entry, _)| *entry));
                 }
@@ -104,6 +108,18 @@ impl Merge {
         }
         Ok(())
     }
+}
+
+/// Says which segment is damaged.
+fn of(entry: &BlockEntry, error: EngineError) -> MergeError {
+    match entry.segment() {
+        Some(segment) => MergeError::Damaged(segment, error),
+        None => MergeError::Engine(error),
+    }
+}
+
+fn read(entry: &BlockEntry) -> Result<Columns, EngineError> {
+    BlockReader::new(&entry.block_uncached()?)?.columns()
 }
 
 fn is_small(entry: &BlockEntry) -> Result<bool, EngineError> {
@@ -146,7 +162,7 @@ impl Rewrite<'_> {
                 && text_bytes < REWRITE_TEXT_BYTES
                 && let Some(entry) = blocks.next()
             {
-                let run = BlockReader::new(&entry.block_uncached()?)?.columns()?;
+                let run = read(entry).map_err(|error| of(entry, error))?;
                 let run = live_rows(&run, self.expired).unwrap_or(run);
                 rows += run.rows();
                 text_bytes += run.text_bytes();

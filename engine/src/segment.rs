@@ -138,7 +138,7 @@ impl SegmentFile {
             return Err(corrupt("entries with the checksum of the table"));
         }
         let mut reader = Reader::new(entries, WHAT);
-        let (mut rows, mut block_bytes) = (0, 0);
+        let (mut rows, mut block_bytes) = (0, 0u64);
         // The count may have been damaged since the table was compared with its checksum.
         let mut blocks = Vec::with_capacity(row.blocks_within(entries.len()));
         for _ in 0..row.blocks {
@@ -150,7 +150,7 @@ impl SegmentFile {
             let checksum = crc32fast::hash(&entry[..entry.len() - reader.rest().len()]);
             let bounds_ns = (summary.first_ns, summary.last_ns);
             rows += u64::from(summary.rows);
-            block_bytes += (self.table.head_bytes() + len) as u64;
+            block_bytes = block_bytes.saturating_add((self.table.head_bytes() + len) as u64);
             let entry = BlockEntry::filed(self, at, checksum, summary.rows, bounds_ns);
             blocks.push((summary.source, entry));
         }

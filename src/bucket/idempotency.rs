@@ -91,3 +91,100 @@ fn decoded(payload: &[u8]) -> Answered {
         None => unreachable!("BUG: an answer encoded by this program does not read"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::path::Path;
+
+    use wal::disk::Disk;
+    use wal::disk::sim::SimDisk;
+
+    use super::*;
+    use crate::catalog::{FrozenTail, bucket_owner};
+    use crate::clock::DAY_NS;
+    use crate::journal::AnswerView;
+    use crate::ledger::{Keep, LedgerFiles, Saving};
+
+    const BUCKET: u32 = 7;
+
+    fn entry(key: u8, body: &'static [u8]) -> IdempotencyView<'static> {
+        IdempotencyView {
+            key: [key; 16],
+            body: [9; 16],
+            answer: AnswerView { status: 207, body },
+        }
+    }
+
+    fn ledger(disk: &SimDisk) -> LedgerFiles {
+        let port: Arc<dyn Disk> = Arc::new(disk.clone());
+        LedgerFiles::open(port, Path::new("data"), &[]).unwrap()
+    }
+
+    fn save(files: &mut LedgerFiles, written: &[NewEntry]) {
+        let saving = Saving {
+            tail: &FrozenTail::default(),
+            answers: written.iter().collect(),
+            catalog: Vec::new(),
+        };
+        let keep = Keep::new(HashSet::from([bucket_owner(BUCKET)]), 0);
+        let runs = files.save(saving, &keep).unwrap();
+        files.adopt(runs);
+    }
+
+    fn said(index: &IdempotencyIndex, key: u8, now_ns: i64) -> Option<String> {
+        let found = index.get(&[key; 16], now_ns).unwrap()?;
+        assert_eq!((found.body, found.answer.status), ([9; 16], 207));
+        Some(String::from_utf8(found.answer.body.into()).unwrap())
+    }
+
+    #[test]
+    fn a_key_is_found_in_memory_and_in_the_ledger_until_a_day_has_passed() {
+        let mut files = ledger(&SimDisk::new(1));
+        let mut index = IdempotencyIndex::new(BUCKET, files.ledger().clone());
+        for key in 0..100 {
+            index.insert(&entry(key, b"answer"), 1_000);
+        }
+        let in_memory = index.get(&[42; 16], 2_000).unwrap().unwrap();
+        let written = index.unsaved();
+        index.insert(&entry(200, b"later"), 3_000);
+        index.insert(&entry(43, b"again"), 1_000 + DAY_NS);
+        save(&mut files, &written);
+        assert_eq!(said(&index, 42, 2_000).as_deref(), Some("answer"), "in both");
+        index.saved(&written);
+        assert_eq!(index.unsaved().len(), 2, "what came meanwhile stays");
+        assert_eq!(index.get(&[42; 16], 2_000).unwrap().unwrap(), in_memory);
+        assert_eq!(said(&index, 200, 4_000).as_deref(), Some("later"));
+        assert_eq!(said(&index, 43, 1_000 + DAY_NS).as_deref(), Some("again"));
+        assert_eq!(said(&index, 101, 2_000), None);
+        assert_eq!(said(&index, 42, 999 + DAY_NS).as_deref(), Some("answer"));
+        assert_eq!(said(&index, 42, 1_000 + DAY_NS), None, "forgotten after 24 hours");
+        assert_eq!(
+            IdempotencyIndex::new(BUCKET + 1, files.ledger().clone())
+                .get(&[42; 16], 2_000)
+                .unwrap(),
+            None,
+            "another bucket's"
+        );
+        index.forget(3_000 + DAY_NS);
+        assert_eq!(index.unsaved().len(), 1);
+        assert!(index.file_bytes().unwrap() > 100 * 40);
+    }
+
+    #[test]
+    fn a_key_whose_answer_does_not_read_is_neither_known_nor_new() {
+        let disk = SimDisk::new(1);
+        let mut files = ledger(&disk);
+        let mut index = IdempotencyIndex::new(BUCKET, files.ledger().clone());
+        index.insert(&entry(1, b"answer"), 1_000);
+        let written = index.unsaved();
+        save(&mut files, &written);
+        let path = disk.files().into_keys().next().unwrap();
+        disk.flip_bit(&path, 20, 0);
+        let port: Arc<dyn Disk> = Arc::new(disk);
+        let rotten = LedgerFiles::open(port, Path::new("data"), &files.ledger().runs().ids()).unwrap();
+        let index = IdempotencyIndex::new(BUCKET, rotten.ledger().clone());
+        index.get(&[1; 16], 2_000).unwrap_err();
+        assert_eq!(said(&index, 2, 2_000), None);
+    }
+}

@@ -111,6 +111,7 @@ mod tests {
 
     use engine::query::{ScanQuery, Selection, scan};
     use engine::rows::RowsWriter;
+    use engine::{SegmentFile, SegmentWriter};
 
     use super::*;
 
@@ -157,15 +158,14 @@ mod tests {
         let mut seals = state.take_seals();
         assert_eq!(seals.len(), 1, "a block is full");
         let checkpoint = state.begin_checkpoint().unwrap();
-        let mut segment = Vec::new();
-        checkpoint.write(&mut segment).unwrap();
+        let segment = SegmentWriter::of_bucket(1, |segment| checkpoint.write(segment)).unwrap();
+        let segment = SegmentFile::open(1, Arc::new(segment)).unwrap();
         let (seal, ticket) = seals.remove(0);
         state.finish_seal(seal.run(), &ticket);
         assert_eq!(rows(&state), ROWS as usize, "before the checkpoint ends");
         state
             .store
-            .finish_checkpoint(checkpoint, 1, Arc::new(segment), i64::MIN)
-            .unwrap();
+            .finish_checkpoint(checkpoint, segment.part(1).unwrap(), i64::MIN);
         assert_eq!(rows(&state), ROWS as usize, "behind it");
         assert!(state.begin_checkpoint().is_none(), "nothing is left to write");
     }

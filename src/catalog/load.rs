@@ -153,7 +153,8 @@ impl CatalogLoader {
         Ok(*key)
     }
 
-    /// The catalog, once all objects were pushed. It has no ledger: those who know the run files name them.
+    /// The catalog, once all objects were pushed. It knows no run files of the ledger:
+    /// [`Catalog::set_ledger_runs`] names them.
     ///
     /// # Errors
     /// Names what is missing, and what needs it; the root is always needed: what was never saved has no objects, and
@@ -282,6 +283,11 @@ impl CatalogLoader {
 }
 
 impl Catalog {
+    /// Names the run files of the ledger, oldest first: they are not among the objects.
+    pub fn set_ledger_runs(&mut self, runs: Vec<u64>) {
+        self.ledger.set_runs(runs);
+    }
+
     fn needs_organization(&self, id: ObjectId, needed_by: ObjectKey) -> Result<(), SnapshotError> {
         let found = self.organization(id);
         found

@@ -7,11 +7,14 @@ use std::sync::Arc;
 /// Ordinals of one page.
 const PAGE_ORDINALS: u32 = 1_024;
 
+/// A member and its ordinal.
+type Member<T> = (u32, Arc<T>);
+
 /// All members of a page.
 pub(super) struct Page<T> {
     number: u32,
     /// By ordinal. Never empty.
-    members: Vec<(u32, Arc<T>)>,
+    members: Vec<Member<T>>,
 }
 
 impl<T> Clone for Page<T> {
@@ -53,8 +56,8 @@ impl<T> Page<T> {
 impl<T: PartialEq> Page<T> {
     /// Whether both hold equal members. Members that are shared are not looked at.
     pub fn equals(&self, other: &Self) -> bool {
-        let equal = |((one, a), (other, b)): (&(u32, Arc<T>), &(u32, Arc<T>))| {
-            one == other && (Arc::ptr_eq(a, b) || a == b)
+        let equal = |(one, other): (&Member<T>, &Member<T>)| {
+            one.0 == other.0 && (Arc::ptr_eq(&one.1, &other.1) || one.1 == other.1)
         };
         self.members.len() == other.members.len() && self.members.iter().zip(&other.members).all(equal)
     }

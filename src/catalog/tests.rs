@@ -3,6 +3,7 @@
 mod alerts;
 mod author;
 mod calls;
+mod fixture;
 mod loading;
 mod objects;
 

@@ -21,8 +21,10 @@ pub enum CheckpointError {
     Io(std::io::Error),
     /// The manifest.
     File(CheckedFileError),
-    /// A block.
+    /// A segment that was just written.
     Engine(engine::EngineError),
+    /// A block of this segment.
+    Damaged(u64, engine::EngineError),
     /// A run file of the ledger.
     Ledger(LedgerError),
     /// The log.
@@ -39,6 +41,7 @@ impl fmt::Display for CheckpointError {
             CheckpointError::Io(error) => error.fmt(f),
             CheckpointError::File(error) => error.fmt(f),
             CheckpointError::Engine(error) => error.fmt(f),
+            CheckpointError::Damaged(segment, error) => write!(f, "segment {segment}: {error}"),
             CheckpointError::Ledger(error) => error.fmt(f),
             CheckpointError::Journal(error) => error.fmt(f),
             CheckpointError::ActorGone(ordinal) => write!(

@@ -39,8 +39,9 @@ pub struct Manifest {
     pub unconverted: Vec<u32>,
 }
 
-/// How far a bucket is in the segments.
+/// How far a bucket is in the segments. There may be many: each is written as an array, without names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(u64, u64, Option<i64>)", into = "(u64, u64, Option<i64>)")]
 pub struct BucketMark {
     /// Its records up to here are.
     pub covered: Sequence,
@@ -48,6 +49,22 @@ pub struct BucketMark {
     pub next_sequence: u64,
     /// When the last of these ingests was taken, UTC nanoseconds; `None` also where an older program wrote this.
     pub ingested_at_ns: Option<i64>,
+}
+
+impl From<(u64, u64, Option<i64>)> for BucketMark {
+    fn from((covered, next_sequence, ingested_at_ns): (u64, u64, Option<i64>)) -> Self {
+        BucketMark {
+            covered,
+            next_sequence,
+            ingested_at_ns,
+        }
+    }
+}
+
+impl From<BucketMark> for (u64, u64, Option<i64>) {
+    fn from(mark: BucketMark) -> Self {
+        (mark.covered, mark.next_sequence, mark.ingested_at_ns)
+    }
 }
 
 /// Why a manifest does not read.

@@ -97,6 +97,7 @@ impl MergeJob {
             .map_err(|error| match error {
                 MergeError::Io(error) => CheckpointError::Io(error),
                 MergeError::Engine(error) => CheckpointError::Engine(error),
+                MergeError::Damaged(segment, error) => CheckpointError::Damaged(segment, error),
             })?;
         Ok(Some((ordinal, handle, merge)))
     }
@@ -159,10 +160,10 @@ impl Task {
         let chosen = merged.job.chosen.clone();
         match self.adopt_merge(merged) {
             Ok(()) => self.merges += 1,
-            Err(CheckpointError::Engine(error)) => {
+            Err(CheckpointError::Damaged(segment, error)) => {
                 // It would fail again each time.
-                tracing::error!(segments = ?chosen, %error, "segments are not merged until the next start; `tidewatch check` reports what is damaged");
-                self.unmergeable.extend(chosen);
+                tracing::error!(segment, %error, "a segment is not merged until the next start; `tidewatch check` reports what is damaged");
+                self.unmergeable.insert(segment);
             }
             Err(error) => {
                 // What the disk has left is the log's: a merge that was tried again at once would take it, over and over.
@@ -226,8 +227,11 @@ impl Task {
         for (ordinal, told) in settled {
             self.note_usage(ordinal, told);
         }
+        // The others had nothing there any more.
+        self.usage.forget(&job.chosen);
         self.remove_unnamed();
-        Ok(())
+        // What was merged may have been deleted meanwhile.
+        self.drop_unused()
     }
 }
 

@@ -109,13 +109,8 @@ impl Sealing {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-    use std::sync::Arc;
-
     use engine::rows::RowsWriter;
     use engine::{BLOCK_ROWS_MAX, Cache};
-    use wal::disk::Disk;
-    use wal::disk::sim::SimDisk;
 
     use super::*;
     use crate::journal::IngestView;
@@ -126,15 +121,7 @@ mod tests {
 
     /// A bucket with a source whose rows fill this many blocks, and some rows more.
     fn buckets() -> Buckets {
-        let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
-        let (files, mut state) = BucketFiles::open(
-            disk,
-            Path::new("/data"),
-            BUCKET,
-            &Cache::new(1 << 20),
-            &Ledger::default(),
-        )
-        .unwrap();
+        let mut state = BucketState::new(BUCKET, Cache::new(1 << 20), Ledger::default());
         let rows = (BLOCKS * BLOCK_ROWS_MAX) as u32 + 1_025;
         let mut writer = RowsWriter::new();
         for row in 0..rows {

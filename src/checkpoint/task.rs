@@ -98,6 +98,7 @@ impl Task {
         for (ordinal, begun) in &begun {
             self.usage.set(*ordinal, begun.live_segments.clone());
         }
+        self.forget_deleted();
         let written = self.write(&begun, &frozen);
         let Written { segment, parts, runs } = written.inspect_err(|_| self.discard())?;
         let mut manifest = self.manifest_of(&begun, &frozen, &failed, segment.as_deref());
@@ -317,6 +318,13 @@ impl Task {
         }
     }
 
+    /// Lets go of what deleted buckets used, of which nobody may have told yet.
+    pub(super) fn forget_deleted(&mut self) {
+        let catalog = &self.catalog;
+        let known = catalog.read(|catalog| catalog.buckets().map(|it| it.ordinal).collect::<HashSet<u32>>());
+        self.usage.retain(|ordinal| known.contains(&ordinal));
+    }
+
     pub(super) fn exists(&self, ordinal: u32) -> bool {
         let exists = |catalog: &Catalog| catalog.bucket_by_ordinal(ordinal).is_some();
         self.catalog.read(exists)
@@ -352,6 +360,11 @@ impl Task {
     /// Lets go of a deleted bucket's rows; files that nobody else uses go at once, the others when they are merged.
     pub(super) fn remove_bucket(&mut self, ordinal: u32) -> Result<(), CheckpointError> {
         self.usage.remove(ordinal);
+        self.drop_unused()
+    }
+
+    /// Removes the segments that nobody uses any more.
+    pub(super) fn drop_unused(&mut self) -> Result<(), CheckpointError> {
         let unused = |id: &u64| self.usage.live_rows(*id) == 0;
         if self.manifest.segments.iter().any(unused) {
             // Were the deletion lost with the log's end, the bucket would be there again, and its points missing.

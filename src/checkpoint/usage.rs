@@ -35,6 +35,21 @@ impl Usage {
         }
     }
 
+    /// Notes that nobody uses these segments any more.
+    pub(super) fn forget(&mut self, segments: &[u64]) {
+        for used in self.by_bucket.values_mut() {
+            used.retain(|(id, _)| !segments.contains(id));
+        }
+        self.live_rows.retain(|id, _| !segments.contains(id));
+    }
+
+    /// Notes that nobody but these buckets uses anything.
+    pub(super) fn retain(&mut self, keep: impl Fn(u32) -> bool) {
+        let gone = self.by_bucket.keys().copied().filter(|bucket| !keep(*bucket));
+        let gone: Vec<u32> = gone.collect();
+        gone.into_iter().for_each(|bucket| self.remove(bucket));
+    }
+
     /// The segments that a bucket uses.
     pub(super) fn of(&self, bucket: u32) -> impl Iterator<Item = u64> {
         self.of_with_rows(bucket).map(|(id, _)| id)
@@ -59,6 +74,19 @@ impl Usage {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_merged_or_whose_bucket_was_deleted_is_in_use_no_more() {
+        let mut usage = Usage::default();
+        usage.set(1, vec![(10, 5), (11, 1)]);
+        usage.set(2, vec![(10, 7), (12, 1)]);
+        usage.forget(&[10]);
+        assert_eq!(usage.segments().collect::<Vec<_>>(), [11, 12]);
+        usage.retain(|bucket| bucket == 2);
+        assert_eq!(usage.segments().collect::<Vec<_>>(), [12]);
+        usage.remove(2);
+        assert_eq!(usage.segments().count(), 0);
+    }
 
     #[test]
     fn a_segment_is_in_use_until_its_last_bucket_lets_go_of_it() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use engine::query::{GroupQuery, ScanQuery, Selection, group, scan};
 use engine::rows::{NOT_DECIMAL, RowsWriter};
-use engine::{Store, Unit, Values};
+use engine::{Checkpoint, MergeError, SegmentFile, SegmentWriter, Store, Unit, Values};
 
 const SECOND: i64 = 1_000_000_000;
 const ROWS: i64 = 10_000;
@@ -162,25 +162,80 @@ fn check_carries(store: &mut Store) {
     }
 }
 
-fn segment_of(all: &[(&[u8], u64)]) -> Vec<u8> {
+fn checkpoint_of(all: &[(&[u8], u64)]) -> Checkpoint {
     let mut store = Store::new();
     for (rows, first_sequence) in all {
         store.apply(rows, *first_sequence).unwrap();
     }
-    let mut segment = Vec::new();
-    store.begin_checkpoint().unwrap().write(&mut segment).unwrap();
-    segment
+    store.begin_checkpoint().unwrap()
 }
+
+/// Buckets of the segment of the present version: one with the rows, one with the sums, one with both.
+const ROWS_BUCKET: u32 = 1;
+const CARRIES_BUCKET: u32 = 2;
+const BOTH_BUCKET: u32 = 70_000;
 
 /// The segment of the present version.
 fn segment() -> Vec<u8> {
-    segment_of(&[(&rows(), 1), (&rows_with_carries(), ROWS as u64 + 3)])
+    let (rows, carries) = (rows(), rows_with_carries());
+    let buckets = [
+        (ROWS_BUCKET, checkpoint_of(&[(&rows, 1)])),
+        (CARRIES_BUCKET, checkpoint_of(&[(&carries, 1)])),
+        (
+            BOTH_BUCKET,
+            checkpoint_of(&[(&rows, 1), (&carries, ROWS as u64 + 3)]),
+        ),
+    ];
+    let mut bytes = Vec::new();
+    let mut segment = SegmentWriter::new(&mut bytes).unwrap();
+    for (bucket, checkpoint) in &buckets {
+        segment.begin_bucket(*bucket);
+        checkpoint.write(&mut segment).unwrap();
+    }
+    segment.finish().unwrap();
+    bytes
 }
 
-fn opened(segment: Vec<u8>) -> Store {
+fn store_of(file: &Arc<SegmentFile>, bucket: u32) -> Store {
+    let part = file.part(bucket).unwrap().unwrap();
+    let blocks = part.verify().unwrap();
+    assert!(blocks.iter().all(|block| block.fault.is_none()), "{blocks:?}");
+    let rows: u64 = blocks.iter().map(|block| u64::from(block.rows)).sum();
+    let stats = file.parts().find(|part| part.bucket == bucket).unwrap();
+    assert_eq!((stats.blocks as usize, stats.rows), (blocks.len(), rows));
     let mut store = Store::new();
-    store.add_segment(1, Arc::new(segment)).unwrap();
+    store.add_segment(part);
     store
+}
+
+/// A segment of the present version as it should be read.
+fn check_segment(bytes: Vec<u8>) {
+    let file = SegmentFile::open(1, Arc::new(bytes)).unwrap();
+    let buckets: Vec<u32> = file.parts().map(|part| part.bucket).collect();
+    assert_eq!(buckets, [ROWS_BUCKET, CARRIES_BUCKET, BOTH_BUCKET]);
+    check(&store_of(&file, ROWS_BUCKET));
+    check_carries(&mut store_of(&file, CARRIES_BUCKET));
+    let mut both = store_of(&file, BOTH_BUCKET);
+    check(&both);
+    check_carries(&mut both);
+    assert!(file.part(3).unwrap().is_none());
+}
+
+/// A file of version 1 or 2, and the same rows as they are copied into a file of the present version.
+fn old_and_copied(name: &str) -> [Store; 2] {
+    const BUCKET: u32 = 12;
+    let bytes = std::fs::read(path(name)).unwrap();
+    assert!(SegmentFile::open(1, Arc::new(bytes.clone())).is_err());
+    let file = SegmentFile::open_of_bucket(1, BUCKET, Arc::new(bytes)).unwrap();
+    assert!(file.part(BUCKET + 1).unwrap().is_none());
+    let part = file.part(BUCKET).unwrap().unwrap();
+    let copy: Result<Vec<u8>, MergeError> = SegmentWriter::of_bucket(BUCKET, |segment| part.copy(segment));
+    let copied = SegmentFile::open(2, Arc::new(copy.unwrap())).unwrap();
+    let copied_part = copied.part(BUCKET).unwrap().unwrap();
+    assert_eq!(copied_part.verify().unwrap(), part.verify().unwrap());
+    assert_eq!(copied_part.sequences(), part.sequences());
+    assert_eq!(copied_part.whole_sequences(), part.whole_sequences());
+    [store_of(&file, BUCKET), store_of(&copied, BUCKET)]
 }
 
 #[test]
@@ -188,17 +243,19 @@ fn rows_and_segments_of_every_version_are_read() {
     if std::env::var_os("TIDEWATCH_WRITE_FIXTURES").is_some() {
         std::fs::create_dir_all(path("")).unwrap();
         std::fs::write(path("rows-1.bin"), rows()).unwrap();
-        std::fs::write(path("segment-2.bin"), segment()).unwrap();
+        std::fs::write(path("segment-3.bin"), segment()).unwrap();
     }
     let mut store = Store::new();
     store
         .apply(&std::fs::read(path("rows-1.bin")).unwrap(), 1)
         .unwrap();
     check(&store);
-    check(&opened(std::fs::read(path("segment-1.bin")).unwrap()));
-    let mut store = opened(std::fs::read(path("segment-2.bin")).unwrap());
-    check(&store);
-    check_carries(&mut store);
+    old_and_copied("segment-1.bin").iter().for_each(check);
+    for mut store in old_and_copied("segment-2.bin") {
+        check(&store);
+        check_carries(&mut store);
+    }
+    check_segment(std::fs::read(path("segment-3.bin")).unwrap());
 }
 
 #[test]
@@ -209,7 +266,25 @@ fn what_is_written_now_is_read_now() {
     let mut store = Store::new();
     store.apply(&rows_with_carries(), 1).unwrap();
     check_carries(&mut store);
-    let mut store = opened(segment());
-    check(&store);
-    check_carries(&mut store);
+    check_segment(segment());
+}
+
+/// What is cut off, or damaged in a footer or trailer, is refused as it always was.
+#[test]
+fn damage_to_the_end_of_an_older_segment_refuses_it() {
+    for name in ["segment-1.bin", "segment-2.bin"] {
+        let whole = std::fs::read(path(name)).unwrap();
+        let open = |bytes: Vec<u8>| SegmentFile::open_of_bucket(1, 1, Arc::new(bytes));
+        let footer_bytes = open(whole.clone()).unwrap().footer_bytes() as usize;
+        for byte in whole.len() - 20 - footer_bytes..whole.len() {
+            for bit in 0..8 {
+                let mut damaged = whole.clone();
+                damaged[byte] ^= 1 << bit;
+                assert!(open(damaged).is_err(), "{name}: byte {byte}, bit {bit}");
+            }
+        }
+        for len in 0..whole.len() {
+            assert!(open(whole[..len].to_vec()).is_err(), "{name}: {len} bytes");
+        }
+    }
 }

@@ -1,12 +1,14 @@
 //! Sums and means against exact ones, whatever of the rows is sealed, merged, or opened again.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use engine::query::{GroupQuery, group};
 use engine::rows::{NOT_DECIMAL, RowsWriter};
-use engine::{Aggregate, SharedBytes, Store, Unit};
+use engine::{Aggregate, SegmentWriter, Store, Unit};
 
+use crate::files::Files;
+
+const BUCKET: u32 = 1;
 const SECOND: i64 = 1_000_000_000;
 const LIMB_BITS: i32 = 32;
 /// Power of two of the lowest bit.
@@ -157,8 +159,7 @@ impl Family {
 /// A store and the segments that a restart would find.
 struct World {
     store: Store,
-    segments: BTreeMap<u64, SharedBytes>,
-    next_segment: u64,
+    files: Files,
     next_sequence: u64,
 }
 
@@ -176,13 +177,6 @@ impl World {
         self.next_sequence += rows.len() as u64;
     }
 
-    fn keep(&mut self, bytes: Vec<u8>) -> (u64, SharedBytes) {
-        let (id, home): (u64, SharedBytes) = (self.next_segment, Arc::new(bytes));
-        self.next_segment += 1;
-        self.segments.insert(id, Arc::clone(&home));
-        (id, home)
-    }
-
     fn seal(&mut self) {
         let seals = self.store.take_seals();
         seals
@@ -194,33 +188,36 @@ impl World {
         let Some(checkpoint) = self.store.begin_checkpoint() else {
             return;
         };
-        let mut bytes = Vec::new();
-        checkpoint.write(&mut bytes).unwrap();
-        let (id, home) = self.keep(bytes);
-        self.store
-            .finish_checkpoint(checkpoint, id, home, i64::MIN)
-            .unwrap();
+        let file = self.files.write(|segment| {
+            segment.begin_bucket(BUCKET);
+            checkpoint.write(segment)
+        });
+        let part = file.part(BUCKET).unwrap();
+        self.store.finish_checkpoint(checkpoint, part, i64::MIN);
     }
 
     fn merge(&mut self) -> bool {
-        let Some(merge) = self.store.begin_merge() else {
+        let live = self.store.live_segments().into_iter().collect();
+        let Some(chosen) = self.files.choose_merge(&live) else {
             return false;
         };
-        let mut bytes = Vec::new();
-        merge.write(&mut bytes, i64::MIN).unwrap();
-        let (id, home) = self.keep(bytes);
-        self.store.finish_merge(merge, id, home, i64::MIN).unwrap();
-        for dead in self.store.take_dead_segments() {
-            self.segments.remove(&dead);
-        }
+        let merge = self.store.begin_merge(&chosen).unwrap();
+        let file = self.files.write(|segment: &mut SegmentWriter<'_>| {
+            segment.begin_bucket(BUCKET);
+            merge.write(segment, i64::MIN, &[])
+        });
+        let part = file.part(BUCKET).unwrap();
+        self.store.finish_merge(merge, part, i64::MIN);
+        let live = self.store.live_segments().into_iter().collect();
+        self.files.remove_unused(&live);
         true
     }
 
     fn restart(&mut self) {
         self.checkpoint();
         self.store = Store::new();
-        for (id, home) in &self.segments {
-            self.store.add_segment(*id, Arc::clone(home)).unwrap();
+        for file in self.files.open_all() {
+            self.store.add_segment(file.part(BUCKET).unwrap().unwrap());
         }
     }
 
@@ -288,8 +285,7 @@ fn sums_are_those_of_the_rows_whatever_became_of_them() {
         let family = [Family::Whole, Family::Huge, Family::Any, Family::Decimals][round % 4];
         let mut world = World {
             store: Store::new(),
-            segments: BTreeMap::new(),
-            next_segment: 1,
+            files: Files::default(),
             next_sequence: 1,
         };
         let (mut rows, mut values): (Vec<(i64, f64)>, Vec<f64>) = (Vec::new(), Vec::new());
@@ -331,8 +327,7 @@ fn carries_and_overflows_survive_sealing() {
     let of = |parts: &[&[f64]]| {
         let mut world = World {
             store: Store::new(),
-            segments: BTreeMap::new(),
-            next_segment: 1,
+            files: Files::default(),
             next_sequence: 1,
         };
         for (index, part) in parts.iter().enumerate() {

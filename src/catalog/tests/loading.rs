@@ -1,55 +1,10 @@
 //! Objects that cannot be what was saved: each is an error that names what is wrong.
 
 use super::super::*;
-use super::alerts::{attempt, delivery, rule_settings, webhook};
+use super::fixture::one_of_each;
 use super::objects::{Objects, load, saved};
-use super::{create_source, field, id, with_bucket};
+use super::{create_source, field, id};
 use crate::ids::ObjectId;
-
-/// One object of every kind, at least.
-fn one_of_each() -> Objects {
-    let mut catalog = with_bucket();
-    catalog.apply(&Command::ServerSecretSet {
-        secret: Bytes([5; 32]),
-    });
-    catalog.apply(&create_source(10, "s", vec![field("a", FieldType::Number)]));
-    for (number, bucket_id) in [(7, None), (8, Some(id(3)))] {
-        let hash = Bytes([number; 32]);
-        let key_id = id(u64::from(number));
-        let key = Key::new(
-            key_id,
-            id(1),
-            bucket_id,
-            KeyType::Read,
-            "k".into(),
-            hash,
-            "svc".into(),
-            0,
-        );
-        catalog.apply(&Command::KeyCreated { key });
-    }
-    catalog.apply(&Command::RuleCreated {
-        rule: NewRule {
-            id: id(20),
-            source_id: id(10),
-            settings: rule_settings("a above 30"),
-            created_at_ns: 5,
-        },
-    });
-    catalog.apply(&Command::WebhookCreated {
-        webhook: webhook(30, id(1)),
-    });
-    catalog.apply(&Command::CallsCounted {
-        totals: vec![(id(1), 20_758, 7)],
-    });
-    catalog.apply(&Command::DeliveriesQueued {
-        deliveries: vec![delivery(41, Receiver::Webhook(id(30)))],
-    });
-    catalog.apply(&Command::AttemptMade {
-        made: attempt(id(41), 1_000, AfterAttempt::Retry(77)),
-    });
-    saved(&catalog)
-}
 
 /// The key of the only object of this name.
 fn key_of(objects: &Objects, name: &str) -> ObjectKey {
@@ -68,7 +23,7 @@ fn refusal(objects: &Objects) -> String {
 
 #[test]
 fn what_is_missing_is_named_with_what_needs_it() {
-    let whole = one_of_each();
+    let whole = saved(&one_of_each());
     assert_eq!(refusal(&whole), "loaded");
     let (one, three) = (id(1), id(3));
     let missing =
@@ -124,14 +79,14 @@ fn what_is_missing_is_named_with_what_needs_it() {
 
 #[test]
 fn a_delivery_does_not_need_its_receiver() {
-    let mut objects = one_of_each();
+    let mut objects = saved(&one_of_each());
     objects.retain(|key, _| !key.to_string().starts_with("webhook "));
     assert_eq!(load(&objects).unwrap().pending_deliveries_of(id(30)).count(), 1);
 }
 
 #[test]
 fn a_damaged_content_is_refused_by_its_name() {
-    let whole = one_of_each();
+    let whole = saved(&one_of_each());
     for (key, content) in &whole {
         for damaged in [&content[..content.len() - 1], b"", b"\xc1junk", b"\x80"] {
             let mut objects = whole.clone();
@@ -148,7 +103,7 @@ fn a_damaged_content_is_refused_by_its_name() {
 /// Bytes that are changed load as another value of a member, or are refused; they never panic.
 #[test]
 fn bytes_that_are_changed_never_panic() {
-    let whole = one_of_each();
+    let whole = saved(&one_of_each());
     for (key, content) in &whole {
         for place in 0..content.len() {
             let mut objects = whole.clone();
@@ -161,7 +116,7 @@ fn bytes_that_are_changed_never_panic() {
 
 #[test]
 fn the_content_of_another_object_is_refused() {
-    let whole = one_of_each();
+    let whole = saved(&one_of_each());
     let other = ObjectId::from_bytes([9; 12]);
     for (key, content) in &whole {
         let moved = [
@@ -192,7 +147,7 @@ fn the_content_of_another_object_is_refused() {
 
 #[test]
 fn objects_come_in_order_and_once() {
-    let whole = one_of_each();
+    let whole = saved(&one_of_each());
     let mut loader = CatalogLoader::new();
     let (first, second) = (whole.iter().next().unwrap(), whole.iter().nth(1).unwrap());
     loader.push(second.0, second.1).unwrap();
@@ -204,7 +159,7 @@ fn objects_come_in_order_and_once() {
 
 #[test]
 fn what_a_newer_program_wrote_is_refused_or_understood() {
-    let whole = one_of_each();
+    let whole = saved(&one_of_each());
     let owner = id(3);
     for number in [0, 12, 99, 127] {
         let mut objects = whole.clone();
@@ -257,7 +212,7 @@ fn what_a_newer_program_wrote_is_refused_or_understood() {
 
 #[test]
 fn an_older_root_or_bucket_than_what_it_counts_is_refused() {
-    let whole = one_of_each();
+    let whole = saved(&one_of_each());
     let catalog = load(&whole).unwrap();
     // What was written before there was anything.
     let empty = saved(&Catalog::default());

@@ -83,6 +83,8 @@ mod tests {
 
     use super::*;
 
+    const NEWEST_NS: i64 = 1_700_000_000 * crate::clock::SECOND_NS;
+
     /// Key, body, creation, status and answer.
     type Written = ([u8; 16], [u8; 16], i64, u16, Vec<u8>);
 
@@ -127,8 +129,12 @@ mod tests {
             (
                 [number.wrapping_mul(91); 16],
                 [!number; 16],
-                (i64::from(number) - 3) * 1_700_000_000_000_000,
-                if number % 3 == 0 { 207 } else { 201 },
+                if number == 0 {
+                    -1
+                } else {
+                    NEWEST_NS - i64::from(number)
+                },
+                if number.is_multiple_of(3) { 207 } else { 201 },
                 answer.into_bytes(),
             )
         };

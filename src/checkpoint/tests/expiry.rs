@@ -261,7 +261,8 @@ fn a_merged_segment_of_which_nothing_is_left_leaves_no_file() {
                 task.begin_merge()
             });
         }
-        let merged = begun.expect("begun").run(&AtomicBool::new(false));
+        let job = begun.expect("begun");
+        let merged = live.on_thread(|_| job.run(&AtomicBool::new(false)));
         let bucket = any_bucket(&rooms);
         let source_id = world.model.lock().sources[0].id;
         let deletion = Command::SourceDeleted { source_id };

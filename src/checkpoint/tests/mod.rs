@@ -11,6 +11,7 @@ mod crash;
 mod entries;
 mod expiry;
 mod faults;
+mod keys;
 pub(crate) mod live;
 mod model;
 mod order;

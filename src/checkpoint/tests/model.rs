@@ -90,7 +90,7 @@ impl Model {
         self.check_catalog(&opened.catalog);
         self.entries
             .check(&opened.catalog, opened.ledger.ledger(), now_ns);
-        for (state, _) in &opened.buckets {
+        for state in &opened.buckets {
             self.check_bucket(&opened.catalog, state, now_ns);
         }
         let expected = opened.catalog.buckets().count();
@@ -101,10 +101,10 @@ impl Model {
     pub(super) fn check_at_least(&self, opened: &Opened, now_ns: i64) {
         self.check_catalog(&opened.catalog);
         for request in &self.requests {
-            let Some((state, _)) = opened
+            let Some(state) = opened
                 .buckets
                 .iter()
-                .find(|(state, _)| state.ordinal == request.bucket)
+                .find(|state| state.ordinal == request.bucket)
             else {
                 continue;
             };
@@ -296,7 +296,7 @@ impl Model {
             source.ordinal = found.map(|found| found.ordinal).or(source.ordinal);
         }
         let mut found: BTreeMap<u32, u64> = BTreeMap::new();
-        for (state, _) in &opened.buckets {
+        for state in &opened.buckets {
             let Some(bucket) = catalog.bucket_by_ordinal(state.ordinal) else {
                 continue;
             };

@@ -27,6 +27,8 @@ pub(super) struct World {
     /// Shared with whoever looks at the disk while a step is under way.
     pub(super) model: Arc<Mutex<Model>>,
     next: u64,
+    /// Whether some of the ingests have idempotency keys, which bring runs to the ledger.
+    pub(super) keys: bool,
     /// Deleted buckets whose directories are still there.
     removals: Vec<u32>,
 }
@@ -38,6 +40,7 @@ impl World {
             clock: Arc::new(ManualClock::new(START_NS)),
             model: Arc::default(),
             next: ORGANIZATION,
+            keys: true,
             removals: Vec::new(),
         }
     }
@@ -301,7 +304,7 @@ impl World {
     pub(super) async fn ingest(&mut self, rooms: &Rooms, count: usize) -> Result<(), Failure> {
         let mut under_way = Vec::new();
         for _ in 0..count {
-            let key = (self.rng.u8(0..3) == 0).then(|| self.rng.u128(..).to_le_bytes());
+            let key = (self.rng.u8(0..3) == 0 && self.keys).then(|| self.rng.u128(..).to_le_bytes());
             let Some((index, bucket_id, ingest)) = self.new_request(key, None) else {
                 continue;
             };

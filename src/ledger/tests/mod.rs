@@ -1,6 +1,8 @@
 //! The ledger's files by themselves; the crash points of a checkpoint are tested with the room `checkpoint`.
 
+mod answers;
 mod fixture;
+mod objects;
 mod run;
 mod twin;
 

@@ -1,7 +1,7 @@
 //! `GET /api/analytics/overview`.
 //!
-//! What an organization takes on the disk: the segment and answers files of its buckets, the entries of its rules and
-//! webhooks in the ledger's files, and the records of the log whose points no segment holds yet. Blocks that have
+//! What an organization takes on the disk: the segments of its buckets, the entries of its buckets, rules and webhooks
+//! in the ledger's files, and the records of the log whose points no segment holds yet. Blocks that have
 //! expired and those of deleted sources count until their file is written anew. Not counted is what is small and
 //! everyone's: manifests, the catalog's snapshot, the log's other records, and the room that it keeps ahead.
 

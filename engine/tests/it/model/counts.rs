@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use engine::Unit;
 use engine::query::{HourCounts, count};
 
-use super::{SECOND, World};
+use super::SECOND;
+use super::bucket::Bucket;
 use crate::twin::Point;
 
-impl World {
+impl Bucket {
     pub(super) fn ask_counts(&mut self) {
         let (from, to) = self.range();
         // Eight bytes an hour: not for all of time.

@@ -1,0 +1,188 @@
+//! What damage to a segment file costs: in the table the file, in the entries of a bucket what it holds of that bucket,
+//! in a block the block. The places are computed from the drawing in FORMAT.md.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use engine::rows::RowsWriter;
+use engine::verify::BlockReport;
+use engine::{EngineError, SegmentFile, SegmentWriter, Store};
+
+const BUCKETS: [u32; 3] = [2, 3, 900];
+const SECOND: i64 = 1_000_000_000;
+const MAGIC_BYTES: usize = 8;
+const HEAD_BYTES: usize = 12;
+const ROW_BYTES: usize = 40;
+const TRAILER_BYTES: usize = 24;
+
+/// Three buckets with two sources each, the first with rollups.
+fn segment() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut segment = SegmentWriter::new(&mut bytes).unwrap();
+    for bucket in BUCKETS {
+        let mut rows = RowsWriter::new();
+        for row in 0..70 {
+            rows.begin(1);
+            rows.number(0, f64::from(row * bucket), 0);
+            rows.commit(i64::from(row) * SECOND);
+        }
+        rows.begin(2);
+        rows.boolean(1, true);
+        rows.metadata("{}");
+        rows.commit(SECOND);
+        let mut encoded = Vec::new();
+        rows.encode(&mut encoded);
+        let mut store = Store::new();
+        store.apply(&encoded, 1).unwrap();
+        segment.begin_bucket(bucket);
+        store.begin_checkpoint().unwrap().write(&mut segment).unwrap();
+    }
+    segment.finish().unwrap();
+    bytes
+}
+
+fn open(bytes: Vec<u8>) -> Result<Arc<SegmentFile>, EngineError> {
+    SegmentFile::open(1, Arc::new(bytes))
+}
+
+fn read(file: &Arc<SegmentFile>, bucket: u32) -> Result<Vec<BlockReport>, EngineError> {
+    file.part(bucket)?.unwrap().verify()
+}
+
+/// Where things are in a file: the heads and blocks, the entries of each bucket, table and trailer.
+struct Layout {
+    blocks: Vec<Range<usize>>,
+    entries: Vec<Range<usize>>,
+}
+
+fn layout(bytes: &[u8]) -> Layout {
+    let u64_at = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
+    let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+    let trailer = bytes.len() - TRAILER_BYTES;
+    let (table, count) = (u64_at(trailer), u32_at(trailer + 8));
+    assert_eq!(table + count * ROW_BYTES, trailer);
+    let entries: Vec<Range<usize>> = (table..trailer)
+        .step_by(ROW_BYTES)
+        .map(|row| u64_at(row + 24)..u64_at(row + 24) + u32_at(row + 32))
+        .collect();
+    let (mut blocks, mut at) = (Vec::new(), MAGIC_BYTES);
+    while at < entries[0].start {
+        let end = at + HEAD_BYTES + u32_at(at + 8);
+        blocks.push(at..end);
+        at = end;
+    }
+    assert_eq!(at, entries[0].start);
+    assert!(entries.windows(2).all(|pair| pair[0].end == pair[1].start));
+    assert_eq!(entries.last().unwrap().end, table);
+    Layout { blocks, entries }
+}
+
+#[test]
+fn every_flipped_bit_costs_no_more_than_it_must() {
+    let whole = segment();
+    let Layout { blocks, entries } = layout(&whole);
+    assert_eq!((blocks.len(), entries.len()), (6, 3));
+    let file = open(whole.clone()).unwrap();
+    let before = BUCKETS.map(|bucket| read(&file, bucket).unwrap());
+    assert!(before.iter().flatten().all(|block| block.fault.is_none()));
+    for byte in 0..whole.len() {
+        for bit in 0..8 {
+            let mut damaged = whole.clone();
+            damaged[byte] ^= 1 << bit;
+            let what = format!("byte {byte} of {}, bit {bit}", whole.len());
+            let file = match open(damaged) {
+                Ok(file) => file,
+                Err(error) => {
+                    assert!(matches!(error, EngineError::Corrupt { .. }), "{what}: {error}");
+                    let in_table = byte >= entries[2].end;
+                    assert!(byte < MAGIC_BYTES || in_table, "{what}: {error}");
+                    continue;
+                }
+            };
+            assert!((MAGIC_BYTES..entries[2].end).contains(&byte), "{what}");
+            let damaged_block = blocks.iter().position(|block| block.contains(&byte));
+            let damaged_part = entries.iter().position(|entries| entries.contains(&byte));
+            for (index, bucket) in BUCKETS.into_iter().enumerate() {
+                let after = read(&file, bucket);
+                if damaged_part == Some(index) {
+                    assert!(matches!(after, Err(EngineError::Corrupt { .. })), "{what}");
+                    continue;
+                }
+                let mut after = after.unwrap();
+                for (number, block) in after.iter_mut().enumerate() {
+                    let fault = block.fault.take();
+                    let expected = damaged_block == Some(2 * index + number);
+                    assert_eq!(fault.is_some(), expected, "{what}: {fault:?}");
+                }
+                assert_eq!(after, before[index], "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_damaged_block_is_left_out_of_what_is_saved_and_a_damaged_head_is_not() {
+    let whole = segment();
+    let blocks = layout(&whole).blocks;
+    let salvaged = |byte: usize| {
+        let mut damaged = whole.clone();
+        damaged[byte] ^= 1;
+        let part = open(damaged).unwrap().part(BUCKETS[1]).unwrap().unwrap();
+        let bytes = SegmentWriter::of_bucket(BUCKETS[1], |segment| part.salvage(segment));
+        let file = open(bytes.unwrap()).unwrap();
+        let blocks = read(&file, BUCKETS[1]).unwrap();
+        assert!(blocks.iter().all(|block| block.fault.is_none()));
+        let rows: u32 = blocks.iter().map(|block| block.rows).sum();
+        assert_eq!(part.whole_sequences().unwrap().len(), rows as usize);
+        rows
+    };
+    assert_eq!(salvaged(blocks[2].start), 71, "a head");
+    assert_eq!(salvaged(blocks[2].start + HEAD_BYTES), 1, "a block");
+    assert_eq!(salvaged(blocks[4].end - 1), 71, "a block of another bucket");
+}
+
+#[test]
+fn a_file_that_was_cut_is_refused() {
+    let whole = segment();
+    for len in 0..whole.len() {
+        let error = open(whole[..len].to_vec()).err();
+        assert!(matches!(error, Some(EngineError::Corrupt { .. })), "{len} bytes");
+    }
+    for more in [1, 8, TRAILER_BYTES, ROW_BYTES] {
+        let mut longer = whole.clone();
+        longer.resize(whole.len() + more, 0);
+        assert!(open(longer).is_err(), "{more} bytes more");
+    }
+}
+
+/// A file of version 3 is none of an older one and the other way round, whatever its magic becomes.
+#[test]
+fn a_file_is_of_one_version() {
+    let mut bytes = segment();
+    assert!(SegmentFile::open_of_bucket(1, BUCKETS[0], Arc::new(bytes.clone())).is_err());
+    for version in *b"12" {
+        bytes[7] = version;
+        assert!(open(bytes.clone()).is_err());
+        assert!(SegmentFile::open_of_bucket(1, BUCKETS[0], Arc::new(bytes.clone())).is_err());
+    }
+}
+
+#[test]
+fn a_file_without_buckets_opens() {
+    let mut bytes = Vec::new();
+    let mut segment = SegmentWriter::new(&mut bytes).unwrap();
+    segment.begin_bucket(1);
+    assert!(segment.is_empty());
+    assert_eq!(segment.finish().unwrap() as usize, MAGIC_BYTES + TRAILER_BYTES);
+    let file = open(bytes.clone()).unwrap();
+    assert_eq!(file.parts().count(), 0);
+    assert_eq!(file.footer_bytes(), 0);
+    assert!(file.part(1).unwrap().is_none());
+    for byte in 0..bytes.len() {
+        for bit in 0..8 {
+            let mut damaged = bytes.clone();
+            damaged[byte] ^= 1 << bit;
+            assert!(open(damaged).is_err(), "byte {byte}, bit {bit}");
+        }
+    }
+}

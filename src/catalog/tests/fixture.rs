@@ -1,0 +1,94 @@
+//! What earlier versions wrote stays readable. `TIDEWATCH_WRITE_FIXTURES=1` writes the files of the present versions, which
+//! is done once, when a version or a kind is new.
+
+use std::path::Path;
+
+use super::super::*;
+use super::alerts::{attempt, delivery, rule_settings, webhook};
+use super::objects::{Objects, assert_equal, load, saved};
+use super::{create_source, field, id, with_bucket};
+use crate::ids::ObjectId;
+
+/// A catalog with one object of every kind, at least. What it holds is in the files.
+pub(super) fn one_of_each() -> Catalog {
+    let mut catalog = with_bucket();
+    catalog.apply(&Command::ServerSecretSet {
+        secret: Bytes([5; 32]),
+    });
+    catalog.apply(&create_source(10, "s", vec![field("a", FieldType::Number)]));
+    for (number, bucket_id) in [(7, None), (8, Some(id(3)))] {
+        let hash = Bytes([number; 32]);
+        let key_id = id(u64::from(number));
+        let key = Key::new(
+            key_id,
+            id(1),
+            bucket_id,
+            KeyType::Read,
+            "k".into(),
+            hash,
+            "svc".into(),
+            0,
+        );
+        catalog.apply(&Command::KeyCreated { key });
+    }
+    catalog.apply(&Command::RuleCreated {
+        rule: NewRule {
+            id: id(20),
+            source_id: id(10),
+            settings: rule_settings("a above 30"),
+            created_at_ns: 5,
+        },
+    });
+    catalog.apply(&Command::WebhookCreated {
+        webhook: webhook(30, id(1)),
+    });
+    catalog.apply(&Command::CallsCounted {
+        totals: vec![(id(1), 20_758, 7)],
+    });
+    catalog.apply(&Command::DeliveriesQueued {
+        deliveries: vec![delivery(41, Receiver::Webhook(id(30)))],
+    });
+    catalog.apply(&Command::AttemptMade {
+        made: attempt(id(41), 1_000, AfterAttempt::Retry(77)),
+    });
+    catalog
+}
+
+/// The file of this name, first written with these bytes where files are to be written.
+fn file(name: &str, present: &[u8]) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures")
+        .join(name);
+    if std::env::var_os("TIDEWATCH_WRITE_FIXTURES").is_some() {
+        std::fs::write(&path, present).unwrap();
+    }
+    std::fs::read(path).unwrap()
+}
+
+#[test]
+fn a_snapshot_of_version_1_is_read() {
+    let expected = one_of_each();
+    let bytes = file("catalog-1.bin", &expected.freeze().encode(&[1, 4]).unwrap());
+    let (catalog, manifests) = Catalog::decode(&bytes).unwrap();
+    assert_equal(&catalog, &expected);
+    assert_eq!(manifests, [1, 4]);
+}
+
+#[test]
+fn objects_of_version_2_are_read() {
+    type File = Vec<(ObjectId, i64, ObjectId, Body)>;
+    let expected = one_of_each();
+    let present: File = saved(&expected)
+        .into_iter()
+        .map(|(key, content)| (key.owner, key.place, key.id, Body(content.into())))
+        .collect();
+    let bytes = file("objects-2.bin", &rmp_serde::to_vec_named(&present).unwrap());
+    let found: File = rmp_serde::from_slice(&bytes).unwrap();
+    let kinds: Vec<i64> = found.iter().map(|(_, place, ..)| place >> 56).collect();
+    assert!((1..=11).all(|kind| kinds.contains(&kind)), "{kinds:?}");
+    let objects: Objects = found
+        .into_iter()
+        .map(|(owner, place, id, content)| (ObjectKey { owner, place, id }, content.0.to_vec()))
+        .collect();
+    assert_equal(&load(&objects).unwrap(), &expected);
+}
