@@ -169,39 +169,49 @@ pub(super) async fn judge(rooms: &Rooms, round: u8) {
     }
 }
 
-/// A directory of one bucket: two segments, two runs of the ledger (verdicts, answers), and a log with as much again as one of them.
+/// A directory of one bucket: segments and runs of two checkpoints, and a log, trimmed, with more than one of them.
 pub(super) fn directory() -> SimDisk {
+    made(&[(&[1], true), (&[2], true), (&[3, 4, 5], false)])
+}
+
+/// A directory whose log has everything, though there was a checkpoint.
+pub(super) fn untrimmed() -> SimDisk {
+    made(&[(&[1, 2, 3, 4, 5], true)])
+}
+
+fn made(runs: &[(&[u8], bool)]) -> SimDisk {
     let home = tempfile::tempdir().unwrap();
     let mut config = Config::default();
     config.storage.data_dir = home.path().join("data");
     std::fs::create_dir(&config.storage.data_dir).unwrap();
-    let run = |keys: Vec<u8>, orderly: bool| {
-        let system = System::new();
-        system.block_on(async {
-            let clock = Arc::new(ManualClock::new(NOW_NS));
-            let rooms = start(&config, clock)
-                .await
-                .unwrap_or_else(|error| panic!("{error}"));
-            if rooms.catalog.read(|catalog| catalog.bucket(id(3)).is_none()) {
-                set_up(&rooms).await;
-            }
-            for key in keys {
-                ingest(&rooms, key).await;
-                judge(&rooms, key).await;
-            }
-            if orderly {
-                rooms.checkpointer.close().await.unwrap();
-            }
-        });
-        System::current().stop();
-        system.run().unwrap();
-    };
-    run(vec![1], true);
-    run(vec![2], true);
-    run(vec![3, 4, 5], false);
+    for (keys, orderly) in runs {
+        run_rooms(&config, keys, *orderly);
+    }
     let disk = SimDisk::new(1);
     copy(&config.storage.data_dir, Path::new("data"), &disk);
     disk
+}
+
+/// Rooms that take points and verdicts under these keys; in order, they end with a checkpoint.
+pub(super) fn run_rooms(config: &Config, keys: &[u8], orderly: bool) {
+    let system = System::new();
+    system.block_on(async {
+        let clock = Arc::new(ManualClock::new(NOW_NS));
+        let rooms = start(config, clock).await;
+        let rooms = rooms.unwrap_or_else(|error| panic!("{error}"));
+        if rooms.catalog.read(|catalog| catalog.bucket(id(3)).is_none()) {
+            set_up(&rooms).await;
+        }
+        for key in keys {
+            ingest(&rooms, *key).await;
+            judge(&rooms, *key).await;
+        }
+        if orderly {
+            rooms.checkpointer.close().await.unwrap();
+        }
+    });
+    System::current().stop();
+    system.run().unwrap();
 }
 
 pub(super) fn copy(from: &Path, to: &Path, disk: &SimDisk) {
@@ -235,7 +245,10 @@ pub(super) fn run(disk: &SimDisk, repair: bool) -> (bool, String) {
 pub(super) fn points(disk: &SimDisk) -> Result<u64, String> {
     let port: Arc<dyn Disk> = Arc::new(disk.clone());
     let opened = open(&port, Arc::clone(&port), &layout()).map_err(|error| error.to_string())?;
-    let (state, _) = opened.buckets.first().ok_or("no bucket")?;
+    if let Some(fault) = opened.set_apart.values().next() {
+        return Err(fault.to_string());
+    }
+    let state = opened.buckets.first().ok_or("no bucket")?;
     Ok((0..2)
         .map(|source| state.store.stats(source, i64::MIN).unwrap().points)
         .sum())

@@ -1,77 +1,80 @@
 //! Files that are missing: told, made anew where another file says the same, given up by repair alone.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use actix::System;
 use wal::disk::Disk;
 use wal::disk::sim::{Crash, SimDisk};
 
-use super::directory::{NOW_NS, copy, directory, fork, layout, points, run, with_suffix};
-use crate::checkpoint::start;
-use crate::clock::ManualClock;
+use super::super::check;
+use super::directory::{directory, fork, id, layout, points, run, run_rooms, untrimmed, with_suffix};
+use crate::catalog::Stream;
+use crate::checkpoint::{Manifest, open};
 use crate::config::Config;
 
 /// What is left of a partial restore was called sound, and its buckets were removed by the next start.
 #[test]
-fn buckets_without_a_catalog_are_told_and_kept() {
+fn segments_without_a_catalog_are_told_and_kept() {
     let disk = directory();
     disk.remove_dir_all(&layout().log_dir()).unwrap();
-    for path in [layout().catalog_path(), layout().mark_path()] {
+    disk.remove(&Manifest::path(&layout().data_dir)).unwrap();
+    for path in with_suffix(&disk, ".run") {
         disk.remove(&path).unwrap();
     }
     let before = disk.files();
     for repair in [false, true] {
         let (whole, said) = run(&disk, repair);
-        assert!(
-            !whole && said.contains("data/buckets/00000001 holds a bucket"),
-            "{said}"
-        );
+        assert!(!whole && said.contains("data/manifest is missing"), "{said}");
         assert_eq!(disk.files(), before, "there is nothing to repair it from");
     }
 }
 
-/// The mark can be told from the log: its loss costs nothing, and was once blamed on the log and not repaired.
+/// As long as the log has everything, the manifest is only a shortcut.
 #[test]
-fn a_missing_mark_is_named_and_made_anew() {
-    let disk = directory();
+fn a_manifest_lost_before_the_log_was_trimmed_costs_nothing() {
+    let disk = untrimmed();
     let whole = points(&fork(&disk)).unwrap();
-    disk.remove(&layout().mark_path()).unwrap();
-    let (sound, said) = run(&disk, false);
-    assert!(!sound && said.contains("data/checkpoint is missing"), "{said}");
-    let refused = points(&fork(&disk)).unwrap_err();
-    assert!(refused.contains("data/checkpoint is missing"), "{refused}");
+    let manifest = Manifest::path(&layout().data_dir);
+    let rotten = fork(&disk);
+    rotten.remove(&manifest).unwrap();
+    let (sound, said) = run(&rotten, false);
+    assert!(sound, "{said}");
+    assert_eq!(points(&rotten).unwrap(), whole);
+    disk.flip_bit(&manifest, 40, 3);
+    assert!(!run(&disk, false).0);
     let (sound, said) = run(&disk, true);
     assert!(sound && said.contains("nothing is lost"), "{said}");
     assert_eq!(points(&disk).unwrap(), whole);
 }
 
-/// A server whose other buckets were whole did not start for want of 82 bytes, and nothing could be done about it.
+/// A server whose files were whole did not start for want of a few bytes, and nothing could be done about it.
 #[test]
 fn a_manifest_that_is_damaged_or_gone_is_made_anew_and_no_point_is_lost_or_doubled() {
     let disk = directory();
     let whole = points(&fork(&disk)).unwrap();
-    let manifest = with_suffix(&disk, "manifest").remove(0);
+    let manifest = Manifest::path(&layout().data_dir);
     let damages: [&dyn Fn(&SimDisk); 3] = [
         &|disk| disk.flip_bit(&manifest, 40, 3),
         &|disk| disk.edit(&manifest, |bytes| bytes.clear()),
         &|disk| disk.remove(&manifest).unwrap(),
     ];
     for damage in damages {
-        // Also where a checkpoint was cut short behind its segments: the log has these rows, too.
-        for mark_behind in [false, true] {
+        // Also where a checkpoint was cut short before its manifest: the log has what its files hold, too.
+        for cut_short in [false, true] {
             let rotten = fork(&disk);
-            if mark_behind {
+            if cut_short {
                 cut_checkpoint_short(&rotten);
             }
+            let before = entries(&rotten);
             damage(&rotten);
             let (sound, said) = run(&rotten, false);
             assert!(!sound && said.contains(&*manifest.to_string_lossy()), "{said}");
             let (sound, said) = run(&rotten, true);
             assert!(sound && said.contains("made anew"), "{said}");
             assert_eq!(points(&rotten).unwrap(), whole, "{said}");
+            assert_eq!(entries(&rotten), before, "{said}");
             // The checkpoint cut short was copied here, never synced: a crash would take it back.
-            if !mark_behind {
+            if !cut_short {
                 let (sound, said) = run(&rotten.crash(Crash::KINDS[1]), false);
                 assert!(sound, "{said}");
             }
@@ -79,49 +82,55 @@ fn a_manifest_that_is_damaged_or_gone_is_made_anew_and_no_point_is_lost_or_doubl
     }
 }
 
-/// The rooms' next checkpoint, until its first manifest is in force.
+/// Verdicts that a start finds, which are in a checkpoint cut short as well.
+fn entries(disk: &SimDisk) -> u64 {
+    let port: Arc<dyn Disk> = Arc::new(disk.clone());
+    let opened = open(&port, Arc::clone(&port), &layout()).unwrap_or_else(|error| panic!("{error}"));
+    let view = opened
+        .ledger
+        .ledger()
+        .view(&opened.catalog, Stream::History, id(6));
+    view.count(i64::MIN).unwrap()
+}
+
+/// The rooms' next checkpoint, before its manifest is in force.
 fn cut_checkpoint_short(disk: &SimDisk) {
     let home = tempfile::tempdir().unwrap();
-    let (data_dir, manifest) = (home.path().join("data"), "data/buckets/00000001/manifest");
     for (path, bytes) in disk.files() {
         let path = home.path().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, bytes).unwrap();
     }
     let mut config = Config::default();
-    config.storage.data_dir = data_dir;
-    let system = System::new();
-    system.block_on(async {
-        let clock = Arc::new(ManualClock::new(NOW_NS));
-        let rooms = start(&config, clock)
-            .await
-            .unwrap_or_else(|error| panic!("{error}"));
-        rooms.checkpointer.close().await.unwrap();
-    });
-    System::current().stop();
-    system.run().unwrap();
-    let bucket = Path::new(manifest).parent().unwrap();
-    disk.remove_dir_all(bucket).unwrap();
-    copy(&home.path().join(bucket), bucket, disk);
+    config.storage.data_dir = home.path().join("data");
+    run_rooms(&config, &[], true);
+    for dir in ["data/segments", "data/ledger"] {
+        let dir = Path::new(dir);
+        copy_new(&home.path().join(dir), dir, disk);
+    }
+}
+
+/// Copies files that are not there: those that were removed behind the manifest stay.
+fn copy_new(from: &Path, to: &Path, disk: &SimDisk) {
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if !disk.exists(&to).unwrap() {
+            disk.put(&to, &std::fs::read(entry.path()).unwrap());
+        }
+    }
 }
 
 #[test]
-fn a_bucket_whose_directory_is_gone_is_told_and_given_up_by_repair_alone() {
+fn segments_that_are_gone_are_told_and_given_up_by_repair_alone() {
     let disk = directory();
-    for dir in ["data/buckets/00000001", "data/buckets"] {
-        let rotten = fork(&disk);
-        rotten.remove_dir_all(Path::new(dir)).unwrap();
-        let (sound, said) = run(&rotten, false);
-        assert!(
-            !sound && said.contains(dir) && said.contains("is missing"),
-            "{said}"
-        );
-        let (sound, said) = run(&rotten, true);
-        assert!(sound && said.contains("lost"), "{said}");
-        // Those of the log are there: how many the last checkpoint left in it depends on when it came.
-        let left = points(&rotten).unwrap();
-        assert!((120..200).contains(&left), "{left} points left: {said}");
-    }
+    disk.remove_dir_all(Path::new("data/segments")).unwrap();
+    let (sound, said) = run(&disk, false);
+    assert!(!sound && said.contains("is missing"), "{said}");
+    let (sound, said) = run(&disk, true);
+    assert!(sound && said.contains("lost"), "{said}");
+    // Those of the log are there.
+    assert_eq!(points(&disk).unwrap(), 120, "{said}");
 }
 
 #[test]
@@ -145,11 +154,52 @@ fn missing_files_are_told_and_what_can_go_on_goes_on() {
         let (whole, said) = run(&rotten, true);
         if whole {
             points(&rotten).unwrap_or_else(|error| panic!("{error}: {said}"));
+            assert!(said.contains("lost"), "without {}: {said}", path.display());
+        } else {
             assert!(
-                said.contains("lost") || said.contains("forgotten"),
+                said.contains("restore a backup"),
                 "without {}: {said}",
                 path.display()
             );
+        }
+    }
+}
+
+/// A repair may be killed at any operation: the next one ends it, and nothing more is lost.
+#[test]
+fn a_repair_that_was_killed_is_ended_by_the_next() {
+    let disk = directory();
+    let manifest = Manifest::path(&layout().data_dir);
+    let mut damaged: Vec<(PathBuf, u64)> = vec![(manifest, 40)];
+    for suffix in [".segment", ".run"] {
+        damaged.extend(with_suffix(&disk, suffix).into_iter().map(|path| (path, 60)));
+    }
+    let end = disk.len(&damaged[1].0).unwrap();
+    damaged.push((damaged[1].0.clone(), end - 1));
+    for (path, offset) in damaged {
+        let rotten = fork(&disk);
+        rotten.flip_bit(&path, offset, 3);
+        let repaired = fork(&rotten);
+        let (sound, said) = run(&repaired, true);
+        if !sound {
+            continue;
+        }
+        let left = points(&repaired).unwrap();
+        for operation in 1.. {
+            let killed = fork(&rotten);
+            killed.stop_at(killed.operations() + operation);
+            let port: Arc<dyn Disk> = Arc::new(killed.clone());
+            let done = check(&port, &layout(), true, &mut std::io::sink());
+            for crash in Crash::KINDS {
+                let image = killed.crash(crash);
+                let at = format!("{} at operation {operation}, {crash:?}", path.display());
+                let (sound, again) = run(&image, true);
+                assert!(sound, "{at}: {again}");
+                assert_eq!(points(&image).unwrap(), left, "{at}: {said} {again}");
+            }
+            if done.is_ok() {
+                break;
+            }
         }
     }
 }
