@@ -7,6 +7,7 @@
 
 mod backup;
 mod beside;
+mod convert;
 mod crash;
 mod entries;
 mod expiry;
