@@ -42,7 +42,7 @@ pub use columns::Columns;
 pub use error::EngineError;
 pub use expired::ExpiredRows;
 pub use merge::{Merge, MergeError};
-pub use segment::{PartStats, SegmentFile, SegmentPart, SegmentWriter};
+pub use segment::{Lost, LostBlock, PartStats, Salvaged, SegmentFile, SegmentPart, SegmentWriter, salvage};
 pub use series::{Seal, Sealed, SeriesStats};
 pub use snapshot::{SeriesSnapshot, Snapshot};
 pub use store::Store;

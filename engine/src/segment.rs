@@ -2,6 +2,7 @@
 //! that opening reads the footer and nothing else. Written once, never changed. The bytes are drawn in FORMAT.md,
 //! "Segment".
 
+mod salvage;
 mod table;
 mod writer;
 
@@ -11,6 +12,7 @@ use crate::EngineError;
 use crate::block::{Block, BlockId, BlockSummary, SharedBytes};
 use crate::bytes::Reader;
 use crate::entry::BlockEntry;
+pub use salvage::{Lost, LostBlock, Salvaged, salvage};
 pub use table::PartStats;
 use table::{MAGIC, Table};
 pub use writer::SegmentWriter;

@@ -45,7 +45,7 @@ impl SegmentPart {
                 first_sequence: block.summary.first_sequence,
                 last_sequence: block.summary.last_sequence,
                 bytes: block.bytes().len() as u64,
-                fault: verify(&block)
+                fault: verify_block(&block)
                     .and_then(|()| self.file.check_head(self.bucket, &block))
                     .err(),
             })
@@ -61,7 +61,7 @@ impl SegmentPart {
         let mut sequences = Vec::new();
         for (_, entry) in &self.blocks {
             let block = entry.block_uncached()?;
-            if verify(&block).is_ok() {
+            if verify_block(&block).is_ok() {
                 sequences.extend(BlockReader::new(&block)?.columns()?.sequences.iter());
             }
         }
@@ -81,7 +81,7 @@ impl SegmentPart {
     /// # Errors
     /// As [`SegmentPart::copy`].
     pub fn salvage(&self, out: &mut SegmentWriter<'_>) -> Result<(), MergeError> {
-        self.copy_those(out, |block| verify(block).is_ok())
+        self.copy_those(out, |block| verify_block(block).is_ok())
     }
 
     fn copy_those(
@@ -114,7 +114,7 @@ impl SegmentPart {
 }
 
 /// Every section of a block reads, and its rows are those of its summary.
-fn verify(block: &Block) -> Result<(), EngineError> {
+pub(crate) fn verify_block(block: &Block) -> Result<(), EngineError> {
     let summary = &block.summary;
     let reader = BlockReader::new(block)?;
     let columns = reader.columns()?;

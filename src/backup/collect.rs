@@ -1,18 +1,20 @@
 //! Which files of a data directory belong together, while a server may be writing to it.
 //!
-//! Nothing in a data directory is changed in place but the log's end: files are replaced by renaming and removed, and
-//! always in the order of ARCHITECTURE.md ("A file counts when a manifest names it"). Looking at them in the same order
-//! therefore gives a state that recovery takes, whatever the server does between two looks:
+//! Nothing in a data directory is changed in place but the log's end: files are written under names of their own,
+//! count once the manifest names them, and go once it does not (ARCHITECTURE.md, "A file counts when a manifest names
+//! it"). Looking at them in this order therefore gives a state that recovery takes, whatever checkpoint, merge or trim
+//! the server makes between two looks:
 //!
-//! 1. the log's files as they are: they reach back to the mark that is there, and to any later one;
-//! 2. the mark, then the catalog's snapshot, which covers at least as much, with the runs it names;
-//! 3. each bucket's manifest with the files it names; the answers to what a manifest covers are in runs that a snapshot
-//!    named before, so that a snapshot that names other runs by then has all looked at anew;
-//! 4. the records carried on of buckets that are set apart, which are written before the mark moves;
-//! 5. the log's files again: they reach up to what any of these covers, and to all that is acknowledged by then.
+//! 1. the log's files as they are: they reach back to what the manifest in force covers, and to what any later one
+//!    does, for the log is trimmed behind its manifest;
+//! 2. the manifest;
+//! 3. all that it names: segments, runs, records carried on, and directories of buckets that were not converted. They
+//!    are whole, for the manifest came behind them. One that is gone was removed behind a later manifest: then all is
+//!    looked at anew;
+//! 4. the log's files again: they reach up to what this manifest covers, for a checkpoint makes the log last before its
+//!    manifest, and to all that was acknowledged before the backup began.
 //!
-//! Each file is held open from the moment it is found. One that is gone by then was replaced meanwhile: then all is
-//! looked at anew.
+//! Each file is held open from the moment it is found, so that it may be removed while it is copied.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -24,9 +26,9 @@ use wal::{LogError, Sequence};
 
 use super::error::BackupError;
 use super::pins::{Pin, Pins};
-use crate::bucket::{BucketDir, BucketFileError, CarriedDir, CarriedFile};
+use crate::bucket::CarriedDir;
 use crate::checked_file::CheckedFileError;
-use crate::checkpoint::{CatalogError, Layout, Snapshot};
+use crate::checkpoint::{BucketDir, Layout, Manifest, ManifestError, OpenError, SegmentsDir};
 use crate::ledger::LedgerDir;
 
 /// A look takes milliseconds, and hardly a second one is ever needed: what fails so often is no coincidence.
@@ -69,36 +71,15 @@ fn look(disk: &Arc<dyn Disk>, layout: &Layout) -> Result<Collected, Missed> {
     let pins = Pins::new(Arc::clone(disk));
     let log_dir = layout.log_dir();
     pin_log(&**disk, &pins, &log_dir)?;
-    let mark = layout.read_mark(&pins).map_err(Missed::of_file)?;
-    let Snapshot {
-        catalog, mut covered, ..
-    } = layout.read_catalog(&pins).map_err(Missed::of_catalog)?;
-    let ledger = LedgerDir::of(&layout.data_dir);
-    for id in catalog.ledger().runs() {
-        pin(&pins, &ledger.run_path(*id))?;
+    let manifest = Manifest::read(&pins, &layout.data_dir).map_err(Missed::of_manifest)?;
+    if manifest.is_none() {
+        refuse_format_1(&**disk, layout)?;
     }
-    for ordinal in ordinals(&**disk, layout)? {
-        let dir = BucketDir::of(&layout.data_dir, ordinal);
-        let Some(manifest) = dir.read_manifest(&pins).map_err(Missed::of_bucket)? else {
-            continue;
-        };
-        covered = covered.max(manifest.covered);
-        let segments = manifest.segments.iter().map(|id| dir.segment_path(*id));
-        let answers = manifest.answers.iter().map(|id| dir.answers_path(*id));
-        for path in segments.chain(answers) {
-            pin(&pins, &path)?;
-        }
-    }
-    let now = layout.read_catalog(&**disk).map_err(Missed::of_catalog)?;
-    if now.catalog.ledger().runs() != catalog.ledger().runs() {
-        return Err(Missed::Moved("the catalog's snapshot was replaced".to_owned()));
-    }
-    for file in carried_files(&**disk, layout)? {
-        pin(&pins, &file.path)?;
-    }
+    let manifest = manifest.unwrap_or_default();
+    pin_named(&**disk, &pins, layout, &manifest)?;
     pin_log(&**disk, &pins, &log_dir)?;
     measure_log(&**disk, &pins, &log_dir)?;
-    let last_record = check_log(&pins, layout, mark, covered)?;
+    let last_record = check_log(&pins, layout, &manifest)?;
     let files = pins.into_files();
     if files.is_empty() {
         return Err(Missed::Failed(BackupError::Empty(layout.data_dir.clone())));
@@ -111,6 +92,44 @@ fn look(disk: &Arc<dyn Disk>, layout: &Layout) -> Result<Collected, Missed> {
         files: files.collect(),
         last_record,
     })
+}
+
+/// Its files belong together in another order, which only its own programs know.
+fn refuse_format_1(disk: &dyn Disk, layout: &Layout) -> Result<(), Missed> {
+    match layout.file_of_format_1(disk) {
+        Ok(None) => Ok(()),
+        Ok(Some(path)) => Err(Missed::Failed(BackupError::Format1(path))),
+        Err(OpenError::Io(path, error)) => Err(Missed::of_io(&path, error)),
+        Err(error) => Err(Missed::Failed(BackupError::Damaged(error.to_string()))),
+    }
+}
+
+/// Opens all that a manifest names.
+fn pin_named(disk: &dyn Disk, pins: &Pins, layout: &Layout, manifest: &Manifest) -> Result<(), Missed> {
+    let segments = SegmentsDir::of(&layout.data_dir);
+    for id in &manifest.segments {
+        pin(pins, &segments.segment_path(*id))?;
+    }
+    let ledger = LedgerDir::of(&layout.data_dir);
+    for id in &manifest.runs {
+        pin(pins, &ledger.run_path(*id))?;
+    }
+    let carried = CarriedDir::of(&layout.data_dir);
+    for (bucket, first) in &manifest.carried {
+        pin(pins, &carried.named(*bucket, *first).path)?;
+    }
+    for ordinal in &manifest.unconverted {
+        let dir = BucketDir::of(&layout.data_dir, *ordinal);
+        let names = match disk.list(dir.path()) {
+            // Missing is what kept it from being converted.
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            listed => listed.map_err(|error| Missed::of_io(dir.path(), error))?,
+        };
+        for name in names {
+            pin(pins, &dir.path().join(name))?;
+        }
+    }
+    Ok(())
 }
 
 fn pin(pins: &Pins, path: &Path) -> Result<(), Missed> {
@@ -151,37 +170,23 @@ fn measure_log(disk: &dyn Disk, pins: &Pins, dir: &Path) -> Result<(), Missed> {
     }
 }
 
-/// That the log has no hole and spans what the other files need of it; answers its last sequence.
-fn check_log(pins: &Pins, layout: &Layout, mark: Sequence, covered: Sequence) -> Result<Sequence, Missed> {
+/// That the log has no hole and spans what the manifest needs of it; answers its last sequence.
+fn check_log(pins: &Pins, layout: &Layout, manifest: &Manifest) -> Result<Sequence, Missed> {
     let found = wal::check(pins, &layout.log_dir()).map_err(Missed::of_log)?;
     if let Some(damage) = found.damages.first() {
         // A file begun and dropped between the two looks at the log leaves such a hole, too.
         return Err(Missed::Moved(damage.to_string()));
     }
-    let first = found.first_sequence.unwrap_or(1);
-    if first > mark + 1 || found.last_sequence < covered {
+    let marks = manifest.buckets.values().map(|mark| mark.covered);
+    let covered = marks.fold(manifest.covered.max(manifest.catalog_covered), Sequence::max);
+    let (first, needed) = (found.first_sequence.unwrap_or(1), manifest.covered + 1);
+    if first > needed || found.last_sequence < covered {
         return Err(Missed::Moved(format!(
-            "the log has records {first} to {} where {} to {covered} are needed",
+            "the log has records {first} to {} where {needed} to {covered} are needed",
             found.last_sequence,
-            mark + 1
         )));
     }
     Ok(found.last_sequence)
-}
-
-fn carried_files(disk: &dyn Disk, layout: &Layout) -> Result<Vec<CarriedFile>, Missed> {
-    let listed = CarriedDir::of(&layout.data_dir).list(disk);
-    listed.map_err(|error| Missed::of_io(&layout.data_dir, error))
-}
-
-/// Ordinals of the buckets that have a directory.
-fn ordinals(disk: &dyn Disk, layout: &Layout) -> Result<Vec<u32>, Missed> {
-    let dir = layout.buckets_dir();
-    match disk.list(&dir) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(Missed::of_io(&dir, error)),
-        Ok(names) => Ok(names.iter().filter_map(BucketDir::ordinal).collect()),
-    }
 }
 
 impl Missed {
@@ -208,16 +213,9 @@ impl Missed {
         }
     }
 
-    fn of_catalog(error: CatalogError) -> Self {
+    fn of_manifest(error: ManifestError) -> Self {
         match error {
-            CatalogError::File(error) => Self::of_file(error),
-            error @ CatalogError::Content(..) => Self::Failed(BackupError::Damaged(error.to_string())),
-        }
-    }
-
-    fn of_bucket(error: BucketFileError) -> Self {
-        match error {
-            BucketFileError::Manifest(error) => Self::of_file(error),
+            ManifestError::File(error) => Self::of_file(error),
             error => Self::Failed(BackupError::Damaged(error.to_string())),
         }
     }

@@ -13,6 +13,8 @@ use crate::startup::LockError;
 pub enum BackupError {
     /// The data directory at this path holds nothing of a server.
     Empty(PathBuf),
+    /// An older program wrote the file at this path of the data directory, and no server has converted it since.
+    Format1(PathBuf),
     /// The data directory is not what was written.
     Damaged(String),
     /// Files went as fast as they were looked for.
@@ -43,6 +45,12 @@ impl fmt::Display for BackupError {
             Self::Empty(path) => write!(
                 f,
                 "{} holds nothing of a server; name its directory with --data-dir",
+                path.display()
+            ),
+            Self::Format1(path) => write!(
+                f,
+                "{} was written by an older program; start a server on the directory once, which converts it, and back \
+                 it up when it serves",
                 path.display()
             ),
             Self::Damaged(what) => write!(

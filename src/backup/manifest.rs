@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// Format version this program writes, and the latest it reads.
-pub(super) const FORMAT_VERSION: u32 = 1;
+/// Format version this program writes, and the latest it reads. It tells the layout of the data directory within: 1 has
+/// a directory for each bucket, 2 one manifest for all.
+pub(super) const FORMAT_VERSION: u32 = 2;
 
 /// The manifest's name within a backup.
 pub(super) const MANIFEST_NAME: &str = "MANIFEST";
@@ -13,14 +14,16 @@ pub(super) const DATA_PREFIX: &str = "data/";
 
 const MAGIC: &str = "tidewatch-backup";
 
-/// The names that a data directory has: nothing else is put into one.
-pub(super) const ROOTS: [&str; 6] = [
+/// The names that a data directory has, of either version: nothing else is put into one.
+pub(super) const ROOTS: [&str; 8] = [
     "buckets",
     "carried",
     "catalog.snapshot",
     "checkpoint",
     "ledger",
     "log",
+    "manifest",
+    "segments",
 ];
 
 /// Which files a backup has.
@@ -80,8 +83,10 @@ impl Manifest {
         if words.next() != Some(sha256(content).as_str()) || words.next().is_some() {
             return Err(ManifestError::Damaged);
         }
-        if version != FORMAT_VERSION {
-            return Err(ManifestError::Version(version));
+        match version {
+            0 => return Err(ManifestError::Damaged),
+            1..=FORMAT_VERSION => {}
+            _ => return Err(ManifestError::Version(version)),
         }
         serde_json::from_slice(content).map_err(|_| ManifestError::Damaged)
     }
@@ -134,6 +139,15 @@ mod tests {
     }
 
     #[test]
+    fn manifests_of_version_1_are_read_and_later_ones_are_not() {
+        let encoded = String::from_utf8(manifest().encode().unwrap()).unwrap();
+        let of = |version: u32| encoded.replacen(" 2 ", &format!(" {version} "), 1).into_bytes();
+        assert_eq!(Manifest::decode(&of(1)), Ok(manifest()));
+        assert_eq!(Manifest::decode(&of(0)), Err(ManifestError::Damaged));
+        assert_eq!(Manifest::decode(&of(3)), Err(ManifestError::Version(3)));
+    }
+
+    #[test]
     fn a_manifest_cut_short_or_altered_anywhere_is_none() {
         let encoded = manifest().encode().unwrap();
         for end in 0..encoded.len() {
@@ -149,7 +163,7 @@ mod tests {
             let read = Manifest::decode(&altered);
             // The digit of the version is the one byte that says something else and still reads.
             assert!(
-                matches!(read, Err(ManifestError::Damaged | ManifestError::Version(5))),
+                matches!(read, Err(ManifestError::Damaged | ManifestError::Version(6))),
                 "{at}: {read:?}"
             );
         }
@@ -157,7 +171,13 @@ mod tests {
 
     #[test]
     fn paths_that_lead_out_of_the_data_directory_are_refused() {
-        for path in ["log/1.log", "catalog.snapshot", "buckets/00000001/manifest"] {
+        for path in [
+            "log/1.log",
+            "manifest",
+            "segments/1.segment",
+            "catalog.snapshot",
+            "buckets/00000001/manifest",
+        ] {
             assert!(is_of_data_dir(path), "{path}");
         }
         for path in [

@@ -1,14 +1,17 @@
-//! The ledger's run files: every entry is read. Of a damaged one, a repair writes again what reads.
+//! The ledger's run files, those of the catalog among them: every entry is read. Of a damaged one, a repair writes again
+//! what reads; where the catalog does not load without the rest, nothing is changed.
 
-use std::io;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use wal::disk::Disk;
 
 use super::Report;
-use super::repair::{keep_aside, said};
-use crate::catalog::{Catalog, Stream};
-use crate::checkpoint::{Layout, Snapshot};
-use crate::ledger::{LedgerDir, LedgerError, salvage, verify};
+use super::aside::{exists, keep_aside, remove_all, said};
+use crate::catalog::{Catalog, CatalogLoader, ObjectKey, Stream};
+use crate::checkpoint::{Layout, Manifest, OpenError};
+use crate::ledger::{LedgerDir, LedgerError, LedgerFiles, Run, RunReport, salvage, verify, without_header};
 use crate::sealed_file;
 
 const fn name(stream: Stream) -> &'static str {
@@ -21,21 +24,48 @@ const fn name(stream: Stream) -> &'static str {
     }
 }
 
-/// Reports on all of them. Which ones count, only the snapshot says.
+/// Reports on all runs, and on the catalog; answers it where it loads.
 pub(super) fn survey(
-    disk: &dyn Disk,
+    disk: &Arc<dyn Disk>,
     layout: &Layout,
-    catalog: &Catalog,
+    manifest: &Manifest,
+    report: &mut Report<'_>,
+) -> Result<Option<Catalog>, String> {
+    let (dir, before) = (LedgerDir::of(&layout.data_dir), report.damages);
+    survey_runs(&**disk, &dir, &manifest.runs, report)?;
+    if report.damages > before {
+        // What is said of its runs is all there is to say of it.
+        return Ok(load(disk, layout, &manifest.runs).ok());
+    }
+    match load(disk, layout, &manifest.runs) {
+        Ok(catalog) => {
+            let (organizations, buckets) = (catalog.organizations().len(), catalog.buckets().count());
+            report.say(format_args!(
+                "catalog: {organizations} organizations, {buckets} buckets, as of record {}",
+                manifest.catalog_covered
+            ));
+            Ok(Some(catalog))
+        }
+        Err(error) => {
+            report.damage(error);
+            Ok(None)
+        }
+    }
+}
+
+/// Reports on runs.
+pub(super) fn survey_runs(
+    disk: &dyn Disk,
+    dir: &LedgerDir,
+    runs: &[u64],
     report: &mut Report<'_>,
 ) -> Result<(), String> {
-    let dir = LedgerDir::of(&layout.data_dir);
-    let named = catalog.ledger().runs();
     let mut entries = 0;
-    for id in named {
+    for id in runs {
         let run = match dir.open(disk, *id) {
             Ok(run) => run,
             Err(error) => {
-                report.damage(format_args!("{error}; all its entries are lost"));
+                report.damage(error);
                 continue;
             }
         };
@@ -45,89 +75,193 @@ pub(super) fn survey(
             report.damage(format_args!("{error}; {lost} entries of {}", name(run.stream())));
         }
     }
-    report.say(format_args!(
-        "ledger: {} runs with {entries} entries",
-        named.len()
-    ));
-    let listing = dir.list(disk).map_err(|error| error.to_string())?;
-    for id in listing.runs.iter().filter(|id| !named.contains(id)) {
-        report.say(format_args!(
-            "ledger: {} is a leftover of a crash",
-            dir.run_path(*id).display()
-        ));
-    }
-    for name in listing.others {
-        report.say(format_args!(
-            "ledger: {} is left alone",
-            dir.path().join(name).display()
-        ));
-    }
+    report.say(format_args!("ledger: {} runs with {entries} entries", runs.len()));
     Ok(())
 }
 
-/// Puts what reads of damaged runs in their place.
-pub(super) fn repair(disk: &dyn Disk, layout: &Layout, say: &mut dyn FnMut(String)) -> Result<(), String> {
-    let dir = LedgerDir::of(&layout.data_dir);
-    let Ok(Snapshot {
-        catalog,
-        covered,
-        manifests,
-    }) = layout.read_catalog(disk)
-    else {
-        return Ok(());
+/// The catalog that these runs hold.
+pub(super) fn load(disk: &Arc<dyn Disk>, layout: &Layout, runs: &[u64]) -> Result<Catalog, String> {
+    let read = || -> Result<Catalog, OpenError> {
+        let ledger = LedgerFiles::open(Arc::clone(disk), &layout.data_dir, runs)?;
+        let mut loader = CatalogLoader::new();
+        ledger.for_each(Stream::Catalog, |owner, place, id, content| {
+            let key = ObjectKey { owner, place, id };
+            loader.push(&key, content).map_err(OpenError::Catalog)
+        })?;
+        loader.finish().map_err(OpenError::Catalog)
     };
-    let listing = dir.list(disk).map_err(|error| error.to_string())?;
+    read().map_err(|error| error.to_string())
+}
+
+/// What is put in the place of damaged runs.
+#[derive(Default)]
+struct Mended {
+    runs: Vec<u64>,
+    damaged: Vec<PathBuf>,
+    written: Vec<PathBuf>,
+    told: Vec<String>,
+    /// Why the rest would not do: a run of the catalog is lost as a whole, and with it nobody knows what.
+    hopeless: Option<String>,
+}
+
+/// Puts what reads of damaged runs in their place. Answers whether the catalog loads: if not, nothing was changed.
+pub(super) fn repair(
+    disk: &Arc<dyn Disk>,
+    layout: &Layout,
+    manifest: &mut Manifest,
+    say: &mut dyn FnMut(String),
+) -> Result<bool, String> {
+    let mut mended = Mended::default();
+    let dir = LedgerDir::of(&layout.data_dir);
+    let listing = dir.list(&**disk).map_err(|error| error.to_string())?;
     let mut next_id = listing.runs.into_iter().max().unwrap_or(0) + 1;
-    let (mut runs, mut damaged, mut told) = (Vec::new(), Vec::new(), Vec::new());
-    for id in catalog.ledger().runs() {
-        let path = dir.run_path(*id);
-        let run = match dir.open(disk, *id) {
-            Ok(run) => run,
-            Err(error) => {
-                if disk.exists(&path).map_err(|error| said(&path, &error))? {
-                    if matches!(error, LedgerError::Io(..)) {
-                        // The disk may be better tomorrow.
-                        return Err(error.to_string());
-                    }
-                    damaged.push(path);
-                }
-                told.push(format!("ledger: all entries of a run are lost: {error}"));
-                continue;
-            }
-        };
-        let found = verify(&run).map_err(|error| error.to_string())?;
+    for id in &manifest.runs {
+        mended.add(&**disk, &dir, *id, &mut next_id)?;
+    }
+    let loads = match mended.hopeless.take() {
+        Some(error) => Err(error),
+        None => load(disk, layout, &mended.runs).and_then(|catalog| knows_all(&catalog, manifest)),
+    };
+    if let Err(error) = loads {
+        remove_all(&**disk, &mended.written)?;
+        say(format!(
+            "nothing of segments and ledger, for the catalog cannot be repaired: {error}; restore a backup"
+        ));
+        return Ok(false);
+    }
+    if mended.told.is_empty() {
+        return Ok(true);
+    }
+    // Kept under another name first: what the manifest does not name is removed at the next start.
+    for path in &mended.damaged {
+        let aside = keep_aside(&**disk, path)?;
+        mended.told.push(format!("{} is what was there", aside.display()));
+    }
+    manifest.runs = mended.runs;
+    let written = manifest.write(&**disk, &layout.data_dir);
+    written.map_err(|error| error.to_string())?;
+    mended.told.into_iter().for_each(say);
+    remove_all(&**disk, &mended.damaged)?;
+    Ok(true)
+}
+
+/// Ordinals of buckets are given once: a catalog that has not come to those that have points would give them again, and
+/// the points to other buckets.
+fn knows_all(catalog: &Catalog, manifest: &Manifest) -> Result<(), String> {
+    let last = catalog.last_bucket_ordinal();
+    let unknown = manifest.buckets.keys().chain(&manifest.unconverted);
+    let unknown = unknown.copied().find(|ordinal| *ordinal > last);
+    unknown.map_or(Ok(()), |ordinal| {
+        Err(format!(
+            "what is left of it does not know bucket {ordinal}, which has points"
+        ))
+    })
+}
+
+impl Mended {
+    fn add(&mut self, disk: &dyn Disk, dir: &LedgerDir, id: u64, next_id: &mut u64) -> Result<(), String> {
+        match dir.open(disk, id) {
+            Ok(run) => self.add_opened(disk, dir, &run, next_id),
+            Err(error) => self.add_unopened(disk, dir, id, &error, next_id),
+        }
+    }
+
+    fn add_opened(
+        &mut self,
+        disk: &dyn Disk,
+        dir: &LedgerDir,
+        run: &Run,
+        next_id: &mut u64,
+    ) -> Result<(), String> {
+        let found = verify(run).map_err(|error| error.to_string())?;
         if found.damages.is_empty() {
-            runs.push(*id);
-            continue;
+            self.runs.push(run.id());
+            return Ok(());
         }
-        let lost = |(error, lost): &(LedgerError, u64)| {
-            format!("ledger: lost {lost} entries of {}: {error}", name(run.stream()))
-        };
-        told.extend(found.damages.iter().map(lost));
-        damaged.push(path);
+        self.told.extend(described(run.stream(), &found));
+        self.damaged.push(dir.run_path(run.id()));
         if found.sound > 0 {
-            let path = dir.run_path(next_id);
-            let written: io::Result<_> = sealed_file::write(disk, &path, |out| salvage(&run, out));
-            written.map_err(|error| said(&path, &error))?;
-            runs.push(next_id);
-            next_id += 1;
+            self.write(disk, dir.run_path(*next_id), |out| salvage(run, out))?;
+            self.runs.push(*next_id);
+            *next_id += 1;
         }
+        Ok(())
     }
-    if told.is_empty() {
-        return Ok(());
+
+    fn add_unopened(
+        &mut self,
+        disk: &dyn Disk,
+        dir: &LedgerDir,
+        id: u64,
+        error: &LedgerError,
+        next_id: &mut u64,
+    ) -> Result<(), String> {
+        let path = dir.run_path(id);
+        if !exists(disk, &path)? {
+            // Nobody knows whose it was, but that the catalog may not load without it.
+            self.told
+                .push(format!("ledger: {error}; all its entries are lost"));
+            return Ok(());
+        }
+        if matches!(error, LedgerError::Io(..)) {
+            // The disk may be better tomorrow.
+            return Err(error.to_string());
+        }
+        let bytes = disk.map(&path).map_err(|error| said(&path, &error))?;
+        match without_header(id, &path, (*bytes).as_ref()) {
+            (_, Some(mended)) => {
+                self.write(disk, dir.run_path(*next_id), |out| out.write_all(&mended))?;
+                self.told.push(format!("ledger: {error}; nothing of it is lost"));
+                // Its entries may be damaged, too.
+                let run = dir.open(disk, *next_id).map_err(|error| error.to_string())?;
+                *next_id += 1;
+                self.add_opened(disk, dir, &run, next_id)?;
+            }
+            (Some(Stream::Catalog) | None, None) => self.hopeless = Some(error.to_string()),
+            (Some(stream), None) => {
+                self.told.push(format!(
+                    "ledger: all entries of a run of {} are lost: {error}",
+                    name(stream)
+                ));
+            }
+        }
+        self.damaged.push(path);
+        Ok(())
     }
-    // Kept under another name first: what the snapshot does not name is removed at the next start.
-    damaged
-        .iter()
-        .try_for_each(|path| keep_aside(disk, path).map(drop))?;
-    let mut repaired = catalog.freeze();
-    repaired.set_ledger_runs(runs);
-    layout
-        .write_catalog(disk, &repaired, covered, &manifests)
-        .map_err(|error| error.to_string())?;
-    for path in &damaged {
-        disk.remove(path).map_err(|error| said(path, &error))?;
+
+    fn write(
+        &mut self,
+        disk: &dyn Disk,
+        path: PathBuf,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), String> {
+        let written: io::Result<_> = sealed_file::write(disk, &path, write);
+        written.map(drop).map_err(|error| said(&path, &error))?;
+        self.written.push(path);
+        Ok(())
     }
-    told.into_iter().for_each(say);
-    Ok(())
+}
+
+/// What is lost of a run, for people.
+fn described(stream: Stream, found: &RunReport) -> Vec<String> {
+    let lost = found.damages.iter().map(|(error, lost)| match stream {
+        Stream::Catalog => format!(
+            "ledger: lost {lost} entries of the catalog, whose objects are gone or as they were before: {error}"
+        ),
+        Stream::Answers => format!(
+            "ledger: lost {lost} entries of {}, requests that use these keys again are stored again: {error}",
+            name(stream)
+        ),
+        _ => format!("ledger: lost {lost} entries of {}: {error}", name(stream)),
+    });
+    let mut lost: Vec<String> = lost.collect();
+    if stream == Stream::Catalog {
+        let objects = found.lost.iter().map(|place| ObjectKey {
+            owner: place.owner,
+            place: place.at_ns,
+            id: place.id,
+        });
+        lost.extend(objects.map(|object| format!("ledger: lost of the catalog: {object}")));
+    }
+    lost
 }

@@ -2,11 +2,18 @@
 //! it cuts what is damaged so that a server starts on the rest, keeps what it cuts aside, and says what is lost. The
 //! directory is locked as a server locks it.
 
-mod buckets;
+mod aside;
+mod carried;
+mod evidence;
 mod ledger;
+mod leftovers;
+mod log;
+mod mend;
+mod old;
 mod overlay;
 mod rebuild;
 mod repair;
+mod segments;
 mod survey;
 
 use std::fmt::Display;

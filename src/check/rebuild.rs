@@ -1,121 +1,321 @@
-//! A new manifest for a bucket whose own is damaged or gone: the files in its directory say what they hold, and the log
-//! which of its records are among that.
+//! A new manifest where the old one is damaged or gone: the files there are say what they hold, and the log which of its
+//! records are among that.
 
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::verify::list_whole_sequences;
+use engine::{MergeError, SegmentFile, SharedBytes, salvage};
+use wal::Sequence;
 use wal::disk::Disk;
-use wal::{Log, LogOptions, Sequence};
 
-use super::overlay::Overlay;
-use crate::bucket::{BucketDir, Manifest, shared};
-use crate::checkpoint::Layout;
-use crate::journal::Record;
+use super::aside::{exists, keep_aside, said};
+use super::carried;
+use super::evidence::Evidence;
+use super::ledger::load;
+use super::mend::{describe, next_id};
+use crate::bucket::CarriedDir;
+use crate::catalog::{Catalog, Stream};
+use crate::checkpoint::{BucketDir, BucketMark, Layout, Manifest, SegmentsDir, shared};
+use crate::ids::ObjectId;
+use crate::ledger::{LedgerDir, LedgerError, for_each_sound};
 
 /// Rows that were deleted or are lost took sequences that nothing tells any more. Points to come are numbered from
 /// behind as many, so that no two ever had one id.
 const SEQUENCES_UNKNOWN_MAX: u64 = 1 << 32;
 
-/// What a directory holds.
-pub(super) struct Rebuilt {
-    /// Names all that counts.
-    pub(super) manifest: Manifest,
-    /// Segments that do not count: they do not read, or hold rows that a later one holds, too.
-    pub(super) left_out: Vec<PathBuf>,
-    /// Rows there are.
-    pub(super) points: u64,
-}
-
-/// Reads all segments of a bucket, and the log from behind the mark.
+/// Makes the manifest of what is there, the log beginning behind `before`, and puts it in force; `None` where the
+/// catalog does not load: then nothing was changed.
 pub(super) fn rebuild(
     disk: &Arc<dyn Disk>,
     layout: &Layout,
-    dir: &BucketDir,
-    ordinal: u32,
-) -> Result<Rebuilt, String> {
-    let mut listing = dir
-        .list(&**disk)
-        .map_err(|error| format!("{}: {error}", dir.path().display()))?;
-    listing.segments.sort_unstable();
-    listing.answers.sort_unstable();
-    let ids = listing.segments.iter().chain(&listing.answers);
-    let next_file = ids.max().map_or(1, |id| id + 1);
-    let (mut segments, mut left_out) = (Vec::new(), Vec::new());
-    let mut held: Vec<Range<u64>> = Vec::new();
-    // The latest first: a merge writes the rows of earlier segments again, and these may still be there.
-    for id in listing.segments.into_iter().rev() {
-        let path = dir.segment_path(id);
-        let home = disk
-            .map(&path)
-            .map_err(|error| format!("{}: {error}", path.display()))?;
-        match list_whole_sequences(&shared(home)).map(runs) {
-            Ok(runs) if !overlap(&held, &runs) => {
-                segments.push(id);
-                held.extend(runs);
-                held.sort_unstable_by_key(|run| run.start);
-            }
-            _ => left_out.push(path),
+    before: Sequence,
+    say: &mut dyn FnMut(String),
+) -> Result<Option<Manifest>, String> {
+    let mut told = Vec::new();
+    let (runs, unopened) = runs(&**disk, layout)?;
+    let catalog = match load(disk, layout, &runs) {
+        Ok(catalog) => catalog,
+        Err(error) => {
+            say(format!(
+                "nothing, for no manifest can be made without the catalog: {error}; restore a backup"
+            ));
+            return Ok(None);
         }
-    }
-    segments.reverse();
-    let next_row = held.last().map_or(1, |run| run.end);
-    let (covered, next_in_log) = replayed(disk, layout, ordinal, next_row)?;
-    let manifest = Manifest {
-        covered,
-        next_sequence: next_row.max(next_in_log) + SEQUENCES_UNKNOWN_MAX,
-        next_file,
-        segments,
-        answers: listing.answers,
-        // Known again with the next ingest.
-        ingested_at_ns: None,
     };
-    Ok(Rebuilt {
-        manifest,
-        left_out,
-        points: held.iter().map(|run| run.end - run.start).sum(),
-    })
+    let mut evidence = Evidence::read(disk, layout, before)?;
+    let carried = CarriedDir::of(&layout.data_dir).list(&**disk);
+    let carried = carried.map_err(|error| said(&layout.data_dir, &error))?;
+    for file in &carried {
+        evidence.add_carried(&carried::read(&**disk, file).whole)?;
+    }
+    let found = evidence.of_catalog(&**disk, layout, &runs, &catalog)?;
+    let catalog_covered = found.max(before);
+    let known = known_ordinals(&catalog, evidence.objects_behind(catalog_covered));
+    let mut segments = Segments::read(&**disk, layout, &known, &mut told)?;
+    if let Some(ordinal) = segments.unknown {
+        say(format!(
+            "nothing, for the catalog there is does not know bucket {ordinal}, which has points; restore a backup"
+        ));
+        return Ok(None);
+    }
+    let mut manifest = Manifest {
+        covered: before,
+        catalog_covered,
+        runs,
+        carried: carried.iter().map(|file| (file.bucket, file.first)).collect(),
+        ..Manifest::default()
+    };
+    let set_apart: BTreeSet<u32> = carried.iter().map(|file| file.bucket).collect();
+    for bucket in catalog.buckets() {
+        let ordinal = bucket.ordinal;
+        let next_row = segments
+            .held
+            .get(&ordinal)
+            .and_then(|held| held.last())
+            .map_or(1, |run| run.end);
+        let from = if set_apart.contains(&ordinal) { 0 } else { before };
+        let (covered, next_in_log) = evidence.of_bucket(ordinal, from, next_row);
+        let mark = BucketMark {
+            covered,
+            next_sequence: next_row.max(next_in_log) + SEQUENCES_UNKNOWN_MAX,
+            // Known again with the next ingest.
+            ingested_at_ns: None,
+        };
+        manifest.buckets.insert(ordinal, mark);
+    }
+    manifest.unconverted = unconverted(&**disk, layout, &catalog, &segments)?;
+    manifest
+        .buckets
+        .retain(|ordinal, _| !manifest.unconverted.contains(ordinal));
+    segments.write(&**disk, &mut manifest, &mut told)?;
+    let ledger = LedgerDir::of(&layout.data_dir);
+    let unopened = unopened.iter().map(|id| ledger.run_path(*id));
+    let mut aside: Vec<PathBuf> = unopened.chain(segments.left_out).collect();
+    let path = Manifest::path(&layout.data_dir);
+    aside.extend(exists(&**disk, &path)?.then(|| path.clone()));
+    // What the manifest does not name is removed at the next start.
+    for path in &aside {
+        let kept = keep_aside(&**disk, path)?;
+        told.push(format!("{} is kept as {}", path.display(), kept.display()));
+    }
+    let written = manifest.write(&**disk, &layout.data_dir);
+    written.map_err(|error| error.to_string())?;
+    say(format!(
+        "{} is made anew of the {} segments and {} runs there are; what was in others is lost, and changes of the catalog \
+         behind record {catalog_covered} are made again",
+        path.display(),
+        manifest.segments.len(),
+        manifest.runs.len()
+    ));
+    told.into_iter().for_each(say);
+    Ok(Some(manifest))
 }
 
-/// Up to which record the log holds nothing but rows before `next_row`, and the row behind its last one. A checkpoint
-/// takes whole records, in their order: one whose first row is in a segment is there with all its rows.
-fn replayed(
-    disk: &Arc<dyn Disk>,
-    layout: &Layout,
-    ordinal: u32,
-    next_row: u64,
-) -> Result<(Sequence, u64), String> {
-    let mark = layout.read_mark(&**disk).map_err(|error| error.to_string())?;
-    let (mut covered, mut next_in_log) = (mark, 0);
-    let untouched = Arc::new(Overlay(Arc::clone(disk)));
-    let mut replay = |sequence: Sequence, bytes: &[u8]| {
-        if let Record::Ingest(ingest) = Record::decode(bytes)?
-            && ingest.bucket == ordinal
-        {
-            next_in_log = ingest.first_sequence + u64::from(ingest.rows);
-            if ingest.first_sequence < next_row {
-                covered = sequence;
+/// Runs that count, in order of their numbers, and those that do not open. A merge that was cut short left the runs that
+/// it was made of beside its own: an entry that is the first version in two runs was copied from one to the other.
+fn runs(disk: &dyn Disk, layout: &Layout) -> Result<(Vec<u64>, Vec<u64>), String> {
+    let dir = LedgerDir::of(&layout.data_dir);
+    let mut listed = dir.list(disk).map_err(|error| error.to_string())?.runs;
+    listed.sort_unstable();
+    let (mut runs, mut unopened) = (Vec::new(), Vec::new());
+    let mut firsts: HashSet<(Stream, ObjectId, i64, ObjectId)> = HashSet::new();
+    for id in listed.into_iter().rev() {
+        let run = match dir.open(disk, id) {
+            Ok(run) => run,
+            Err(LedgerError::Damaged { .. }) => {
+                unopened.push(id);
+                continue;
             }
+            Err(error) => return Err(error.to_string()),
+        };
+        let mut of_run = Vec::new();
+        if Stream::OF_TAIL.contains(&run.stream()) {
+            let read = for_each_sound(&run, |place, _| {
+                if !place.again {
+                    of_run.push((run.stream(), place.owner, place.at_ns, place.id));
+                }
+            });
+            read.map_err(|error| error.to_string())?;
         }
-        Ok::<_, crate::journal::RecordError>(())
-    };
-    let read = Log::open(
-        untouched,
-        &layout.log_dir(),
-        LogOptions::default(),
-        mark,
-        &mut replay,
-    );
-    match read {
-        Ok(_) => Ok((covered, next_in_log)),
-        Err(wal::OpenError::Log(error)) => Err(error.to_string()),
-        Err(wal::OpenError::Replay { sequence, source }) => Err(format!("record {sequence}: {source}")),
+        if !of_run.iter().any(|first| firsts.contains(first)) {
+            firsts.extend(of_run);
+            runs.push(id);
+        }
     }
+    runs.reverse();
+    Ok((runs, unopened))
+}
+
+/// Buckets with a directory of format 1 and without a segment: that they were not converted yet, only the manifest said.
+fn unconverted(
+    disk: &dyn Disk,
+    layout: &Layout,
+    catalog: &Catalog,
+    segments: &Segments,
+) -> Result<Vec<u32>, String> {
+    let mut unconverted = Vec::new();
+    for ordinal in catalog.buckets().map(|bucket| bucket.ordinal) {
+        let dir = BucketDir::of(&layout.data_dir, ordinal);
+        if !segments.held.contains_key(&ordinal) && exists(disk, dir.path())? {
+            unconverted.push(ordinal);
+        }
+    }
+    Ok(unconverted)
+}
+
+/// Ordinals that the catalog has given, and those that it gives when the rest of the log is applied.
+fn known_ordinals(catalog: &Catalog, to_come: usize) -> (u32, u32) {
+    let last = catalog.last_bucket_ordinal();
+    (
+        last,
+        last.saturating_add(u32::try_from(to_come).unwrap_or(u32::MAX)),
+    )
+}
+
+/// A segment, and which buckets count in it.
+struct Segment {
+    id: u64,
+    home: SharedBytes,
+    /// Whether the file is damaged, and `home` what was whole of it.
+    is_salvaged: bool,
+    all: BTreeSet<u32>,
+    counts: BTreeSet<u32>,
+}
+
+/// The segments there are.
+struct Segments {
+    dir: SegmentsDir,
+    found: Vec<Segment>,
+    /// Sequences of rows, as ranges without gaps, by bucket.
+    held: BTreeMap<u32, Vec<Range<u64>>>,
+    /// A bucket that nothing knows.
+    unknown: Option<u32>,
+    /// Files that do not count, and that no other file is made of.
+    left_out: Vec<PathBuf>,
+}
+
+impl Segments {
+    /// Reads them, the latest first: a merge writes the rows of earlier segments again, and these may still be there.
+    fn read(
+        disk: &dyn Disk,
+        layout: &Layout,
+        (last, last_to_come): &(u32, u32),
+        told: &mut Vec<String>,
+    ) -> Result<Self, String> {
+        let dir = SegmentsDir::of(&layout.data_dir);
+        let listing = dir.list(disk).map_err(|error| said(dir.path(), &error))?;
+        let mut segments = Segments {
+            found: Vec::new(),
+            held: BTreeMap::new(),
+            unknown: None,
+            left_out: Vec::new(),
+            dir,
+        };
+        for id in listing.segments.into_iter().rev() {
+            let path = segments.dir.segment_path(id);
+            let home = shared(disk.map(&path).map_err(|error| said(&path, &error))?);
+            let (home, file, is_salvaged) = opened(id, home, &path.display().to_string(), told)?;
+            let mut segment = Segment {
+                id,
+                home,
+                is_salvaged,
+                all: BTreeSet::new(),
+                counts: BTreeSet::new(),
+            };
+            for part in file.parts() {
+                let bucket = part.bucket;
+                segment.all.insert(bucket);
+                if bucket > *last {
+                    // The rows of one that the log creates are in the log.
+                    segments.unknown = segments.unknown.or((bucket > *last_to_come).then_some(bucket));
+                    continue;
+                }
+                let read = file
+                    .part(bucket)
+                    .and_then(|part| part.map(|it| it.whole_sequences()).transpose());
+                let runs = ranges(
+                    read.map_err(|error| format!("{}: {error}", path.display()))?
+                        .unwrap_or_default(),
+                );
+                let held = segments.held.entry(bucket).or_default();
+                if !overlap(held, &runs) {
+                    held.extend(runs);
+                    held.sort_unstable_by_key(|run| run.start);
+                    segment.counts.insert(bucket);
+                }
+            }
+            segments.found.push(segment);
+        }
+        segments.found.reverse();
+        Ok(segments)
+    }
+
+    /// Names the files that count as a whole, and writes anew those that count in part.
+    fn write(
+        &mut self,
+        disk: &dyn Disk,
+        manifest: &mut Manifest,
+        told: &mut Vec<String>,
+    ) -> Result<(), String> {
+        manifest.next_segment = next_id(disk, &self.dir, manifest)?;
+        for segment in &self.found {
+            let path = self.dir.segment_path(segment.id);
+            if segment.counts == segment.all && !segment.is_salvaged {
+                manifest.segments.push(segment.id);
+                continue;
+            }
+            self.left_out.push(path.clone());
+            if segment.counts.is_empty() {
+                told.push(format!(
+                    "{}: its points are in a later segment, or none reads",
+                    path.display()
+                ));
+                continue;
+            }
+            let new = manifest.next_segment;
+            manifest.next_segment += 1;
+            let written = self.dir.write(disk, new, |out| {
+                salvage(&segment.home, out, |bucket| segment.counts.contains(&bucket))?;
+                Ok::<u64, MergeError>(0)
+            });
+            let new_path = self.dir.segment_path(new);
+            written.map_err(|error| format!("{}: {error}", new_path.display()))?;
+            told.push(format!(
+                "{}: what counts of it is in {} now",
+                path.display(),
+                new_path.display()
+            ));
+            manifest.segments.push(new);
+        }
+        Ok(())
+    }
+}
+
+/// Opens a segment with all its parts; where one does not read, what is whole of it.
+fn opened(
+    id: u64,
+    home: SharedBytes,
+    path: &str,
+    told: &mut Vec<String>,
+) -> Result<(SharedBytes, Arc<SegmentFile>, bool), String> {
+    if let Ok(file) = SegmentFile::open(id, Arc::clone(&home))
+        && file.parts().all(|part| file.part(part.bucket).is_ok())
+    {
+        return Ok((home, file, false));
+    }
+    let mut whole = Vec::new();
+    let failed = |error: &dyn std::fmt::Display| format!("{path}: {error}");
+    let salvaged = salvage(&home, &mut whole, |_| true).map_err(|error| failed(&error))?;
+    told.extend(describe(&salvaged).map(|lost| format!("{path}: {lost}")));
+    let home: SharedBytes = Arc::new(whole);
+    let file = SegmentFile::open(id, Arc::clone(&home)).map_err(|error| failed(&error))?;
+    Ok((home, file, true))
 }
 
 /// The same numbers as ranges without gaps.
-fn runs(mut numbers: Vec<u64>) -> Vec<Range<u64>> {
+fn ranges(mut numbers: Vec<u64>) -> Vec<Range<u64>> {
     numbers.sort_unstable();
     let mut runs: Vec<Range<u64>> = Vec::new();
     for number in numbers {

@@ -2,68 +2,65 @@
 
 use std::sync::Arc;
 
-use wal::Sequence;
 use wal::disk::Disk;
 
+use super::aside::exists;
 use super::overlay::Overlay;
-use super::{Report, buckets, ledger};
+use super::{Report, carried, ledger, leftovers, log, old, segments};
+use crate::bucket::BucketState;
 use crate::catalog::Catalog;
-use crate::checkpoint::{Layout, Snapshot, open};
+use crate::checkpoint::{Layout, Manifest, OpenError, SegmentsDir, open};
+use crate::ids::ObjectId;
+use crate::ledger::LedgerDir;
 
 /// Whether nothing was ever stored there.
 pub(super) fn is_empty(disk: &dyn Disk, layout: &Layout) -> Result<bool, String> {
-    for path in [
+    let mut paths = vec![
         layout.log_dir(),
-        layout.catalog_path(),
-        layout.mark_path(),
-        layout.buckets_dir(),
+        Manifest::path(&layout.data_dir),
         layout.restoring_path(),
-    ] {
-        if disk
-            .exists(&path)
-            .map_err(|error| format!("{}: {error}", path.display()))?
-        {
+    ];
+    paths.push(SegmentsDir::of(&layout.data_dir).path().to_owned());
+    paths.push(LedgerDir::of(&layout.data_dir).path().to_owned());
+    for path in paths {
+        if exists(disk, &path)? {
             return Ok(false);
         }
     }
-    Ok(true)
+    let old = layout.file_of_format_1(disk).map_err(|error| error.to_string())?;
+    Ok(old.is_none())
+}
+
+/// Whether an older program wrote the directory, and no manifest took the place of its files.
+pub(super) fn is_format_1(disk: &dyn Disk, layout: &Layout) -> Result<bool, String> {
+    let old = layout.file_of_format_1(disk).map_err(|error| error.to_string())?;
+    Ok(old.is_some() && !exists(disk, &Manifest::path(&layout.data_dir))?)
 }
 
 /// Reports on all of it; answers how many damages there are.
 pub(super) fn survey(disk: &Arc<dyn Disk>, layout: &Layout, report: &mut Report<'_>) -> Result<u64, String> {
-    let mark_path = layout.mark_path();
-    let mark_exists = disk
-        .exists(&mark_path)
-        .map_err(|error| format!("{}: {error}", mark_path.display()))?;
-    let mark = match layout.read_mark(&**disk) {
-        Ok(mark) => {
-            report.say(format_args!(
-                "checkpoint: everything up to record {mark} is in segments and snapshot"
-            ));
-            Some(mark)
-        }
+    if exists(&**disk, &layout.restoring_path())? {
+        report.damage(OpenError::Restoring(layout.restoring_path()));
+    }
+    if is_format_1(&**disk, layout)? {
+        old::survey(disk, layout, report)?;
+        return Ok(report.damages);
+    }
+    let manifest = match Manifest::read(&**disk, &layout.data_dir) {
+        Ok(manifest) => manifest,
         Err(error) => {
-            report.damage(error);
-            None
+            report.damage(OpenError::Manifest(error));
+            log::survey(&**disk, layout, None, report)?;
+            return Ok(report.damages);
         }
     };
-    let catalog = match layout.read_catalog(&**disk) {
-        Ok(Snapshot { catalog, covered, .. }) => {
-            let (organizations, buckets) = (catalog.organizations().len(), catalog.buckets().count());
-            report.say(format_args!(
-                "catalog: {organizations} organizations, {buckets} buckets, as of record {covered}"
-            ));
-            Some(catalog)
+    match manifest {
+        Some(manifest) => survey_named(disk, layout, &manifest, report)?,
+        None => {
+            report.say("manifest: none yet, the log has everything");
+            log::survey(&**disk, layout, None, report)?;
+            leftovers::survey(&**disk, layout, &Manifest::default(), report)?;
         }
-        Err(error) => {
-            report.damage(error);
-            None
-        }
-    };
-    survey_log(&**disk, layout, mark, mark_exists, report)?;
-    buckets::survey(&**disk, layout, catalog.as_ref(), report)?;
-    if let Some(catalog) = &catalog {
-        ledger::survey(&**disk, layout, catalog, report)?;
     }
     if report.damages == 0 {
         // What the files say of each other only recovery knows: it is tried, and nothing is kept of it.
@@ -72,63 +69,24 @@ pub(super) fn survey(disk: &Arc<dyn Disk>, layout: &Layout, report: &mut Report<
     Ok(report.damages)
 }
 
-fn survey_log(
-    disk: &dyn Disk,
+fn survey_named(
+    disk: &Arc<dyn Disk>,
     layout: &Layout,
-    mark: Option<Sequence>,
-    mark_exists: bool,
+    manifest: &Manifest,
     report: &mut Report<'_>,
 ) -> Result<(), String> {
-    let dir = layout.log_dir();
-    let found = wal::check(disk, &dir).map_err(|error| error.to_string())?;
-    let first = found.first_sequence.unwrap_or(0);
     report.say(format_args!(
-        "log: {} files, {} bytes, {} frames, {} records ({first} to {})",
-        found.files.len(),
-        found.bytes,
-        found.frames,
-        found.records,
-        found.last_sequence
+        "manifest: everything up to record {} is in {} segments and {} runs",
+        manifest.covered,
+        manifest.segments.len(),
+        manifest.runs.len()
     ));
-    if let Some(tail) = &found.torn_tail {
-        report.say(format_args!(
-            "log: {} ends in {} bytes of a frame that was never acknowledged, from offset {}; the start cuts them off",
-            tail.path.display(),
-            tail.bytes,
-            tail.offset
-        ));
-    }
-    for name in &found.ignored {
-        report.say(format_args!(
-            "log: {} is no log file and left alone",
-            dir.join(name).display()
-        ));
-    }
-    found.damages.iter().for_each(|damage| report.damage(damage));
-    // Nothing more to say of a log that is damaged anyway, or whose mark is.
-    let Some(mark) = mark.filter(|_| found.is_sound()) else {
-        return Ok(());
-    };
-    if first > mark + 1 && !mark_exists {
-        report.damage(format_args!(
-            "{} is missing though the log begins with record {first}; restore it, or have it made anew by --repair",
-            layout.mark_path().display()
-        ));
-    } else if first > mark + 1 {
-        report.damage(format_args!(
-            "log: records {} to {} are missing from {}; restore the files that held them",
-            mark + 1,
-            first - 1,
-            dir.display()
-        ));
-    } else if found.last_sequence < mark {
-        report.damage(format_args!(
-            "log: {} ends at record {} although the checkpoint covers records up to {mark}",
-            dir.display(),
-            found.last_sequence
-        ));
-    }
-    Ok(())
+    log::survey(&**disk, layout, Some(manifest.covered), report)?;
+    let catalog = ledger::survey(disk, layout, manifest, report)?;
+    segments::survey(&**disk, layout, manifest, catalog.as_ref(), report);
+    carried::survey(&**disk, layout, manifest, report);
+    leftovers::survey(&**disk, layout, manifest, report)?;
+    leftovers::survey_format_1(&**disk, layout, report)
 }
 
 fn recover(disk: &Arc<dyn Disk>, layout: &Layout, report: &mut Report<'_>) {
@@ -141,7 +99,7 @@ fn recover(disk: &Arc<dyn Disk>, layout: &Layout, report: &mut Report<'_>) {
         report.damage(format_args!("bucket {ordinal}: {fault}"));
     }
     let mut total = 0;
-    for (state, _) in &opened.buckets {
+    for state in &opened.buckets {
         let Some(bucket) = opened.catalog.bucket_by_ordinal(state.ordinal) else {
             continue;
         };
@@ -158,7 +116,7 @@ fn recover(disk: &Arc<dyn Disk>, layout: &Layout, report: &mut Report<'_>) {
     ));
 }
 
-fn points(catalog: &Catalog, state: &crate::bucket::BucketState, bucket: crate::ids::ObjectId) -> u64 {
+fn points(catalog: &Catalog, state: &BucketState, bucket: ObjectId) -> u64 {
     let sources = catalog.sources_of(bucket);
     // Without a cutoff no block is read for it.
     let stats = sources.map(|source| state.store.stats(source.ordinal, i64::MIN));

@@ -38,7 +38,10 @@ impl Layout {
     }
 
     /// A file that an older program wrote, if there is one.
-    pub(super) fn file_of_format_1(&self, disk: &dyn Disk) -> Result<Option<PathBuf>, OpenError> {
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn file_of_format_1(&self, disk: &dyn Disk) -> Result<Option<PathBuf>, OpenError> {
         format_1::exists(disk, &self.data_dir).map_err(|error| OpenError::Io(self.data_dir.clone(), error))
     }
 

@@ -8,7 +8,7 @@
 mod buckets;
 mod checkpointer;
 mod expiry;
-mod format_1;
+pub mod format_1;
 mod layout;
 mod manifest;
 mod merging;
@@ -23,12 +23,12 @@ mod task;
 mod usage;
 
 pub use checkpointer::{CheckpointError, CheckpointStats, Checkpointer};
-pub use format_1::{Damage, convert};
+pub use format_1::{BucketDir, Damage, convert};
 pub use layout::Layout;
 pub use manifest::{BucketMark, Manifest, ManifestError};
 pub use open::{BucketFault, Opened, Recovered, open};
 pub use open_error::OpenError;
-pub use segments::{SegmentError, SegmentsDir};
+pub use segments::{SegmentError, SegmentsDir, shared};
 #[cfg(test)]
 pub(crate) use start::start_on;
 pub use start::{Rooms, start};

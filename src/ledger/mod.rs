@@ -31,7 +31,7 @@ pub use files::{LedgerFiles, NewEntry, Saving};
 pub use merge::Keep;
 pub use payload::Payload;
 pub use run::Run;
-pub use verify::{RunReport, salvage, verify};
+pub use verify::{EntryPlace, RunReport, for_each_sound, salvage, verify, without_header};
 pub use view::{Content, Page, View};
 
 use crate::catalog::{Catalog, Stream};

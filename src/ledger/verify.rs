@@ -1,11 +1,14 @@
 //! Reads a run to the last byte, for `tidewatch check`, and writes again what reads of a damaged one.
 
 use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
 
 use super::error::LedgerError;
-use super::format::{BLOCK_ENTRIES, moment_ns};
+use super::format::{BLOCK_ENTRIES, HEADER_BYTES, header, moment_ns};
 use super::run::Run;
 use super::writer::{Item, RunWriter};
+use crate::catalog::Stream;
 use crate::ids::ObjectId;
 
 /// What a run holds, and where it is not what was written.
@@ -15,6 +18,21 @@ pub struct RunReport {
     pub sound: u64,
     /// Parts that do not, and how many entries they take with them.
     pub damages: Vec<(LedgerError, u64)>,
+    /// Which entries these are, as far as they tell: where only what they say does not read.
+    pub lost: Vec<EntryPlace>,
+}
+
+/// Where an entry stands, and whether an older version of it stands in what is older.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EntryPlace {
+    /// Whom it belongs to.
+    pub owner: ObjectId,
+    /// Its place within the owner, together with `id`.
+    pub at_ns: i64,
+    /// The rest of its place.
+    pub id: ObjectId,
+    /// Whether it is a further version.
+    pub again: bool,
 }
 
 /// Reads all entries and payloads.
@@ -36,6 +54,38 @@ pub fn salvage(run: &Run, out: &mut dyn Write) -> io::Result<()> {
     let mut report = RunReport::default();
     visit(run, &mut report, |item| writer.push(item))?;
     writer.finish()
+}
+
+/// Gives the place and payload of each entry that reads to `each`, in order.
+///
+/// # Errors
+/// The tables do not read.
+pub fn for_each_sound(run: &Run, mut each: impl FnMut(EntryPlace, &[u8])) -> Result<(), LedgerError> {
+    let mut report = RunReport::default();
+    visit(run, &mut report, |item| {
+        let place = EntryPlace {
+            owner: item.owner,
+            at_ns: item.at_ns,
+            id: item.id,
+            again: item.again,
+        };
+        each(place, item.payload);
+        Ok(())
+    })
+}
+
+/// Which stream the entries of a run are of that does not open, and the whole run where only its header is damaged: the
+/// footer's checksum covers that, and there is one for each stream. `None` for the stream where nothing tells.
+pub fn without_header(id: u64, path: &Path, bytes: &[u8]) -> (Option<Stream>, Option<Vec<u8>>) {
+    for stream in Stream::ALL {
+        let mut mended = header(stream).to_vec();
+        mended.extend_from_slice(bytes.get(HEADER_BYTES..).unwrap_or_default());
+        if Run::open(id, path, Arc::new(mended.clone())).is_ok() {
+            return (Some(stream), Some(mended));
+        }
+    }
+    let found = bytes.first_chunk().and_then(super::format::stream_of);
+    (found, None)
 }
 
 fn visit<E: From<LedgerError>>(
@@ -77,7 +127,15 @@ fn visit<E: From<LedgerError>>(
                     crc: entry.crc,
                 })?;
             }
-            Err(error) => report.damages.push((error, 1)),
+            Err(error) => {
+                report.damages.push((error, 1));
+                report.lost.push(EntryPlace {
+                    owner,
+                    at_ns: entry.at_ns,
+                    id: entry.id,
+                    again: entry.again,
+                });
+            }
         }
     }
     Ok(())

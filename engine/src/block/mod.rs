@@ -5,6 +5,7 @@
 
 mod level;
 mod read;
+mod recover;
 mod summary;
 mod write;
 
@@ -14,6 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) use level::{KeptCells, Level};
 pub use read::BlockReader;
+pub(crate) use recover::{own_length, recover};
 pub use summary::{BlockSummary, FieldKind, FieldSummary};
 pub(crate) use write::encode_block;
 

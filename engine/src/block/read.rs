@@ -26,27 +26,25 @@ pub(super) enum SectionKind {
 
 pub(super) struct Section {
     pub(super) kind: u8,
-    of: u32,
+    pub(super) of: u32,
     start: usize,
     len: usize,
     checksum: u32,
 }
 
-/// A block whose directory has been read and found sound.
-pub struct BlockReader<'a> {
-    block: &'a Block,
-    body: &'a [u8],
-    rows: usize,
+/// What a block says of itself, under a checksum of its own.
+pub(super) struct Directory<'a> {
+    pub(super) rows: usize,
     pub(super) sections: Vec<Section>,
+    /// What follows the directory, which may be more than the sections.
+    body: &'a [u8],
+    /// Bytes of directory and sections.
+    pub(super) block_bytes: usize,
 }
 
-impl<'a> BlockReader<'a> {
-    /// Reads the directory.
-    ///
-    /// # Errors
-    /// [`EngineError::Corrupt`] where the bytes are not a block of a known version.
-    pub fn new(block: &'a Block) -> Result<Self, EngineError> {
-        let mut outer = Reader::new(block.bytes(), "block");
+impl<'a> Directory<'a> {
+    pub(super) fn read(bytes: &'a [u8]) -> Result<Self, EngineError> {
+        let mut outer = Reader::new(bytes, "block");
         let header_len = u32::from_le_bytes(outer.fixed()?) as usize;
         let checksum = u32::from_le_bytes(outer.fixed()?);
         let header = outer.take(header_len)?;
@@ -59,9 +57,6 @@ impl<'a> BlockReader<'a> {
             return Err(reader.corrupt("block version 1"));
         }
         let rows = reader.u32()? as usize;
-        if rows != block.summary.rows as usize {
-            return Err(reader.corrupt("as many rows as the footer says"));
-        }
         let count = reader.count()?;
         let mut sections = Vec::with_capacity(count);
         let mut start = 0usize;
@@ -81,11 +76,42 @@ impl<'a> BlockReader<'a> {
             });
             start = end;
         }
-        Ok(BlockReader {
-            block,
-            body,
+        Ok(Directory {
             rows,
             sections,
+            body,
+            block_bytes: bytes.len() - body.len() + start,
+        })
+    }
+}
+
+/// A block whose directory has been read and found sound.
+pub struct BlockReader<'a> {
+    block: &'a Block,
+    body: &'a [u8],
+    rows: usize,
+    pub(super) sections: Vec<Section>,
+}
+
+impl<'a> BlockReader<'a> {
+    /// Reads the directory.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] where the bytes are not a block of a known version.
+    pub fn new(block: &'a Block) -> Result<Self, EngineError> {
+        let directory = Directory::read(block.bytes())?;
+        if directory.rows != block.summary.rows as usize {
+            return Err(EngineError::Corrupt {
+                what: "block directory",
+                offset: 0,
+                expected: "as many rows as the footer says",
+            });
+        }
+        Ok(BlockReader {
+            block,
+            body: directory.body,
+            rows: directory.rows,
+            sections: directory.sections,
         })
     }
 

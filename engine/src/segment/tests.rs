@@ -1,6 +1,8 @@
 //! What is read of a footer long after the file was opened is checked again, places in it have a bound, and damage that
 //! no checksum names costs no more than an error.
 
+mod salvage;
+
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 

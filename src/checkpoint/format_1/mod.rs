@@ -6,7 +6,9 @@ mod answers;
 mod convert;
 mod directory;
 mod files;
+mod survey;
 
 pub use convert::{Damage, convert};
 pub use directory::BucketDir;
 pub use files::exists;
+pub use survey::{Survey, survey};

@@ -1,0 +1,62 @@
+//! A block without the footer that describes it: its directory says how long it is and which fields it has, and all
+//! else follows from its rows.
+
+use std::ops::Range;
+
+use super::read::{Directory, SectionKind};
+use super::{
+    BLOCK_ROWS_MAX, Block, BlockReader, BlockSummary, FieldKind, FieldSummary, SharedBytes, encode_block,
+};
+use crate::EngineError;
+use crate::aggregate::Aggregate;
+
+/// Length of the block that these bytes begin with; `None` where they begin with no directory of one.
+pub(crate) fn own_length(bytes: &[u8]) -> Option<usize> {
+    Directory::read(bytes).ok().map(|directory| directory.block_bytes)
+}
+
+/// The block within these bytes of a file, as rows of this source. It is encoded again, so that it has rollups and a
+/// summary whatever became of those in the file.
+///
+/// # Errors
+/// [`EngineError::Corrupt`] where any row does not read.
+pub(crate) fn recover(home: &SharedBytes, place: Range<usize>, source: u32) -> Result<Block, EngineError> {
+    let corrupt = |expected| EngineError::Corrupt {
+        what: "block",
+        offset: place.start,
+        expected,
+    };
+    let bytes = (**home).as_ref().get(place.clone());
+    let directory = Directory::read(bytes.ok_or_else(|| corrupt("a block within the file"))?)?;
+    let rows = u32::try_from(directory.rows).ok();
+    let rows = rows.filter(|rows| (1..=BLOCK_ROWS_MAX).contains(&(*rows as usize)));
+    let of_fields = directory
+        .sections
+        .iter()
+        .filter(|section| section.kind == SectionKind::Field as u8);
+    let mut fields = Vec::new();
+    for section in of_fields {
+        fields.push(FieldSummary {
+            field: u16::try_from(section.of).map_err(|_| corrupt("a field below 2^16"))?,
+            // Only the number of the field is looked at.
+            kind: FieldKind::Number,
+            aggregate: Aggregate::default(),
+        });
+    }
+    let summary = BlockSummary {
+        source,
+        rows: rows.ok_or_else(|| corrupt("as many rows as a block may have"))?,
+        first_ns: 0,
+        last_ns: 0,
+        first_sequence: 0,
+        last_sequence: 0,
+        fields: fields.into_boxed_slice(),
+    };
+    let block = Block::new(summary, home.clone(), place.start, place.len());
+    let columns = BlockReader::new(&block)?.columns()?;
+    let in_order = (1..columns.rows()).all(|row| columns.key(row - 1) < columns.key(row));
+    if !in_order {
+        return Err(corrupt("rows in order of time and sequence"));
+    }
+    Ok(encode_block(source, &columns))
+}

@@ -1,0 +1,263 @@
+//! What is whole of a damaged segment file. Parts whose entries read are taken by these. Of the others, and of a file
+//! whose table does not read, the blocks are found by the heads before them, so that a lost footer costs no row.
+
+use std::io::Write;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::table::{HEAD_BYTES, MAGIC, Row};
+use super::{SegmentFile, SegmentPart, SegmentWriter, WHAT};
+use crate::block::{Block, BlockSummary, SharedBytes, own_length, recover};
+use crate::bytes::Reader;
+use crate::merge::MergeError;
+use crate::verify::verify_block;
+
+/// What became of a damaged file.
+#[derive(Debug, Default)]
+pub struct Salvaged {
+    /// Rows that were written.
+    pub rows: u64,
+    /// What was not, in order of the file.
+    pub lost: Vec<Lost>,
+    /// Blocks, in order of the file; not those of buckets that were left out.
+    blocks: Vec<Found>,
+}
+
+/// A stretch of a file that does not read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lost {
+    /// Where it begins.
+    pub offset: u64,
+    /// Its length.
+    pub bytes: u64,
+    /// Whose block it was; `None` where nothing tells, nor whether there was one.
+    pub block: Option<LostBlock>,
+}
+
+/// What is known of a block that is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LostBlock {
+    /// The bucket's ordinal.
+    pub bucket: u32,
+    /// The source's ordinal.
+    pub source: u32,
+    /// Rows, least and greatest timestamp, where the footer says.
+    pub rows: Option<(u32, i64, i64)>,
+}
+
+/// A block of the file.
+#[derive(Debug)]
+struct Found {
+    bucket: u32,
+    source: u32,
+    place: Range<usize>,
+}
+
+/// Writes a segment of what is whole in a file of version 3, of those buckets that `keeps` answers true for. What is
+/// written has no blocks, and is of no use, where [`Salvaged::rows`] is 0.
+///
+/// # Errors
+/// Those of `out`.
+pub fn salvage(
+    home: &SharedBytes,
+    out: &mut dyn Write,
+    keeps: impl Fn(u32) -> bool,
+) -> Result<Salvaged, MergeError> {
+    let mut salvaged = Salvaged::default();
+    let mut segment = SegmentWriter::new(out)?;
+    let bytes = (**home).as_ref();
+    match SegmentFile::open(0, Arc::clone(home)) {
+        Ok(file) => {
+            let mut at = MAGIC.len();
+            for row in file.table.rows(bytes) {
+                let blocks = at..at + row.block_bytes as usize;
+                at = blocks.end;
+                if keeps(row.bucket) {
+                    salvaged.write_part(home, &file, &row, blocks, &mut segment)?;
+                }
+            }
+        }
+        Err(_) => {
+            let is_cut = salvaged.find(bytes, MAGIC.len().min(bytes.len())..bytes.len());
+            if is_cut {
+                // Behind a block: nothing tells whether others followed.
+                salvaged.lost.push(Lost {
+                    offset: bytes.len() as u64,
+                    bytes: 0,
+                    block: None,
+                });
+            }
+            salvaged.blocks.retain(|block| keeps(block.bucket));
+            // A writer takes buckets in order, in which they are but for damage to a head.
+            salvaged.blocks.sort_by_key(|block| block.bucket);
+            salvaged.write_found(home, &mut segment)?;
+        }
+    }
+    segment.finish()?;
+    salvaged.lost.sort_by_key(|lost| lost.offset);
+    Ok(salvaged)
+}
+
+impl Salvaged {
+    fn write_part(
+        &mut self,
+        home: &SharedBytes,
+        file: &Arc<SegmentFile>,
+        row: &Row,
+        blocks: Range<usize>,
+        out: &mut SegmentWriter<'_>,
+    ) -> Result<(), MergeError> {
+        if let Ok(Some(part)) = file.part(row.bucket) {
+            out.begin_bucket(row.bucket);
+            return self.write_entries(home, &part, out);
+        }
+        self.find((**home).as_ref(), blocks);
+        // The table says whose they are, under its checksum.
+        self.blocks.iter_mut().for_each(|block| block.bucket = row.bucket);
+        self.write_found(home, out)
+    }
+
+    fn write_entries(
+        &mut self,
+        home: &SharedBytes,
+        part: &SegmentPart,
+        out: &mut SegmentWriter<'_>,
+    ) -> Result<(), MergeError> {
+        for (source, entry) in &part.blocks {
+            let block = entry.block_uncached()?;
+            if verify_block(&block).is_ok() {
+                self.push(&block, out)?;
+                continue;
+            }
+            // Its rows may be whole where its rollups are not.
+            let place = block.place();
+            match recover(home, place.clone(), *source)
+                .ok()
+                .filter(|it| is_of(it, &block.summary))
+            {
+                Some(recovered) => self.push(&recovered, out)?,
+                None => self.lost.push(Lost {
+                    offset: place.start as u64,
+                    bytes: place.len() as u64,
+                    block: Some(LostBlock {
+                        bucket: part.bucket,
+                        source: *source,
+                        rows: Some((entry.rows, entry.first_ns, entry.last_ns)),
+                    }),
+                }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the blocks that were found, those that read.
+    fn write_found(&mut self, home: &SharedBytes, out: &mut SegmentWriter<'_>) -> Result<(), MergeError> {
+        let mut begun = None;
+        for found in std::mem::take(&mut self.blocks) {
+            if begun != Some(found.bucket) {
+                out.begin_bucket(found.bucket);
+                begun = Some(found.bucket);
+            }
+            match recover(home, found.place.clone(), found.source) {
+                Ok(block) => self.push(&block, out)?,
+                Err(_) => self.lost.push(found.lost()),
+            }
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, block: &Block, out: &mut SegmentWriter<'_>) -> Result<(), MergeError> {
+        self.rows += u64::from(block.summary.rows);
+        Ok(out.push(block)?)
+    }
+
+    /// Goes from head to head; looks for the next block where one does not read. Answers whether it came to the end of
+    /// what it was given with a block, and met no footer.
+    fn find(&mut self, bytes: &[u8], within: Range<usize>) -> bool {
+        let bytes = &bytes[..within.end];
+        let mut at = within.start;
+        while at < bytes.len() && !begins_footer(bytes, at) {
+            if let Some(found) = block_at(bytes, at) {
+                at = found.place.end;
+                self.blocks.push(found);
+                continue;
+            }
+            let next =
+                (at + 1..bytes.len()).find(|at| block_at(bytes, *at).is_some() || begins_footer(bytes, *at));
+            let end = next.unwrap_or(bytes.len());
+            self.lost.push(Lost {
+                offset: at as u64,
+                bytes: (end - at) as u64,
+                block: head_at(bytes, at)
+                    .filter(|head| head.place.end == end || next.is_none() && head.place.end > end)
+                    .and_then(|head| head.lost().block),
+            });
+            at = end;
+        }
+        let ends_in_loss = self
+            .lost
+            .last()
+            .is_some_and(|lost| lost.offset + lost.bytes == at as u64);
+        at == bytes.len() && !ends_in_loss
+    }
+}
+
+impl Found {
+    fn lost(&self) -> Lost {
+        Lost {
+            offset: self.place.start as u64,
+            bytes: self.place.len() as u64,
+            block: Some(LostBlock {
+                bucket: self.bucket,
+                source: self.source,
+                rows: None,
+            }),
+        }
+    }
+}
+
+/// What the head at this place says, which has no checksum.
+fn head_at(bytes: &[u8], at: usize) -> Option<Found> {
+    let (bucket, rest) = bytes.get(at..)?.split_first_chunk()?;
+    let (source, rest) = rest.split_first_chunk()?;
+    let (len, _) = rest.split_first_chunk()?;
+    let start = at + HEAD_BYTES;
+    Some(Found {
+        bucket: u32::from_le_bytes(*bucket),
+        source: u32::from_le_bytes(*source),
+        place: start..start.checked_add(u32::from_le_bytes(*len) as usize)?,
+    })
+}
+
+/// The block whose head is at this place; its own directory, which has a checksum, says how long it is.
+fn block_at(bytes: &[u8], at: usize) -> Option<Found> {
+    let head = head_at(bytes, at)?;
+    let len = own_length(bytes.get(head.place.start..)?)?;
+    Some(Found {
+        place: head.place.start..head.place.start + len,
+        ..head
+    })
+}
+
+/// Whether the entries begin here: the first of them says where the first block is, right behind the magic, and how
+/// long it is.
+fn begins_footer(bytes: &[u8], at: usize) -> bool {
+    if at <= MAGIC.len() {
+        return false;
+    }
+    let mut reader = Reader::new(&bytes[at..], WHAT);
+    let decoded = BlockSummary::decode_without_fields(&mut reader);
+    let is_first = decoded.is_ok() && reader.varint() == Ok((MAGIC.len() + HEAD_BYTES) as u64);
+    let len = reader.varint().ok().filter(|_| is_first).map(|len| len as usize);
+    len.is_some_and(|len| {
+        let first = [head_at(bytes, MAGIC.len()), block_at(bytes, MAGIC.len())];
+        first.iter().flatten().any(|first| first.place.len() == len)
+    })
+}
+
+/// Whether a block has the rows that the footer says.
+fn is_of(block: &Block, summary: &BlockSummary) -> bool {
+    let found = &block.summary;
+    (found.rows, found.first_ns, found.last_ns) == (summary.rows, summary.first_ns, summary.last_ns)
+        && (found.first_sequence, found.last_sequence) == (summary.first_sequence, summary.last_sequence)
+}

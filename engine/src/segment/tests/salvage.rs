@@ -1,0 +1,127 @@
+//! What is taken of damaged files: all rows where only what describes them is damaged, and what is said of the others.
+
+use super::super::salvage::{Lost, LostBlock, Salvaged, salvage};
+use super::*;
+
+/// Rows in each of the blocks.
+const ROWS: u64 = 100;
+
+fn salvaged(bytes: &[u8]) -> (Salvaged, Vec<u8>) {
+    let (home, mut out): (SharedBytes, _) = (Arc::new(bytes.to_vec()), Vec::new());
+    let salvaged = salvage(&home, &mut out, |_| true).unwrap();
+    (salvaged, out)
+}
+
+/// Heads, blocks and where they lie, by the whole file.
+fn blocks(bytes: &[u8]) -> Vec<(LostBlock, std::ops::Range<usize>)> {
+    let file = opened(bytes.to_vec()).unwrap();
+    let mut blocks = Vec::new();
+    for bucket in BUCKETS {
+        for (source, entry) in &file.part(bucket).unwrap().unwrap().blocks {
+            let block = entry.block_uncached().unwrap();
+            let lost = LostBlock {
+                bucket,
+                source: *source,
+                rows: Some((entry.rows, entry.first_ns, entry.last_ns)),
+            };
+            blocks.push((lost, block.place()));
+        }
+    }
+    blocks
+}
+
+#[test]
+fn a_whole_file_is_written_as_it_is() {
+    let whole = of_three();
+    let (salvaged, out) = salvaged(&whole);
+    assert!(out == whole);
+    assert_eq!((salvaged.rows, salvaged.lost), (9 * ROWS, Vec::new()));
+}
+
+#[test]
+fn buckets_are_left_out() {
+    let whole: SharedBytes = Arc::new(of_three());
+    let mut out = Vec::new();
+    let salvaged = salvage(&whole, &mut out, |bucket| bucket != BUCKET).unwrap();
+    assert_eq!(salvaged.rows, 6 * ROWS);
+    let parts: Vec<u32> = opened(out).unwrap().parts().map(|part| part.bucket).collect();
+    assert_eq!(parts, [BUCKETS[0], BUCKETS[2]]);
+}
+
+/// Of every bit: footer, table, trailer, magic and heads cost nothing; a block its own rows at most, and it is named.
+#[test]
+fn a_flipped_bit_costs_the_block_it_is_in_at_most() {
+    let whole = of_three();
+    let blocks = blocks(&whole);
+    for byte in 0..whole.len() {
+        for bit in 0..8 {
+            let mut damaged = whole.clone();
+            damaged[byte] ^= 1 << bit;
+            let (salvaged, out) = salvaged(&damaged);
+            let at = format!("byte {byte}, bit {bit}: {:?}", salvaged.lost);
+            match blocks.iter().find(|(_, place)| place.contains(&byte)) {
+                Some((block, place)) if !salvaged.lost.is_empty() => {
+                    let lost = Lost {
+                        offset: place.start as u64,
+                        bytes: place.len() as u64,
+                        block: Some(*block),
+                    };
+                    assert_eq!(salvaged.lost, [lost], "{at}");
+                    assert_eq!(salvaged.rows, 8 * ROWS, "{at}");
+                }
+                Some(_) => assert_eq!(salvaged.rows, 9 * ROWS, "{at}"),
+                None => {
+                    assert!(salvaged.lost.is_empty(), "{at}");
+                    assert!(out == whole, "{at}");
+                }
+            }
+            let file = opened(out).unwrap();
+            assert_eq!(file.rows(), salvaged.rows, "{at}");
+        }
+    }
+}
+
+/// A file that was cut holds the blocks before the cut, and what is lost is said wherever it was.
+#[test]
+fn a_cut_file_keeps_the_blocks_before_the_cut() {
+    let whole = of_three();
+    let blocks = blocks(&whole);
+    let footer = opened(whole.clone()).unwrap().table.footer();
+    for len in 0..whole.len() {
+        let (salvaged, out) = salvaged(&whole[..len]);
+        let kept = blocks.iter().filter(|(_, place)| place.end <= len).count();
+        assert_eq!(salvaged.rows, kept as u64 * ROWS, "cut at {len}");
+        // Behind the first entry all blocks are known to be there.
+        let first_entry_ends = footer.start + 80;
+        assert!(!salvaged.lost.is_empty() || len > footer.start, "cut at {len}");
+        assert!(salvaged.lost.is_empty() || len < first_entry_ends, "cut at {len}");
+        if kept > 0 {
+            assert_eq!(opened(out).unwrap().rows(), salvaged.rows);
+        }
+    }
+}
+
+/// Two damages: a block, and the footer that would say where the next one is.
+#[test]
+fn blocks_behind_a_damaged_one_are_found_without_a_footer() {
+    let whole = of_three();
+    let blocks = blocks(&whole);
+    for (number, (block, place)) in blocks.iter().enumerate() {
+        // The directory, whose length cannot be relied on then; the head's length, too.
+        for byte in [place.start, place.start + 10, place.start - 4] {
+            let mut damaged = whole.clone();
+            damaged[byte] ^= 4;
+            let last = damaged.len() - 1;
+            damaged[last] ^= 1;
+            let (salvaged, _) = salvaged(&damaged);
+            let at = format!("block {number}, byte {byte}: {:?}", salvaged.lost);
+            if byte < place.start {
+                assert_eq!((salvaged.rows, salvaged.lost.len()), (9 * ROWS, 0), "{at}");
+                continue;
+            }
+            assert_eq!((salvaged.rows, salvaged.lost.len()), (8 * ROWS, 1), "{at}");
+            let named = salvaged.lost[0].block.unwrap();
+            assert_eq!((named.bucket, named.source), (block.bucket, block.source), "{at}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Keeps what is cut under names that nobody removes.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use wal::disk::Disk;
+
+/// Ending of the name under which a damaged file is kept.
+const ASIDE_SUFFIX: &str = ".damaged";
+const COPY_BYTES: usize = 1 << 20;
+
+/// Copies a file to a name that nobody removes; answers that name.
+pub(super) fn keep_aside(disk: &dyn Disk, path: &Path) -> Result<PathBuf, String> {
+    let bytes = disk.map(path).map_err(|error| said(path, &error))?;
+    let aside = free_name(disk, path, (*bytes).as_ref())?;
+    write(disk, &aside, (*bytes).as_ref())?;
+    Ok(aside)
+}
+
+/// A name that no other damage has taken. That of an interrupted repair is taken again.
+fn free_name(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> Result<PathBuf, String> {
+    let mut number = 1u64;
+    loop {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ASIDE_SUFFIX);
+        if number > 1 {
+            name.push(format!(".{number}"));
+        }
+        let aside = PathBuf::from(name);
+        let held = match disk.map(&aside) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(aside),
+            held => held.map_err(|error| said(&aside, &error))?,
+        };
+        if bytes.starts_with((*held).as_ref()) {
+            disk.remove(&aside).map_err(|error| said(&aside, &error))?;
+            return Ok(aside);
+        }
+        number += 1;
+    }
+}
+
+/// Removes files that are kept aside under other names.
+pub(super) fn remove_all(disk: &dyn Disk, paths: &[PathBuf]) -> Result<(), String> {
+    let mut paths = paths.iter();
+    paths.try_for_each(|path| disk.remove(path).map_err(|error| said(path, &error)))
+}
+
+pub(super) fn exists(disk: &dyn Disk, path: &Path) -> Result<bool, String> {
+    disk.exists(path).map_err(|error| said(path, &error))
+}
+
+fn write(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> Result<(), String> {
+    let written = || -> io::Result<()> {
+        let mut file = disk.create(path)?;
+        for (index, part) in bytes.chunks(COPY_BYTES).enumerate() {
+            file.write_all_at((index * COPY_BYTES) as u64, part)?;
+        }
+        file.sync_data()?;
+        path.parent().map_or(Ok(()), |dir| disk.sync_dir(dir))
+    };
+    written().map_err(|error| said(path, &error))
+}
+
+pub(super) fn said(path: &Path, error: &io::Error) -> String {
+    format!("{}: {error}", path.display())
+}

@@ -1,0 +1,128 @@
+//! The log: every record is read. A repair cuts it at its first damage; then nothing may say to cover what was cut.
+
+use wal::Sequence;
+use wal::disk::Disk;
+
+use super::Report;
+use super::aside::said;
+use crate::checkpoint::{Layout, Manifest};
+
+/// Reports on the log, which must reach from behind what is covered to there.
+pub(super) fn survey(
+    disk: &dyn Disk,
+    layout: &Layout,
+    covered: Option<Sequence>,
+    report: &mut Report<'_>,
+) -> Result<(), String> {
+    let dir = layout.log_dir();
+    let found = wal::check(disk, &dir).map_err(|error| error.to_string())?;
+    let first = found.first_sequence.unwrap_or(0);
+    report.say(format_args!(
+        "log: {} files, {} bytes, {} frames, {} records ({first} to {})",
+        found.files.len(),
+        found.bytes,
+        found.frames,
+        found.records,
+        found.last_sequence
+    ));
+    if let Some(tail) = &found.torn_tail {
+        report.say(format_args!(
+            "log: {} ends in {} bytes of a frame that was never acknowledged, from offset {}; the start cuts them off",
+            tail.path.display(),
+            tail.bytes,
+            tail.offset
+        ));
+    }
+    for name in &found.ignored {
+        report.say(format_args!(
+            "log: {} is no log file and left alone",
+            dir.join(name).display()
+        ));
+    }
+    found.damages.iter().for_each(|damage| report.damage(damage));
+    // Nothing more to say of a log that is damaged anyway, or where nobody knows what is covered.
+    let Some(covered) = covered.filter(|_| found.is_sound()) else {
+        return Ok(());
+    };
+    if first > covered + 1 {
+        report.damage(format_args!(
+            "log: records {} to {} are missing from {}; restore the files that held them",
+            covered + 1,
+            first - 1,
+            dir.display()
+        ));
+    } else if found.last_sequence < covered {
+        report.damage(format_args!(
+            "log: {} ends at record {} although the manifest covers records up to {covered}",
+            dir.display(),
+            found.last_sequence
+        ));
+    }
+    Ok(())
+}
+
+/// Cuts the log at its first damage. Answers its last sequence, `None` where it cannot be repaired.
+pub(super) fn repair(
+    disk: &dyn Disk,
+    layout: &Layout,
+    covered: Sequence,
+    say: &mut dyn FnMut(String),
+) -> Result<Option<Sequence>, String> {
+    let dir = layout.log_dir();
+    let found = wal::check(disk, &dir).map_err(|error| error.to_string())?;
+    if found.first_sequence.is_some_and(|first| first > covered + 1) {
+        // What is missing stands before all the rest: cut there, nothing would be left.
+        return Ok(None);
+    }
+    if found.is_sound() && found.last_sequence >= covered {
+        return Ok(Some(found.last_sequence));
+    }
+    disk.create_dir_all(&dir).map_err(|error| said(&dir, &error))?;
+    let done = wal::repair(disk, &dir, covered).map_err(|error| error.to_string())?;
+    let lost = match (done.lost_from, done.lost_to) {
+        (Some(from), Some(to)) if to >= from => {
+            format!("records from {from} on are lost, at least up to {to}")
+        }
+        (Some(from), _) => format!("records from {from} on are lost"),
+        (None, _) => "nothing is lost".to_owned(),
+    };
+    let aside = done.kept_aside.iter().map(|path| path.display().to_string());
+    let aside: Vec<String> = aside.collect();
+    say(format!(
+        "{}: it ends at record {} now; {lost}; cut parts are kept as {}",
+        dir.display(),
+        done.last_sequence,
+        if aside.is_empty() {
+            "nothing".to_owned()
+        } else {
+            aside.join(", ")
+        }
+    ));
+    Ok(Some(done.last_sequence))
+}
+
+/// New records get the sequences of those that are lost: nothing may say to cover them already.
+pub(super) fn lower(
+    disk: &dyn Disk,
+    layout: &Layout,
+    manifest: &mut Manifest,
+    last: Sequence,
+    say: &mut dyn FnMut(String),
+) -> Result<(), String> {
+    let before = manifest.clone();
+    manifest.covered = manifest.covered.min(last);
+    manifest.catalog_covered = manifest.catalog_covered.min(last);
+    for mark in manifest.buckets.values_mut() {
+        mark.covered = mark.covered.min(last);
+    }
+    if *manifest == before {
+        return Ok(());
+    }
+    let written = manifest.write(disk, &layout.data_dir);
+    written.map_err(|error| error.to_string())?;
+    say(format!(
+        "{}: it says to cover records up to {last} now, and none behind the end of the log",
+        Manifest::path(&layout.data_dir).display()
+    ));
+    Ok(())
+}
