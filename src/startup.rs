@@ -185,6 +185,9 @@ async fn start_rooms(config: &Arc<Config>, clock: Arc<dyn Clock>) -> Result<Star
         points = rooms.recovered.points,
         torn_tail = ?rooms.recovered.log.torn_tail,
         took = ?rooms.recovered.took,
+        catalog = ?rooms.recovered.catalog,
+        footers = ?rooms.recovered.footers,
+        replay = ?rooms.recovered.replay,
         "recovered"
     );
     make_server_secret(&rooms.catalog, &rooms.journal)

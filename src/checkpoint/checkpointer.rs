@@ -7,6 +7,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use wal::disk::StdDisk;
+
 use super::merging::{Merged, Merger};
 use super::schedule::Schedule;
 use super::task::Task;
@@ -89,6 +91,10 @@ pub struct CheckpointStats {
     pub merges: u64,
     /// Time spent.
     pub nanoseconds: u64,
+    /// Segment files in use now.
+    pub segments: u64,
+    /// Syncs of files and directories by the whole process.
+    pub disk_syncs: u64,
 }
 
 #[derive(Default)]
@@ -97,6 +103,7 @@ struct Figures {
     failures: AtomicU64,
     merges: AtomicU64,
     nanoseconds: AtomicU64,
+    segments: AtomicU64,
     /// Whether a checkpoint is ordered and not yet done: more orders would say the same.
     ordered: AtomicBool,
 }
@@ -170,6 +177,8 @@ impl Checkpointer {
             failures: load(&figures.failures),
             merges: load(&figures.merges),
             nanoseconds: load(&figures.nanoseconds),
+            segments: load(&figures.segments),
+            disk_syncs: StdDisk::syncs(),
         }
     }
 }
@@ -195,6 +204,7 @@ impl Orders {
     fn serve_until_closed(self, mut task: Task, mut merger: Merger, log_bytes: u64) {
         let mut schedule = Schedule::new(Instant::now());
         let mut closing = None;
+        self.note_files(&task);
         // What the stops before have left: a server that is restarted often has no checkpoint but these.
         merger.go_on(|| task.begin_merge());
         loop {
@@ -216,7 +226,7 @@ impl Orders {
                 Ok(Order::Merged(merged)) => {
                     if let Some(merged) = merger.take(*merged) {
                         task.finish_merge(merged);
-                        self.figures.merges.store(task.merges, Ordering::Relaxed);
+                        self.note_files(&task);
                     }
                 }
                 Ok(Order::Remove(ordinal)) => {
@@ -244,6 +254,12 @@ impl Orders {
         }
     }
 
+    fn note_files(&self, task: &Task) {
+        let segments = task.manifest.segments.len() as u64;
+        self.figures.segments.store(segments, Ordering::Relaxed);
+        self.figures.merges.store(task.merges, Ordering::Relaxed);
+    }
+
     fn checkpoint(&self, task: &mut Task) -> Result<(), CheckpointError> {
         let started = Instant::now();
         let outcome = task.checkpoint();
@@ -252,7 +268,7 @@ impl Orders {
             u64::try_from(took.as_nanos()).unwrap_or(u64::MAX),
             Ordering::Relaxed,
         );
-        self.figures.merges.store(task.merges, Ordering::Relaxed);
+        self.note_files(task);
         match &outcome {
             Ok(()) => {
                 // In this order: who has seen it counted may order another.

@@ -55,6 +55,12 @@ pub struct Recovered {
     pub points: u64,
     /// Time it all took.
     pub took: Duration,
+    /// Of that, the catalog's objects.
+    pub catalog: Duration,
+    /// What the segments say of themselves, and of each bucket that the log does not name.
+    pub footers: Duration,
+    /// The log, and the buckets that it names.
+    pub replay: Duration,
 }
 
 /// Why a bucket does not open, though the data directory does.
@@ -119,7 +125,9 @@ pub(super) fn open_with(
         true => load_catalog(&ledger)?,
         false => Default::default(),
     };
+    let catalog_read_at = Instant::now();
     let files = Files::open(disk, layout, &manifest)?;
+    let files_open_at = Instant::now();
     let mut buckets: BTreeMap<u32, BucketState> = BTreeMap::new();
     // Buckets that do not open. One may be deleted behind these records.
     let mut failed: BTreeMap<u32, BucketFault> = BTreeMap::new();
@@ -181,6 +189,7 @@ pub(super) fn open_with(
         wal::OpenError::Replay { sequence, source } => OpenError::Record(sequence, source),
     })?;
     sealing.finish(&mut buckets);
+    let replayed_at = Instant::now();
     failed.retain(|ordinal, _| catalog.bucket_by_ordinal(*ordinal).is_some());
     for bucket in catalog.buckets() {
         let ordinal = bucket.ordinal;
@@ -216,6 +225,9 @@ pub(super) fn open_with(
         log: recovery,
         points,
         took: started.elapsed(),
+        catalog: catalog_read_at - started,
+        footers: (files_open_at - catalog_read_at) + replayed_at.elapsed(),
+        replay: replayed_at - files_open_at,
     };
     Ok(Opened {
         log,

@@ -187,9 +187,15 @@ fn write_log(figures: &Figures, text: &mut Exposition) {
         "Merges of segments.",
         checkpoints.merges,
     );
+    text.gauge("tidewatch_segment_files", "Segment files.", checkpoints.segments);
+    text.counter(
+        "tidewatch_disk_syncs_total",
+        "Syncs of files and directories, those of the log included.",
+        checkpoints.disk_syncs,
+    );
     text.gauge(
         "tidewatch_ledger_files",
-        "Files of histories and deliveries.",
+        "Files of histories, deliveries, answers to idempotency keys and the catalog.",
         ledger.runs,
     );
     text.gauge("tidewatch_ledger_bytes", "Bytes of those files.", ledger.bytes);

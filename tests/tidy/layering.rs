@@ -73,6 +73,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "ledger",
             "limits",
             "priority",
+            "sealed_file",
         ],
     ),
     (

@@ -6,12 +6,23 @@ use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Bytes, Disk, DiskFile, map, parent};
 
 /// The file system of the machine.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct StdDisk;
+
+/// Syncs of files and directories since the process began.
+static SYNCS: AtomicU64 = AtomicU64::new(0);
+
+impl StdDisk {
+    /// Syncs of files and directories since the process began, those that failed included.
+    pub fn syncs() -> u64 {
+        SYNCS.load(Ordering::Relaxed)
+    }
+}
 
 impl Disk for StdDisk {
     fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
@@ -93,6 +104,7 @@ impl Disk for StdDisk {
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        SYNCS.fetch_add(1, Ordering::Relaxed);
         File::open(dir)?.sync_all()
     }
 }
@@ -109,6 +121,7 @@ impl DiskFile for StdFile {
     }
 
     fn sync_data(&mut self) -> io::Result<()> {
+        SYNCS.fetch_add(1, Ordering::Relaxed);
         self.0.sync_data()
     }
 

@@ -1,0 +1,245 @@
+//! What older programs wrote is converted at a start, whenever that is cut short, and whatever is damaged.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use wal::disk::Disk;
+use wal::disk::sim::{Crash, SimDisk};
+
+use super::seed;
+use super::tap::Tap;
+use super::world::layout;
+use crate::bucket::Digest;
+use crate::checkpoint::format_1::{Damage, convert};
+use crate::checkpoint::open;
+use crate::ledger::{Answered, NewEntry};
+
+/// UTC nanoseconds of a moment at which its keys are remembered.
+const NOW_NS: i64 = 1_795_313_400_000_000_000;
+
+/// A directory of format 1: three buckets, a fourth that was deleted, a source that was deleted, segments and answers of
+/// three checkpoints, and a point that only the log has. A backup in its archive's form.
+fn directory() -> SimDisk {
+    let disk = SimDisk::new(seed());
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-1.tar.zst");
+    let decoder = zstd::Decoder::new(std::fs::File::open(path).unwrap()).unwrap();
+    let mut archive = tar::Archive::new(decoder);
+    for entry in archive.entries().unwrap() {
+        let mut entry = entry.unwrap();
+        let path = entry.path().unwrap().into_owned();
+        let mut bytes = Vec::new();
+        entry.read_to_end(&mut bytes).unwrap();
+        if path.starts_with("data") {
+            disk.put(&path, &bytes);
+        }
+    }
+    disk.crash(Crash::KINDS[0])
+}
+
+/// Points by bucket and source, and what keys were answered.
+#[derive(Debug, PartialEq)]
+struct Found {
+    points: BTreeMap<(u32, u32), u64>,
+    answers: BTreeMap<(u32, Digest), Answered>,
+}
+
+/// Converts, opens and looks.
+fn find(disk: &dyn Fn() -> Arc<dyn Disk>, keys: &[(u32, Digest)]) -> Result<Found, String> {
+    let disk = disk();
+    convert(&disk, &layout().data_dir, Damage::SetApart)?;
+    let opened = open(&disk, Arc::clone(&disk), &layout()).map_err(|error| error.to_string())?;
+    let mut found = Found {
+        points: BTreeMap::new(),
+        answers: BTreeMap::new(),
+    };
+    if let Some(fault) = opened.set_apart.values().next() {
+        return Err(fault.to_string());
+    }
+    for state in &opened.buckets {
+        for source in 0..4 {
+            let stats = state
+                .store
+                .stats(source, i64::MIN)
+                .map_err(|error| error.to_string())?;
+            found.points.insert((state.ordinal, source), stats.points);
+        }
+        for (bucket, key) in keys.iter().filter(|(bucket, _)| *bucket == state.ordinal) {
+            let answer = state
+                .idempotency
+                .get(key, NOW_NS)
+                .map_err(|error| error.to_string())?;
+            let answer = answer.ok_or("a key is forgotten")?;
+            found.answers.insert((*bucket, *key), answer);
+        }
+    }
+    Ok(found)
+}
+
+fn of(disk: &SimDisk, keys: &[(u32, Digest)]) -> Result<Found, String> {
+    find(&|| Arc::new(disk.clone()), keys)
+}
+
+/// The keys that the answers files of a directory have.
+fn keys(disk: &SimDisk) -> Vec<(u32, Digest)> {
+    let mut keys = Vec::new();
+    for (path, bytes) in disk.files() {
+        if path.extension().is_some_and(|it| it == "answers") {
+            let bucket = path.parent().and_then(Path::file_name).and_then(|it| it.to_str());
+            let bucket = bucket.and_then(|it| it.parse().ok()).unwrap();
+            let count = u64::from_le_bytes(*bytes[8..].first_chunk().unwrap()) as usize;
+            // Entries of 54 bytes behind a header of 28, each of which begins with its key.
+            let entries = bytes[28..].chunks_exact(54).take(count);
+            keys.extend(entries.map(|entry| (bucket, *entry.first_chunk().unwrap())));
+        }
+    }
+    keys
+}
+
+fn old_files(disk: &SimDisk) -> Vec<PathBuf> {
+    let old = ["data/buckets", "data/catalog.snapshot", "data/checkpoint"];
+    let files = disk.files().into_keys();
+    files
+        .filter(|path| old.iter().any(|it| path.starts_with(it)))
+        .collect()
+}
+
+#[test]
+fn a_directory_of_format_1_is_converted_with_all_it_has() {
+    let disk = directory();
+    let keys = keys(&disk);
+    assert!(keys.len() >= 20, "{}", keys.len());
+    let found = of(&disk, &keys).unwrap();
+    let points = |bucket: u32| {
+        (0..3)
+            .map(|source| found.points[&(bucket, source)])
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(points(1), [1_201, 1_200, 1_200]);
+    assert_eq!(points(2), [1_200, 1_200, 0]);
+    assert_eq!(points(4), [0, 0, 0]);
+    assert!(!found.points.contains_key(&(3, 0)), "it was deleted");
+    assert_eq!(old_files(&disk), [] as [PathBuf; 0]);
+    assert_eq!(of(&disk.crash(Crash::KINDS[1]), &keys).unwrap(), found);
+    let mut payloads = found.answers.iter();
+    assert!(
+        payloads
+            .all(|((bucket, key), _)| NewEntry::answer(*bucket, key, Arc::default()).answered_key() == *key)
+    );
+}
+
+#[test]
+fn a_conversion_that_is_cut_short_anywhere_begins_anew() {
+    let disk = directory();
+    let keys = keys(&disk);
+    let whole = of(&disk.crash(Crash::KINDS[0]), &keys).unwrap();
+    let images: Arc<Mutex<Vec<(String, SimDisk)>>> = Arc::default();
+    let taken = Arc::clone(&images);
+    let tap = Tap::new(disk, move |disk| {
+        let mut taken = taken.lock();
+        let operation = taken.len() / Crash::KINDS.len();
+        taken.extend(
+            Crash::KINDS.map(|crash| (format!("operation {operation}, {crash:?}"), disk.crash(crash))),
+        );
+    });
+    let tap: Arc<dyn Disk> = Arc::new(tap);
+    assert!(convert(&tap, &layout().data_dir, Damage::SetApart).unwrap());
+    let images = std::mem::take(&mut *images.lock());
+    assert!(images.len() > 40, "{}", images.len());
+    for (name, image) in images {
+        let found = catch_unwind(AssertUnwindSafe(|| of(&image, &keys)));
+        assert_eq!(
+            found.unwrap_or_else(|_| panic!("{name}")).unwrap(),
+            whole,
+            "{name}"
+        );
+    }
+}
+
+/// One damaged bucket is set apart, and whole again once its file is; the others do not wait for it.
+#[test]
+fn damage_in_a_directory_of_format_1_costs_nothing() {
+    let original = directory();
+    let keys = keys(&original);
+    let whole = of(&original.crash(Crash::KINDS[0]), &keys).unwrap();
+    let (mut apart, mut refused) = (0, 0);
+    for (path, bytes) in original.files() {
+        if path.starts_with("data/log") {
+            continue;
+        }
+        for offset in (0..bytes.len() as u64).step_by(bytes.len().div_ceil(40)) {
+            let at = format!("{} at {offset}", path.display());
+            let disk = original.crash(Crash::KINDS[0]);
+            disk.flip_bit(&path, offset, 3);
+            let port: Arc<dyn Disk> = Arc::new(disk.clone());
+            match convert(&port, &layout().data_dir, Damage::SetApart) {
+                Err(message) => {
+                    assert!(message.contains(&*path.to_string_lossy()), "{at}: {message}");
+                    refused += 1;
+                }
+                Ok(_) => {
+                    let opened = open(&port, Arc::clone(&port), &layout());
+                    let opened = opened.unwrap_or_else(|error| panic!("{at}: {error}"));
+                    assert!(opened.set_apart.len() <= 1, "{at}");
+                    apart += opened.set_apart.len();
+                    if opened.set_apart.is_empty() {
+                        // A block is read when it is asked for.
+                        assert!(at.contains(".segment"), "{at}");
+                        continue;
+                    }
+                }
+            }
+            disk.flip_bit(&path, offset, 3);
+            assert_eq!(of(&disk, &keys).unwrap(), whole, "{at}, repaired");
+            assert_eq!(old_files(&disk), [] as [PathBuf; 0], "{at}");
+        }
+    }
+    assert!(apart > 0 && refused > 0, "{apart} set apart, {refused} refused");
+}
+
+#[test]
+fn a_bucket_that_must_be_there_and_is_not_is_set_apart_at_every_start() {
+    let disk = directory();
+    let kept: Vec<(PathBuf, Vec<u8>)> = disk
+        .files()
+        .into_iter()
+        .filter(|(path, _)| path.starts_with("data/buckets/00000002"))
+        .collect();
+    let keys = keys(&disk);
+    let whole = of(&disk.crash(Crash::KINDS[0]), &keys).unwrap();
+    disk.remove_dir_all(Path::new("data/buckets/00000002")).unwrap();
+    for _ in 0..3 {
+        of(&disk, &keys).unwrap_err();
+        let port: Arc<dyn Disk> = Arc::new(disk.clone());
+        let opened = open(&port, Arc::clone(&port), &layout()).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(opened.set_apart.keys().collect::<Vec<_>>(), [&2]);
+    }
+    disk.create_dir_all(Path::new("data/buckets/00000002")).unwrap();
+    kept.iter().for_each(|(path, bytes)| disk.put(path, bytes));
+    assert_eq!(of(&disk, &keys).unwrap(), whole, "restored");
+}
+
+#[test]
+fn what_is_whole_of_a_damaged_bucket_is_salvaged_and_its_files_are_kept() {
+    let disk = directory();
+    let keys = keys(&disk);
+    let segment = Path::new("data/buckets/00000001/000000000003.segment");
+    let end = disk.files()[segment].len() as u64;
+    disk.flip_bit(segment, end - 30, 1);
+    let port: Arc<dyn Disk> = Arc::new(disk.clone());
+    let mut told = Vec::new();
+    let mut say = |what: String| told.push(what);
+    assert!(convert(&port, &layout().data_dir, Damage::Salvage(&mut say)).unwrap());
+    assert!(
+        told.len() == 1 && told[0].contains("000000000003.segment"),
+        "{told:?}"
+    );
+    let found = of(&disk, &keys).unwrap();
+    let points: u64 = (0..3).map(|source| found.points[&(1, source)]).sum();
+    assert!(points > 1_000 && points < 3_601, "{points}");
+    let aside = Path::new("data/buckets/00000001.damaged/000000000003.segment");
+    assert!(disk.files().contains_key(aside));
+}
