@@ -95,6 +95,8 @@ pub struct CheckpointStats {
     pub segments: u64,
     /// Syncs of files and directories by the whole process.
     pub disk_syncs: u64,
+    /// Pages of files that the disk did not read.
+    pub unreadable_pages: u64,
 }
 
 #[derive(Default)]
@@ -179,6 +181,7 @@ impl Checkpointer {
             nanoseconds: load(&figures.nanoseconds),
             segments: load(&figures.segments),
             disk_syncs: StdDisk::syncs(),
+            unreadable_pages: StdDisk::unreadable_pages(),
         }
     }
 }

@@ -193,6 +193,11 @@ fn write_log(figures: &Figures, text: &mut Exposition) {
         "Syncs of files and directories, those of the log included.",
         checkpoints.disk_syncs,
     );
+    text.counter(
+        "tidewatch_unreadable_pages_total",
+        "Pages of mapped files that the disk did not read: it fails; what needs them is an error.",
+        checkpoints.unreadable_pages,
+    );
     text.gauge(
         "tidewatch_ledger_files",
         "Files of histories, deliveries, answers to idempotency keys and the catalog.",

@@ -4,6 +4,7 @@
 //! or waits. It promises no more than POSIX does: written bytes last after [`DiskFile::sync_data`], names
 //! last after [`Disk::sync_dir`]. Nothing here retries, buffers or locks.
 
+mod fault;
 mod map;
 #[cfg(any(test, feature = "sim"))]
 pub mod sim;

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Bytes, Disk, DiskFile, map, parent};
+use super::{Bytes, Disk, DiskFile, fault, map, parent};
 
 /// The file system of the machine.
 #[derive(Debug, Default, Clone, Copy)]
@@ -21,6 +21,11 @@ impl StdDisk {
     /// Syncs of files and directories since the process began, those that failed included.
     pub fn syncs() -> u64 {
         SYNCS.load(Ordering::Relaxed)
+    }
+
+    /// Pages of mapped files that the disk did not read, since the process began. They read as zeros.
+    pub fn unreadable_pages() -> u64 {
+        fault::unreadable_pages()
     }
 }
 
