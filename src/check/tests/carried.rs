@@ -35,8 +35,10 @@ fn set_apart() -> SimDisk {
     }
     assert_eq!(writer.1, 3);
     writer.0.finish().unwrap();
-    disk.remove_dir_all(&log).unwrap();
-    disk.create_dir_all(&log).unwrap();
+    for path in wal::files(&disk, &log).unwrap() {
+        disk.remove(&path).unwrap();
+    }
+    disk.sync_dir(&log).unwrap();
     wal::repair(&disk, &log, last).unwrap();
     (manifest.covered, manifest.catalog_covered) = (last, last);
     manifest.carried = vec![(1, records[0].0)];
