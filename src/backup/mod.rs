@@ -221,3 +221,6 @@ fn discard(target: &Path) {
         Form::Tar | Form::ZstdTar => fs::remove_file(target),
     };
 }
+
+#[cfg(test)]
+mod tests;

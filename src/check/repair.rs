@@ -126,8 +126,13 @@ fn settle_damaged(
     Ok(Some(None))
 }
 
-/// Whether the log is whole from the first record on. What was cut off it once may be in segments alone.
+/// Whether the log is whole from the first record on. What was cut off it once may be in segments alone; and without a
+/// manifest, what could not be converted would be taken for all there is.
 fn log_has_everything(disk: &dyn Disk, layout: &Layout) -> Result<bool, String> {
+    let old = layout.file_of_format_1(disk).map_err(|error| error.to_string())?;
+    if old.is_some() {
+        return Ok(false);
+    }
     let found = wal::check(disk, &layout.log_dir()).map_err(|error| error.to_string())?;
     let was_cut = found
         .ignored

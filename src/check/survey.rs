@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use wal::disk::Disk;
 
-use super::aside::exists;
+use super::aside::{exists, said};
 use super::overlay::Overlay;
 use super::{Report, carried, ledger, leftovers, log, old, segments};
 use crate::bucket::BucketState;
@@ -31,10 +31,18 @@ pub(super) fn is_empty(disk: &dyn Disk, layout: &Layout) -> Result<bool, String>
     Ok(old.is_none())
 }
 
-/// Whether an older program wrote the directory, and no manifest took the place of its files.
+/// Whether an older program wrote the directory, and no manifest took the place of its files. Directories of buckets that
+/// could not be converted are left when the rest was: then there are segments, and no snapshot of the catalog.
 pub(super) fn is_format_1(disk: &dyn Disk, layout: &Layout) -> Result<bool, String> {
     let old = layout.file_of_format_1(disk).map_err(|error| error.to_string())?;
-    Ok(old.is_some() && !exists(disk, &Manifest::path(&layout.data_dir))?)
+    if old.is_none() || exists(disk, &Manifest::path(&layout.data_dir))? {
+        return Ok(false);
+    }
+    let dir = SegmentsDir::of(&layout.data_dir);
+    let listing = dir.list(disk).map_err(|error| said(dir.path(), &error))?;
+    let was_converted =
+        !listing.segments.is_empty() && !exists(disk, &layout.data_dir.join("catalog.snapshot"))?;
+    Ok(!was_converted)
 }
 
 /// Reports on all of it; answers how many damages there are.

@@ -364,10 +364,21 @@ fn nothing_is_overwritten_and_nothing_is_restored_where_something_is() {
     assert!(fails(&mut command).contains("nothing of a server"));
 }
 
-/// A backup of format version 1 stays restorable: a server of that time, killed after checkpoints, with one account.
+/// Backups of earlier format versions stay restorable: a server of that time, killed after checkpoints, with one account.
 #[test]
 fn a_backup_of_version_1_restores() {
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/backup-1.tar");
+    restores("backup-1.tar");
+}
+
+#[test]
+fn a_backup_of_version_2_restores() {
+    restores("backup-2.tar");
+}
+
+fn restores(name: &str) {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures")
+        .join(name);
     let mut server = Server::stopped(Setup::unlimited());
     let data_dir = server.data_dir();
     succeeds(

@@ -174,9 +174,9 @@ pub(super) fn directory() -> SimDisk {
     made(&[(&[1], true), (&[2], true), (&[3, 4, 5], false)])
 }
 
-/// A directory whose log has everything, though there was a checkpoint.
-pub(super) fn untrimmed() -> SimDisk {
-    made(&[(&[1, 2, 3, 4, 5], true)])
+/// A directory whose log has everything, and which no checkpoint was taken of.
+pub(super) fn unsaved() -> SimDisk {
+    made(&[(&[1, 2, 3, 4, 5], false)])
 }
 
 fn made(runs: &[(&[u8], bool)]) -> SimDisk {

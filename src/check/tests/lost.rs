@@ -7,7 +7,7 @@ use wal::disk::Disk;
 use wal::disk::sim::{Crash, SimDisk};
 
 use super::super::check;
-use super::directory::{directory, fork, id, layout, points, run, run_rooms, untrimmed, with_suffix};
+use super::directory::{directory, fork, id, layout, points, run, run_rooms, unsaved, with_suffix};
 use crate::catalog::Stream;
 use crate::checkpoint::{Manifest, open};
 use crate::config::Config;
@@ -29,11 +29,13 @@ fn segments_without_a_catalog_are_told_and_kept() {
     }
 }
 
-/// As long as the log has everything, the manifest is only a shortcut.
+/// As long as the log has everything, the manifest is only a shortcut: a checkpoint was cut short before the log was
+/// trimmed.
 #[test]
 fn a_manifest_lost_before_the_log_was_trimmed_costs_nothing() {
-    let disk = untrimmed();
+    let disk = unsaved();
     let whole = points(&fork(&disk)).unwrap();
+    checkpoint_until(&disk, &["data/segments", "data/ledger", "data"]);
     let manifest = Manifest::path(&layout().data_dir);
     let rotten = fork(&disk);
     rotten.remove(&manifest).unwrap();
@@ -45,6 +47,14 @@ fn a_manifest_lost_before_the_log_was_trimmed_costs_nothing() {
     let (sound, said) = run(&disk, true);
     assert!(sound && said.contains("nothing is lost"), "{said}");
     assert_eq!(points(&disk).unwrap(), whole);
+    // A log that is damaged has less than the files.
+    rotten.edit(&with_suffix(&rotten, ".log")[0], |bytes| {
+        let middle = bytes.len() / 4;
+        bytes[middle..].fill(7);
+    });
+    let (sound, said) = run(&rotten, true);
+    assert!(sound && said.contains("made anew"), "{said}");
+    assert_eq!(points(&rotten).unwrap(), whole);
 }
 
 /// A server whose files were whole did not start for want of a few bytes, and nothing could be done about it.
@@ -63,7 +73,7 @@ fn a_manifest_that_is_damaged_or_gone_is_made_anew_and_no_point_is_lost_or_doubl
         for cut_short in [false, true] {
             let rotten = fork(&disk);
             if cut_short {
-                cut_checkpoint_short(&rotten);
+                checkpoint_until(&rotten, &["data/segments", "data/ledger"]);
             }
             let before = entries(&rotten);
             damage(&rotten);
@@ -93,8 +103,8 @@ fn entries(disk: &SimDisk) -> u64 {
     view.count(i64::MIN).unwrap()
 }
 
-/// The rooms' next checkpoint, before its manifest is in force.
-fn cut_checkpoint_short(disk: &SimDisk) {
+/// The rooms' next checkpoint, as far as its files in these directories go.
+fn checkpoint_until(disk: &SimDisk, dirs: &[&str]) {
     let home = tempfile::tempdir().unwrap();
     for (path, bytes) in disk.files() {
         let path = home.path().join(path);
@@ -104,19 +114,14 @@ fn cut_checkpoint_short(disk: &SimDisk) {
     let mut config = Config::default();
     config.storage.data_dir = home.path().join("data");
     run_rooms(&config, &[], true);
-    for dir in ["data/segments", "data/ledger"] {
-        let dir = Path::new(dir);
-        copy_new(&home.path().join(dir), dir, disk);
-    }
-}
-
-/// Copies files that are not there: those that were removed behind the manifest stay.
-fn copy_new(from: &Path, to: &Path, disk: &SimDisk) {
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let to = to.join(entry.file_name());
-        if !disk.exists(&to).unwrap() {
-            disk.put(&to, &std::fs::read(entry.path()).unwrap());
+    for dir in dirs {
+        for entry in std::fs::read_dir(home.path().join(dir)).unwrap() {
+            let entry = entry.unwrap();
+            let to = Path::new(dir).join(entry.file_name());
+            // What was removed behind the manifest stays.
+            if entry.path().is_file() && !disk.exists(&to).unwrap() {
+                disk.put(&to, &std::fs::read(entry.path()).unwrap());
+            }
         }
     }
 }

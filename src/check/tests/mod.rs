@@ -1,5 +1,7 @@
 //! `tidewatch check` over a directory of every kind of file.
 
+mod carried;
 mod damage;
 mod directory;
 mod lost;
+mod old;

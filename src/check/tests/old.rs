@@ -1,0 +1,104 @@
+//! Directories that an older program wrote.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use wal::disk::sim::SimDisk;
+use wal::disk::{Disk, StdDisk};
+
+use super::directory::{fork, layout, run, with_suffix};
+use crate::backup::restore_to;
+use crate::checkpoint::{Damage, Manifest, convert};
+
+/// Of format 1: segments, answers and a log.
+fn directory() -> SimDisk {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/backup-1.tar");
+    let (from, disk): (Arc<dyn Disk>, _) = (Arc::new(StdDisk), SimDisk::new(1));
+    disk.create_dir_all(&layout().data_dir).unwrap();
+    restore_to(&from, &fixture, &disk, &layout()).unwrap_or_else(|error| panic!("{error}"));
+    fork(&disk)
+}
+
+#[test]
+fn a_directory_of_format_1_is_sound_and_told_to_be_old() {
+    let disk = directory();
+    let before = disk.files();
+    for repair in [false, true] {
+        let (whole, said) = run(&disk, repair);
+        assert!(whole && said.contains("sound"), "{said}");
+        assert!(
+            said.contains("an older program wrote") && said.contains("in all 120 points"),
+            "{said}"
+        );
+        assert_eq!(disk.files(), before);
+    }
+}
+
+#[test]
+fn damage_in_a_directory_of_format_1_is_told_by_file_and_repair_converts_the_rest() {
+    let disk = directory();
+    let (mut untold, mut converted) = (Vec::<PathBuf>::new(), 0);
+    for (path, bytes) in disk.files() {
+        for offset in (0..bytes.len()).step_by(bytes.len().div_ceil(30)) {
+            let rotten = fork(&disk);
+            rotten.flip_bit(&path, offset as u64, (offset % 8) as u8);
+            let before = rotten.files();
+            let (whole, said) = run(&rotten, false);
+            assert_eq!(rotten.files(), before);
+            let at = format!("{} at {offset}: {said}", path.display());
+            if whole {
+                untold.push(path.clone());
+                continue;
+            }
+            assert!(said.contains(&*path.to_string_lossy()), "{at}");
+            let (whole, said) = run(&rotten, true);
+            if whole {
+                assert!(
+                    said.contains("lost") || said.contains("forgotten"),
+                    "{at}: {said}"
+                );
+                assert!(run(&rotten, false).0, "{at}");
+                converted += 1;
+            } else {
+                assert!(
+                    said.contains("nothing of what an older program wrote"),
+                    "{at}: {said}"
+                );
+            }
+        }
+    }
+    // Its last frame cannot be told from a torn one: the log was not closed in order.
+    assert!(
+        untold
+            .iter()
+            .all(|path| path.extension().is_some_and(|it| it == "log")),
+        "{untold:?}"
+    );
+    assert!(converted > 30, "{converted}");
+}
+
+/// A bucket that a start could not convert waits for a repair.
+#[test]
+fn a_bucket_that_was_not_converted_is_told_and_repair_keeps_what_is_whole() {
+    let disk = directory();
+    let segment = with_suffix(&disk, ".segment").remove(0);
+    let end = disk.len(&segment).unwrap();
+    disk.flip_bit(&segment, end - 30, 1);
+    let port: Arc<dyn Disk> = Arc::new(disk.clone());
+    assert!(convert(&port, &layout().data_dir, Damage::SetApart).unwrap());
+    let (whole, said) = run(&disk, false);
+    assert!(!whole && said.contains("an older program wrote"), "{said}");
+    // Also where nothing but the files says that it was not.
+    let without = fork(&disk);
+    without.flip_bit(&Manifest::path(&layout().data_dir), 30, 1);
+    for disk in [disk, without] {
+        let (whole, said) = run(&disk, true);
+        assert!(whole && said.contains("lost"), "{said}");
+        let kept = disk
+            .files()
+            .into_keys()
+            .any(|path| path.to_string_lossy().contains(".damaged/"));
+        assert!(kept, "{said}");
+        assert!(run(&disk, false).0);
+    }
+}
