@@ -11,24 +11,24 @@ use crate::scene;
 use crate::support::process::command;
 use crate::support::waiting::until;
 
-/// A recovery that stops at the checkpoint's mark: a pipe stands in its place, which nobody has written to yet.
+/// A recovery that stops at the manifest: a pipe stands in its place, which nobody has written to yet.
 pub struct HeldRecovery {
     path: PathBuf,
-    mark: Vec<u8>,
+    manifest: Vec<u8>,
 }
 
 impl HeldRecovery {
     pub fn of(data_dir: &Path) -> Self {
-        let path = data_dir.join("checkpoint");
-        let mark = fs::read(&path).unwrap();
+        let path = data_dir.join("manifest");
+        let manifest = fs::read(&path).unwrap();
         fs::remove_file(&path).unwrap();
         mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-        Self { path, mark }
+        Self { path, manifest }
     }
 
-    /// Recovery reads the mark, and goes on.
+    /// Recovery reads the manifest, and goes on.
     pub fn let_go(self) {
-        fs::write(self.path, self.mark).unwrap();
+        fs::write(self.path, self.manifest).unwrap();
     }
 }
 

@@ -35,12 +35,12 @@ fn send(bucket: &Bucket, source: &str) -> Answer {
     request.json(&body).send()
 }
 
-/// A bucket's directory cannot be made, so that no checkpoint is done, until writes are refused; then it can.
+/// The directory of segments cannot be made, so that no checkpoint is done, until writes are refused; then it can.
 fn refuse_until_repaired(setup: Setup, why: &str) {
     let mut server = Server::start_with(setup);
     let bucket = Account::sign_up(&server.client).bucket("tides");
     let source = bucket.source("gauge", &["level"]);
-    let obstacle = server.data_dir().join("buckets/00000001");
+    let obstacle = server.data_dir().join("segments");
     fs::write(&obstacle, "in the way").unwrap();
 
     let began = Instant::now();
@@ -91,7 +91,7 @@ fn the_last_checkpoint_of_a_stop_waits_for_no_other_try() {
     let mut server = scene::server_with("storage.checkpoint_bytes", "65536");
     let bucket = Account::sign_up(&server.client).bucket("tides");
     let source = bucket.source("gauge", &["level"]);
-    let obstacle = server.data_dir().join("buckets/00000001");
+    let obstacle = server.data_dir().join("segments");
     fs::write(&obstacle, "in the way").unwrap();
     until("a checkpoint has failed", || {
         send(&bucket, &source);

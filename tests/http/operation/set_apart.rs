@@ -1,6 +1,7 @@
 //! One bucket whose files fail, and the others, which must not notice.
 
 use std::fs;
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
@@ -49,11 +50,7 @@ fn a_bucket_that_does_not_open_answers_503_and_the_others_go_on() {
     store(&failing, &failing_source, "");
     store(&other, &other_source, "");
     assert!(server.stop().success());
-    let manifest = server.data_dir().join("buckets/00000001/manifest");
-    let whole = fs::read(&manifest).unwrap();
-    let mut damaged = whole.clone();
-    damaged[30] ^= 1;
-    fs::write(&manifest, damaged).unwrap();
+    let (segment, whole) = damage_first_bucket(&server);
 
     server.launch();
     assert_eq!(set_apart(&server), json!([failing.id]));
@@ -75,7 +72,7 @@ fn a_bucket_that_does_not_open_answers_503_and_the_others_go_on() {
         let body = answer.expect(503, "the bucket is set apart");
         let message = body["message"].as_str().unwrap_or_default();
         assert!(
-            message.contains("set apart") && !message.contains("manifest"),
+            message.contains("set apart") && !message.contains("segment"),
             "{answer}"
         );
         assert!(answer.header("retry-after").is_some(), "{answer}");
@@ -87,36 +84,30 @@ fn a_bucket_that_does_not_open_answers_503_and_the_others_go_on() {
     );
 
     assert!(server.stop().success());
-    fs::write(&manifest, whole).unwrap();
+    fs::write(segment, whole).unwrap();
     server.launch();
     assert_eq!(set_apart(&server), Value::Null);
     assert_eq!((points(&failing), points(&other)), (Some(1), Some(2)));
 }
 
-/// A file in the place of one tenant's directory kept the log of all from being trimmed: 503 for everybody, for ever.
+/// One tenant's bucket kept the log of all from being trimmed: 503 for everybody, for ever.
 #[test]
-fn a_bucket_that_cannot_be_written_does_not_keep_the_log_from_being_trimmed() {
+fn a_bucket_that_is_set_apart_does_not_keep_the_log_from_being_trimmed() {
     let setup = Setup::unlimited().set("storage.checkpoint_bytes", CHECKPOINT_BYTES);
     let mut server = Server::start_with(setup);
     let [(failing, failing_source), (other, other_source)] = two_buckets(&server);
-    fs::create_dir_all(server.data_dir().join("buckets")).unwrap();
-    let in_the_way = server.data_dir().join("buckets/00000001");
-    fs::write(&in_the_way, "in the way").unwrap();
     store(&failing, &failing_source, "");
+    store(&other, &other_source, "");
+    assert!(server.stop().success());
+    let (segment, whole) = damage_first_bucket(&server);
+    server.launch();
 
     let text = "x".repeat(16_000);
-    let mut stored = 0;
-    let mut store_more = |points: u64| {
-        (0..points).for_each(|_| store(&other, &other_source, &text));
-        stored += points;
-    };
-    // More than a checkpoint waits for.
-    store_more(100);
-    until("the bucket is set apart", || {
-        store_more(1);
-        set_apart(&server).is_array().then_some(())
+    let mut stored = 1;
+    (0..600).for_each(|_| {
+        store(&other, &other_source, &text);
+        stored += 1;
     });
-    store_more(500);
     until("the log is trimmed", || {
         let metrics = server.client.get("/metrics").send().text();
         let tail = metrics
@@ -124,10 +115,28 @@ fn a_bucket_that_cannot_be_written_does_not_keep_the_log_from_being_trimmed() {
             .find_map(|line| line.strip_prefix("tidewatch_log_tail_bytes "));
         (tail?.parse::<u64>().ok()? < LOG_BYTES_MAX).then_some(())
     });
+    assert_eq!(set_apart(&server), json!([failing.id]));
     assert_eq!(points(&other), Some(stored));
     assert_eq!(points(&failing), None);
     server.kill();
-    fs::remove_file(&in_the_way).unwrap();
+    fs::write(segment, whole).unwrap();
     server.launch();
     assert_eq!((points(&failing), points(&other)), (Some(1), Some(stored)));
+}
+
+/// Damages what the one segment says of the bucket of the least ordinal; answers its path and how it was.
+fn damage_first_bucket(server: &Server) -> (PathBuf, Vec<u8>) {
+    let segments = scene::files(&server.data_dir().join("segments"));
+    let [segment] = segments.as_slice() else {
+        panic!("one segment: {segments:?}");
+    };
+    let whole = fs::read(segment).unwrap();
+    let number = |at: usize| u64::from_le_bytes(*whole[at..].first_chunk().unwrap()) as usize;
+    // The trailer says where the table is, whose first row says where that bucket's entries are.
+    let table = number(whole.len() - 24);
+    let entries = number(table + 24);
+    let mut damaged = whole.clone();
+    damaged[entries + 2] ^= 1;
+    fs::write(segment, damaged).unwrap();
+    (segment.clone(), whole)
 }

@@ -295,7 +295,7 @@ fn status_429_too_many_requests() {
 
 /// Overwrites the middle of each segment, in place: what the server has mapped is this very file.
 fn damage_segments(server: &Server) {
-    let files = files(&server.data_dir().join("buckets"));
+    let files = files(&server.data_dir().join("segments"));
     let segments = files
         .iter()
         .filter(|file| file.extension().is_some_and(|it| it == "segment"));

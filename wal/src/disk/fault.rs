@@ -81,7 +81,10 @@ fn is_mapped(address: usize) -> bool {
     })
 }
 
-#[allow(unsafe_code, reason = "signals have no safe interface; the proof stands beside each use")]
+#[allow(
+    unsafe_code,
+    reason = "signals have no safe interface; the proof stands beside each use"
+)]
 fn install() {
     // SAFETY: `sigaction` is plain data of which all zeros is a value; both pointers are to live values of that type.
     // `BEFORE` is written here alone, within `Once`, and before the handler that reads it is in force. The handler
@@ -102,7 +105,10 @@ fn install() {
 }
 
 /// Called by the operating system on the thread that read the page.
-#[allow(unsafe_code, reason = "signals have no safe interface; the proof stands beside each use")]
+#[allow(
+    unsafe_code,
+    reason = "signals have no safe interface; the proof stands beside each use"
+)]
 extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: with SA_SIGINFO the operating system gives a valid `info`, and `si_addr` is what SIGBUS is about.
     let address = unsafe { (*info).si_addr() }.addr();
