@@ -1,4 +1,4 @@
-//! Small files that are replaced as a whole (manifests, the catalog's snapshot, the checkpoint's mark): a magic that
+//! Small files that are replaced as a whole (the manifest): a magic that
 //! names the kind and version, a length, a checksum, the content. Drawn in src/journal/FORMAT.md, "Checked files".
 
 use std::fmt;

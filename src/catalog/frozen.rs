@@ -38,7 +38,6 @@ pub struct Frozen {
     pub(super) webhooks: Vec<FrozenWebhook>,
     pub(super) deliveries: Vec<Arc<Delivery>>,
     ledger_tail: FrozenTail,
-    ledger_runs: Vec<u64>,
 }
 
 pub(super) struct FrozenOrganization {
@@ -99,26 +98,14 @@ impl Catalog {
                 .collect(),
             deliveries: self.pending_deliveries().cloned().collect(),
             ledger_tail: self.ledger.frozen(),
-            ledger_runs: self.ledger.runs().to_vec(),
         }
     }
 }
 
 impl Frozen {
-    /// Entries of the ledger that no run file holds yet. They are not in the snapshot: what it names must hold them.
+    /// Entries of the ledger that no run file holds yet. They are no objects: the runs that the manifest names must hold them.
     pub fn ledger_tail(&self) -> &FrozenTail {
         &self.ledger_tail
-    }
-
-    /// The run files that the snapshot names, oldest first.
-    pub fn ledger_runs(&self) -> &[u64] {
-        &self.ledger_runs
-    }
-
-    /// Has the snapshot name these run files, which hold the frozen tail, too.
-    pub fn set_ledger_runs(&mut self, runs: Vec<u64>) {
-        self.ledger_runs = runs;
-        self.ledger_tail = FrozenTail::default();
     }
 
     /// The same without the frozen tail, which would stay in memory as long as this is held.

@@ -1,5 +1,5 @@
-//! The part of the ledger that no run file holds yet: entries younger than the last checkpoint, in memory, and the
-//! names of the run files that hold the older ones. Pure; the files are the room `ledger`'s.
+//! The part of the ledger that no run file holds yet: entries younger than the last checkpoint, in memory. Pure; the
+//! files are the room `ledger`'s.
 //!
 //! A checkpoint freezes the tail: what was put up to then moves, unchanged, into a part of its own, which the
 //! checkpoint writes to files and then lets go as a whole. What is put meanwhile goes to the other part.
@@ -141,8 +141,6 @@ pub struct LedgerTail {
     frozen: Arc<Entries>,
     /// Put since.
     recent: Entries,
-    /// Ids of the run files that hold what is older, oldest first.
-    runs: Vec<u64>,
 }
 
 /// The tail as it was when it was frozen.
@@ -171,16 +169,6 @@ impl LedgerTail {
     /// Memory it takes, about.
     pub fn bytes(&self) -> u64 {
         self.frozen.bytes + self.recent.bytes
-    }
-
-    /// Ids of the run files that hold what is older, oldest first.
-    pub fn runs(&self) -> &[u64] {
-        &self.runs
-    }
-
-    /// As the catalog's snapshot names them.
-    pub fn set_runs(&mut self, runs: Vec<u64>) {
-        self.runs = runs;
     }
 
     /// Sets apart what has been put so far. Where the last one that was frozen was not forgotten, as its checkpoint

@@ -153,8 +153,7 @@ impl CatalogLoader {
         Ok(*key)
     }
 
-    /// The catalog, once all objects were pushed. It knows no run files of the ledger:
-    /// [`Catalog::set_ledger_runs`] names them.
+    /// The catalog, once all objects were pushed.
     ///
     /// # Errors
     /// Names what is missing, and what needs it; the root is always needed: what was never saved has no objects, and
@@ -283,11 +282,6 @@ impl CatalogLoader {
 }
 
 impl Catalog {
-    /// Names the run files of the ledger, oldest first: they are not among the objects.
-    pub fn set_ledger_runs(&mut self, runs: Vec<u64>) {
-        self.ledger.set_runs(runs);
-    }
-
     fn needs_organization(&self, id: ObjectId, needed_by: ObjectKey) -> Result<(), SnapshotError> {
         let found = self.organization(id);
         found

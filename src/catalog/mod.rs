@@ -59,6 +59,7 @@ pub use rule::{
     Evaluation, Input, Outcome, Parameter, Rule, RuleForm, RuleRuntime, RuleSettings, RuleState, RuleStatus,
 };
 pub use schema::{Field, FieldType, Schema, SchemaMode};
+pub use snapshot::Snapshot;
 pub use snapshot_error::SnapshotError;
 pub use source::{Source, SourceStatus};
 pub use state::{BucketContents, Catalog};

@@ -6,6 +6,7 @@ mod calls;
 mod fixture;
 mod loading;
 mod objects;
+mod written;
 
 use std::sync::Arc;
 
@@ -108,7 +109,9 @@ fn a_snapshot_and_the_commands_behind_it_make_what_all_commands_make() {
         for cut in [0, 1, 57, 200, 399, 400] {
             let mut early = Catalog::default();
             commands[..cut].iter().for_each(|command| early.apply(command));
-            let mut restored = Catalog::decode(&early.freeze().encode(&[]).unwrap()).unwrap().0;
+            let mut restored = Catalog::decode(&early.freeze().encode(&[]).unwrap())
+                .unwrap()
+                .catalog;
             for command in &commands[cut..] {
                 restored.apply(&Command::decode(&command.encode().unwrap()).unwrap());
             }
@@ -176,7 +179,9 @@ fn ordinals_are_never_reused_also_after_a_restart() {
     catalog.apply(&Command::SourceDeleted { source_id: id(10) });
     catalog.apply(&create_bucket(4, "gone"));
     catalog.apply(&Command::BucketDeleted { bucket_id: id(4) });
-    let mut catalog = Catalog::decode(&catalog.freeze().encode(&[]).unwrap()).unwrap().0;
+    let mut catalog = Catalog::decode(&catalog.freeze().encode(&[]).unwrap())
+        .unwrap()
+        .catalog;
     catalog.apply(&create_source(11, "s", vec![field("a", FieldType::Number)]));
     catalog.apply(&create_bucket(5, "next"));
     assert_eq!(catalog.source(id(11)).unwrap().ordinal, 1);
@@ -250,7 +255,9 @@ fn when_retention_grows_what_expired_stays_so_and_what_comes_later_does_not() {
     assert_eq!(look(&catalog, 125), (95, vec![]), "the retention has caught up");
     catalog.apply(&change(40, 106, 9));
     assert_eq!(look(&catalog, 106), (66, vec![(95, 8), (76, 9)]));
-    let catalog = Catalog::decode(&catalog.freeze().encode(&[]).unwrap()).unwrap().0;
+    let catalog = Catalog::decode(&catalog.freeze().encode(&[]).unwrap())
+        .unwrap()
+        .catalog;
     assert_eq!(
         look(&catalog, 106),
         (66, vec![(95, 8), (76, 9)]),
@@ -355,7 +362,7 @@ fn unknown_members_are_ignored_and_new_ones_defaulted() {
         surprises: vec![1],
     })
     .unwrap();
-    assert_eq!(Catalog::decode(&newer).unwrap().0.organizations().len(), 0);
+    assert_eq!(Catalog::decode(&newer).unwrap().catalog.organizations().len(), 0);
     let newest = rmp_serde::to_vec_named(&Image2 {
         version: 2,
         surprises: vec![],

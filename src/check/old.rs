@@ -23,7 +23,7 @@ pub(super) fn survey(disk: &Arc<dyn Disk>, layout: &Layout, report: &mut Report<
             "catalog: {organizations} organizations, {buckets} buckets, as of record {covered}"
         ));
         let dir = LedgerDir::of(&layout.data_dir);
-        ledger::survey_runs(&**disk, &dir, catalog.ledger().runs(), report)?;
+        ledger::survey_runs(&**disk, &dir, &found.ledger_runs, report)?;
     }
     if report.damages == 0 {
         count(disk, layout, found, report)?;

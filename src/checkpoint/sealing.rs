@@ -152,7 +152,7 @@ mod tests {
     fn what_may_not_wait_is_begun_before_the_replay_goes_on() {
         let mut buckets = buckets();
         let mut sealing = Sealing::start(0).unwrap();
-        sealing.take(&mut buckets.get_mut(&BUCKET).unwrap());
+        sealing.take(buckets.get_mut(&BUCKET).unwrap());
         assert_eq!(sealing.waiting.len(), BLOCKS);
         // A timestamp, a sequence and a double for each row.
         assert!(sealing.waiting_bytes >= BLOCKS * BLOCK_ROWS_MAX * 24);
@@ -166,7 +166,7 @@ mod tests {
     fn what_was_not_begun_is_left_to_be_sealed_later() {
         let mut buckets = buckets();
         let mut sealing = Sealing::start(usize::MAX).unwrap();
-        sealing.take(&mut buckets.get_mut(&BUCKET).unwrap());
+        sealing.take(buckets.get_mut(&BUCKET).unwrap());
         sealing.finish(&mut buckets);
         assert_eq!(left(&mut buckets).len(), BLOCKS);
     }

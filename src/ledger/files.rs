@@ -1,5 +1,5 @@
 //! The ledger's directory: writes runs, merges them, removes what is no longer named. Owned by the checkpointer, one
-//! writer; which files count, the catalog's snapshot says, which the checkpointer writes between [`LedgerFiles::save`]
+//! writer; which files count, the manifest says, which the checkpointer writes between [`LedgerFiles::save`]
 //! and [`LedgerFiles::adopt`].
 
 use std::collections::BTreeSet;
@@ -83,7 +83,7 @@ pub struct LedgerFiles {
 }
 
 impl LedgerFiles {
-    /// Opens the runs that the catalog's snapshot names. Alters nothing.
+    /// Opens the runs that the manifest names. Alters nothing.
     ///
     /// # Errors
     /// The disk's, or damage.

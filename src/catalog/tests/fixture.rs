@@ -69,9 +69,9 @@ fn file(name: &str, present: &[u8]) -> Vec<u8> {
 fn a_snapshot_of_version_1_is_read() {
     let expected = one_of_each();
     let bytes = file("catalog-1.bin", &expected.freeze().encode(&[1, 4]).unwrap());
-    let (catalog, manifests) = Catalog::decode(&bytes).unwrap();
-    assert_equal(&catalog, &expected);
-    assert_eq!(manifests, [1, 4]);
+    let snapshot = Catalog::decode(&bytes).unwrap();
+    assert_equal(&snapshot.catalog, &expected);
+    assert_eq!(snapshot.manifests, [1, 4]);
 }
 
 #[test]

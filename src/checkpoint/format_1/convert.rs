@@ -12,7 +12,8 @@ use super::answers::AnswersFile;
 use super::directory::{BucketDir, BucketManifest};
 use super::files;
 use crate::bucket::CarriedDir;
-use crate::catalog::{Frozen, FrozenTail};
+use crate::catalog::{Frozen, FrozenTail, Snapshot};
+use crate::checkpoint::layout::Layout;
 use crate::checkpoint::manifest::{BucketMark, Manifest};
 use crate::checkpoint::segments::{Segments, shared};
 use crate::ledger::{Keep, LedgerFiles, NewEntry, Saving, encode_answer};
@@ -63,7 +64,7 @@ struct Conversion<'a, 'd> {
     segments: Segments,
     ledger: LedgerFiles,
     /// The catalog of the snapshot; `None` where that was converted.
-    snapshot: Option<files::Snapshot>,
+    snapshot: Option<Snapshot>,
     /// Directories of these buckets are of no use any more.
     done: BTreeSet<u32>,
     /// Directories of these buckets are kept aside.
@@ -88,9 +89,10 @@ impl<'a, 'd> Conversion<'a, 'd> {
         let (snapshot, manifest) = match found {
             Some(manifest) => (None, manifest),
             None => {
-                let snapshot = files::read_catalog(&**disk, data_dir)?;
+                let (snapshot, catalog_covered) = files::read_catalog(&**disk, data_dir)?;
                 let covered = files::read_mark(&**disk, data_dir)?;
-                if snapshot.covered < covered {
+                refuse_lost_manifest(&**disk, data_dir)?;
+                if catalog_covered < covered {
                     return Err(format!(
                         "{} is missing, or older than the checkpoint up to record {covered}; restore it from a backup",
                         files::catalog_path(data_dir).display()
@@ -100,8 +102,8 @@ impl<'a, 'd> Conversion<'a, 'd> {
                 let carried = carried.map_err(|error| said(data_dir, &error))?;
                 let manifest = Manifest {
                     covered,
-                    catalog_covered: snapshot.covered,
-                    runs: snapshot.catalog.ledger().runs().to_vec(),
+                    catalog_covered,
+                    runs: snapshot.ledger_runs.clone(),
                     carried: carried.iter().map(|file| (file.bucket, file.first)).collect(),
                     ..Manifest::default()
                 };
@@ -396,6 +398,27 @@ impl OldBucket {
             segments: Vec::new(),
             answers: Vec::new(),
         }
+    }
+}
+
+/// Without a catalog, only a log that has everything tells a directory of format 1 from one that was converted and has
+/// lost its manifest.
+fn refuse_lost_manifest(disk: &dyn Disk, data_dir: &Path) -> Result<(), String> {
+    let layout = Layout {
+        data_dir: data_dir.to_owned(),
+    };
+    let catalog = files::catalog_path(data_dir);
+    let failed = |error: io::Error| said(data_dir, &error);
+    if disk.exists(&catalog).map_err(failed)? || !layout.has_sealed_files(disk).map_err(failed)? {
+        return Ok(());
+    }
+    let log = wal::check(disk, &layout.log_dir()).map_err(|error| error.to_string())?;
+    match log.first_sequence {
+        Some(1) => Ok(()),
+        _ => Err(format!(
+            "{} is missing; restore it, or have it made anew by `tidewatch check --repair`",
+            Manifest::path(data_dir).display()
+        )),
     }
 }
 

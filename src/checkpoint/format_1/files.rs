@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use wal::Sequence;
 use wal::disk::Disk;
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Snapshot};
 use crate::checked_file;
 
 const CATALOG_MAGIC: &[u8; 8] = b"TWCATA01";
@@ -46,36 +46,20 @@ pub fn exists(disk: &dyn Disk, data_dir: &Path) -> io::Result<Option<PathBuf>> {
     Ok(bucket.map(|name| dir.join(name)))
 }
 
-/// The catalog's snapshot.
-#[derive(Default)]
-pub(super) struct Snapshot {
-    /// What existed.
-    pub(super) catalog: Catalog,
-    /// Log sequence it covers.
-    pub(super) covered: Sequence,
-    /// Ordinals of the buckets that had a manifest by then.
-    pub(super) manifests: Vec<u32>,
-}
-
-/// The catalog's snapshot; an empty catalog when there is none.
+/// The catalog's snapshot, and the log sequence that it covers; an empty catalog when there is none.
 ///
 /// # Errors
 /// The disk's, or damage, for people.
-pub(super) fn read_catalog(disk: &dyn Disk, data_dir: &Path) -> Result<Snapshot, String> {
+pub(super) fn read_catalog(disk: &dyn Disk, data_dir: &Path) -> Result<(Snapshot, Sequence), String> {
     let path = catalog_path(data_dir);
     let content = checked_file::read(disk, &path, CATALOG_MAGIC).map_err(|error| error.to_string())?;
     let Some(content) = content else {
-        return Ok(Snapshot::default());
+        return Ok(Default::default());
     };
     let short = || format!("{} has no sequence", path.display());
     let (covered, encoded) = content.split_first_chunk().ok_or_else(short)?;
-    let decoded = Catalog::decode(encoded).map_err(|error| format!("{}: {error}", path.display()))?;
-    let (catalog, manifests) = decoded;
-    Ok(Snapshot {
-        catalog,
-        covered: u64::from_le_bytes(*covered),
-        manifests,
-    })
+    let snapshot = Catalog::decode(encoded).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok((snapshot, u64::from_le_bytes(*covered)))
 }
 
 /// The mark: all records up to here are in segments and snapshot. 0 before the first checkpoint.

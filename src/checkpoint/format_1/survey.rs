@@ -18,6 +18,8 @@ use crate::checkpoint::segments::shared;
 pub struct Survey {
     /// What existed, and the record it covers; `None` where that does not read.
     pub catalog: Option<(Catalog, Sequence)>,
+    /// The run files of the ledger that count.
+    pub ledger_runs: Vec<u64>,
     /// Everything up to this record is in the files; `None` where that does not read.
     pub covered: Option<Sequence>,
     /// Up to which record each bucket is in its segments, and how many points read there.
@@ -34,8 +36,9 @@ pub fn survey(disk: &dyn Disk, data_dir: &Path) -> Result<Survey, String> {
     let mut found = Survey::default();
     let catalog = files::read_catalog(disk, data_dir);
     let manifests = match catalog {
-        Ok(snapshot) => {
-            found.catalog = Some((snapshot.catalog, snapshot.covered));
+        Ok((snapshot, covered)) => {
+            found.catalog = Some((snapshot.catalog, covered));
+            found.ledger_runs = snapshot.ledger_runs;
             snapshot.manifests
         }
         Err(error) => {

@@ -5,7 +5,6 @@
 //! `TIDEWATCH_SEED=…` repeats a run, `TIDEWATCH_EXHAUSTIVE=1` takes every operation, write and sync of the trace with
 //! every kind of crash where a plain run takes a part of them.
 
-#[cfg(any())]
 mod backup;
 mod beside;
 mod convert;

@@ -22,6 +22,8 @@ struct World {
     disk: SimDisk,
     files: LedgerFiles,
     tail: LedgerTail,
+    /// The runs that the manifest names.
+    named: Vec<u64>,
     now_ns: i64,
     owners: Vec<ObjectId>,
     next: u64,
@@ -43,6 +45,7 @@ impl World {
             files: open(&disk, &[]),
             disk,
             tail: LedgerTail::default(),
+            named: Vec::new(),
             now_ns: START_NS,
             owners: (1..5).map(|owner| id(0, owner)).collect(),
             next: 5,
@@ -112,12 +115,12 @@ impl World {
         };
         let runs = self.files.save(saving, &keep).unwrap();
         match self.rng.u8(0..8) {
-            // The snapshot could not be written.
-            0 => self.files.remove_unnamed(self.tail.runs()),
+            // The manifest could not be written.
+            0 => self.files.remove_unnamed(&self.named),
             // The machine went down before it was.
             1 => self.restart(),
             _ => {
-                self.tail.set_runs(runs.ids());
+                self.named = runs.ids();
                 self.tail.forget(&frozen);
                 self.files.adopt(runs);
                 self.files.remove_unused();
@@ -127,7 +130,7 @@ impl World {
 
     fn merge(&mut self) {
         if let Some(runs) = self.files.merge(&self.keep()).unwrap() {
-            self.tail.set_runs(runs.ids());
+            self.named = runs.ids();
             self.files.adopt(runs);
             self.files.remove_unused();
         }
@@ -135,7 +138,7 @@ impl World {
 
     /// What the log holds is in the tail again; its files are those that are named.
     fn restart(&mut self) {
-        self.files = open(&self.disk, self.tail.runs());
+        self.files = open(&self.disk, &self.named);
         self.files.remove_unused();
     }
 
@@ -154,10 +157,9 @@ impl World {
                 self.owners[gone] = id(0, self.next);
             }
         }
-        self.most_runs = self.most_runs.max(self.tail.runs().len());
+        self.most_runs = self.most_runs.max(self.named.len());
         let named: Vec<_> = self
-            .tail
-            .runs()
+            .named
             .iter()
             .map(|run| LedgerDir::of(Path::new("data")).run_path(*run))
             .collect();

@@ -3,7 +3,6 @@
 
 use std::cell::RefCell;
 use std::fs;
-use std::path::Path;
 
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use serde_json::{Value, json};
