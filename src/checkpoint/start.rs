@@ -218,6 +218,7 @@ pub(super) fn assemble(
         usage,
         ledger: opened.ledger,
         manifest: opened.manifest,
+        manifest_in_doubt: false,
         saved: opened.saved,
         merges: 0,
         merge_again_at_ns: i64::MIN,

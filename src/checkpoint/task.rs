@@ -40,6 +40,8 @@ pub(super) struct Task {
     pub(super) ledger: LedgerFiles,
     /// The manifest in force.
     pub(super) manifest: Manifest,
+    /// Whether the disk may have another one, as writing it has failed.
+    pub(super) manifest_in_doubt: bool,
     /// The catalog as its runs have it.
     pub(super) saved: Frozen,
     pub(super) merges: u64,
@@ -216,11 +218,14 @@ impl Task {
 
     /// Replaces the manifest on the disk, where it is another one.
     pub(super) fn put_in_force(&mut self, manifest: Manifest) -> Result<(), CheckpointError> {
-        if manifest != self.manifest {
-            let written = manifest.write(&*self.disk, &self.layout.data_dir);
-            written.inspect_err(|_| self.discard())?;
-            self.manifest = manifest;
+        if manifest == self.manifest && !self.manifest_in_doubt {
+            return Ok(());
         }
+        self.manifest_in_doubt = true;
+        let written = manifest.write(&*self.disk, &self.layout.data_dir);
+        written.inspect_err(|_| self.discard())?;
+        self.manifest_in_doubt = false;
+        self.manifest = manifest;
         Ok(())
     }
 

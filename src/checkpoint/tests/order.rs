@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -225,6 +225,48 @@ fn a_run_that_a_doubtful_manifest_names_stays_until_another_one_is_in_force() {
                 disk.fail(Operation::Write, write, Fault::Full { bytes: 1 });
                 // Where the log has failed, it says so before.
                 let _ = live.checkpoint();
+                for crash in Crash::KINDS {
+                    check_image(&disk.crash(crash), &world.model.lock(), world.clock.now_ns());
+                }
+            }
+            world.check_live(&live).await;
+            live.stop();
+        });
+    }
+    assert!(doubtful > 0, "a manifest was in doubt");
+}
+
+/// The manifest of a merge whose last sync fails may be the one in force, which names the merged segment alone: a
+/// checkpoint that brought nothing new wrote no manifest, and removed that segment.
+#[test]
+fn a_merged_segment_that_a_doubtful_manifest_names_stays_until_another_one_is_in_force() {
+    let seed = seed();
+    let mut doubtful = 0;
+    for nth in 1..5 {
+        let disk = SimDisk::new(seed);
+        let mut world = World::new(seed);
+        in_system(async {
+            let mut live = start(&disk, &world);
+            world.set_up(&live.rooms).await.unwrap();
+            let mut begun = None;
+            for _ in 0..40 {
+                world.ingest(&live.rooms, 8).await.unwrap();
+                begun = live.on_thread(|task| {
+                    task.checkpoint().unwrap();
+                    task.begin_merge()
+                });
+                if begun.is_some() {
+                    break;
+                }
+            }
+            let job = begun.expect("segments are merged in time");
+            let merged = live.on_thread(|_| job.run(&AtomicBool::new(false)));
+            disk.fail(Operation::Sync, nth, Fault::Io);
+            live.on_thread(|task| task.finish_merge(merged));
+            doubtful += u32::from(live.task.manifest_in_doubt);
+            for _ in 0..2 {
+                // Where no sync was left to fail, the checkpoint meets it.
+                let _ = live.on_thread(|task| task.checkpoint());
                 for crash in Crash::KINDS {
                     check_image(&disk.crash(crash), &world.model.lock(), world.clock.now_ns());
                 }
