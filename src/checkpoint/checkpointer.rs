@@ -1,6 +1,7 @@
 //! The checkpointer's thread: waits until the log is long, memory is full, a bucket was deleted, or the server stops.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -56,6 +57,19 @@ impl fmt::Display for CheckpointError {
 }
 
 impl std::error::Error for CheckpointError {}
+
+impl CheckpointError {
+    /// Says which file an error of the disk is about.
+    pub(super) fn at(self, path: &Path) -> Self {
+        match self {
+            CheckpointError::Io(error) => {
+                let said = format!("{}: {error}", path.display());
+                CheckpointError::Io(std::io::Error::new(error.kind(), said))
+            }
+            other => other,
+        }
+    }
+}
 
 macro_rules! from {
     ($($source:ty => $variant:ident),*) => {

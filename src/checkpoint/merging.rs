@@ -67,6 +67,7 @@ impl MergeJob {
             }
             Ok::<u64, CheckpointError>(segment.finish()?)
         });
+        let written = written.map_err(|error| error.at(&self.dir.segment_path(self.segment)));
         Merged {
             job: self,
             written: written.map(|file| (file, merged)),

@@ -153,7 +153,8 @@ impl Task {
                 checkpoint.write(&mut segment)?;
             }
             Ok::<u64, CheckpointError>(segment.finish()?)
-        })?;
+        });
+        let written = written.map_err(|error| error.at(&dir.segment_path(id)))?;
         self.segments.add(Arc::clone(&written));
         Ok(Some(written))
     }
