@@ -1,5 +1,6 @@
 //! What the engine costs by itself, each bench a question:
 //! - append: what does a request of 1,000 points cost from columns through the log's bytes into the store?
+//! - append of a row to each of 1,000 sources: and what when a reader holds them?
 //! - seal: what does compressing a full block with its rollups cost?
 //! - raw scan: how near do pages of rows come to bare pco decoding of the same columns?
 //! - group: what do rollups save over reading the rows?
@@ -104,6 +105,57 @@ fn append(criterion: &mut Criterion) {
             Store::new,
             |store| store.apply(&encoded, 1).unwrap(),
             BatchSize::SmallInput,
+        );
+    });
+    group.finish();
+}
+
+/// A batch of a row each for so many sources.
+fn wide_batch(sources: u32, first_ns: i64) -> Vec<u8> {
+    let mut rows = RowsWriter::new();
+    for source in 0..sources {
+        rows.begin(source);
+        rows.number(0, f64::from(source), 0);
+        rows.commit(first_ns + i64::from(source));
+    }
+    let mut encoded = Vec::new();
+    rows.encode(&mut encoded);
+    encoded
+}
+
+/// With a reader that holds all sources, the batch copies what it touches: pages, heads and chunks begun.
+fn append_wide(criterion: &mut Criterion) {
+    const SOURCES: u32 = 1_000;
+    /// Batches before the measured one: rows in the chunk of each source.
+    const BEFORE: i64 = 100;
+    let store = || {
+        let mut store = Store::new();
+        for batch in 0..BEFORE {
+            let encoded = wide_batch(SOURCES, batch * SECOND_NS);
+            store.apply(&encoded, 1 + batch as u64 * u64::from(SOURCES)).unwrap();
+        }
+        store
+    };
+    let encoded = wide_batch(SOURCES, BEFORE * SECOND_NS);
+    let mut group = criterion.benchmark_group("append of a row to each of 1,000 sources");
+    group.throughput(Throughput::Elements(u64::from(SOURCES)));
+    group.sample_size(20);
+    group.bench_function("nobody reads", |bencher| {
+        bencher.iter_batched_ref(
+            store,
+            |store| store.apply(&encoded, 1 << 20).unwrap(),
+            BatchSize::PerIteration,
+        );
+    });
+    group.bench_function("a reader holds all of them", |bencher| {
+        bencher.iter_batched_ref(
+            || {
+                let store = store();
+                let held = store.snapshot(0..SOURCES);
+                (store, held)
+            },
+            |(store, _)| store.apply(&encoded, 1 << 20).unwrap(),
+            BatchSize::PerIteration,
         );
     });
     group.finish();
@@ -218,5 +270,5 @@ fn cold_open(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, append, seal, raw_scan, grouped, cold_open);
+criterion_group!(benches, append, append_wide, seal, raw_scan, grouped, cold_open);
 criterion_main!(benches);

@@ -33,6 +33,7 @@ mod snapshot;
 mod snapshot_error;
 mod source;
 mod source_image;
+mod source_pages;
 mod state;
 mod user;
 mod webhook;
@@ -61,6 +62,7 @@ pub use rule::{
 pub use schema::{Field, FieldType, Schema, SchemaMode};
 pub use snapshot_error::SnapshotError;
 pub use source::{Source, SourceStatus};
+pub use source_pages::SourcePages;
 pub use state::{BucketContents, Catalog};
 pub use user::{PasswordHash, User};
 pub use webhook::{DeliveryTotals, Event, RetryConfig, Secret, Webhook, WebhookSettings, WebhookStatus};

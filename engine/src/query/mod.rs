@@ -19,6 +19,7 @@ pub use cells::{Cell, Wanted};
 pub use count::{HourCounts, count};
 pub use downsample::{Downsampling, Expected, choose_unit};
 pub use estimate::Estimate;
+pub(crate) use group_rows::rows_within;
 pub use group::{GroupQuery, Grouped, Grouping};
 pub use groups::{Groups, group};
 pub use page::{Page, PageRun};
