@@ -161,8 +161,8 @@ impl Question {
             metadata: None,
             stop: &|| false,
         };
-        let reaching = |(_, figures): &'_ (_, BucketFigures)| figures.view.reaching(query.range_ns);
-        for series in figures.iter().flat_map(reaching) {
+        let views = figures.iter().map(|(_, figures)| &figures.view);
+        for series in views.flat_map(|view| view.reaching(query.range_ns)) {
             estimate.add(1);
             estimate.add_grouped(&series, &query).map_err(engine_error)?;
             if estimate.is_over() {
