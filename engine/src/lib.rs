@@ -55,3 +55,5 @@ mod cache_tests;
 mod memory_tests;
 #[cfg(test)]
 mod saved;
+#[cfg(test)]
+mod snapshot_tests;
