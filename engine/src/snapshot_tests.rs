@@ -126,8 +126,8 @@ impl World {
         let first_sequence = self.sequence;
         for _ in 0..self.random.u64(1..if busy { 4_000 } else { 40 }) {
             let source = if busy { BUSY } else { self.random.choice(SOURCES).unwrap() };
-            let late = if self.random.u8(..8) == 0 { self.random.i64(..3_000) } else { 0 };
-            self.now_ns += self.random.i64(..3);
+            let late = if self.random.u8(..8) == 0 { self.random.i64(0..3_000) } else { 0 };
+            self.now_ns += self.random.i64(0..3);
             let timestamp_ns = self.now_ns - late;
             writer.begin(source);
             writer.number(0, self.sequence as f64, 0);
@@ -193,6 +193,8 @@ impl World {
                 let source = self.random.choice(SOURCES).unwrap();
                 self.store.remove_source(source);
                 self.model.rows.remove(&source);
+                // Elsewhere ordinals are never given again, so that a merge has nothing to bring back.
+                self.merge = None;
             }
             15 | 16 => self.save(),
             17 => self.expire(),
@@ -205,9 +207,9 @@ impl World {
         match self.random.u8(..4) {
             0 => (i64::MIN, i64::MAX),
             // The last rows.
-            1 => (self.now_ns - self.random.i64(..20), i64::MAX),
+            1 => (self.now_ns - self.random.i64(0..20), i64::MAX),
             _ => {
-                let (one, other) = (self.random.i64(..=self.now_ns), self.random.i64(..=self.now_ns));
+                let (one, other) = (self.random.i64(0..=self.now_ns), self.random.i64(0..=self.now_ns));
                 (one.min(other), one.max(other))
             }
         }
@@ -216,7 +218,7 @@ impl World {
     fn expired(&mut self) -> Arc<[ExpiredRows]> {
         let count = self.random.usize(..3);
         let rows = (0..count).map(|_| ExpiredRows {
-            before_ns: self.random.i64(..=self.now_ns),
+            before_ns: self.random.i64(0..=self.now_ns),
             before_sequence: self.random.u64(..=self.sequence),
         });
         rows.collect()
