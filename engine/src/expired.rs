@@ -110,7 +110,11 @@ pub(crate) fn live_blocks(
 /// The rows that are left, in the same order; `None` when that is all of them.
 pub(crate) fn live_rows(columns: &Columns, expired: &[ExpiredRows]) -> Option<Columns> {
     let before_ns = expired.iter().map(|rows| rows.before_ns).max()?;
-    if columns.timestamps_ns.iter().all(|timestamp| *timestamp >= before_ns) {
+    if columns
+        .timestamps_ns
+        .iter()
+        .all(|timestamp| *timestamp >= before_ns)
+    {
         return None;
     }
     let is_live = |row: &u32| {

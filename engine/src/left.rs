@@ -82,9 +82,10 @@ fn add_block(
                 left.add(1, timestamps_ns[row], timestamps_ns[row]);
             }
         }
-    } else if let (Some(first), Some(last)) =
-        (timestamps_ns[rows.clone()].first(), timestamps_ns[rows.clone()].last())
-    {
+    } else if let (Some(first), Some(last)) = (
+        timestamps_ns[rows.clone()].first(),
+        timestamps_ns[rows.clone()].last(),
+    ) {
         left.add(rows.len() as u64, *first, *last);
     }
     Ok(())

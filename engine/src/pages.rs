@@ -235,7 +235,10 @@ impl Pages {
     /// points are left out where only what has points is asked for.
     fn within(&self, range_ns: (i64, i64), with_points: bool) -> impl Iterator<Item = (u32, &Series)> {
         let reaches = move |totals: SeriesStats| !with_points || totals.reaches(range_ns);
-        let groups = self.groups.iter().filter(move |group| reaches(group.pages.totals));
+        let groups = self
+            .groups
+            .iter()
+            .filter(move |group| reaches(group.pages.totals));
         groups.flat_map(move |group| {
             let pages = group.pages.iter().filter(move |(_, page)| reaches(page.totals));
             pages.flat_map(move |(number, page)| {
@@ -288,8 +291,10 @@ impl Pages {
     pub(crate) fn expire(&mut self, cutoff_ns: i64) -> Vec<(u64, u32)> {
         let mut expired = Vec::new();
         let is_old = |totals: SeriesStats| totals.bounds_ns.is_some_and(|(first, _)| first < cutoff_ns);
-        let page_has = |page: &Page| is_old(page.totals) && page.members.iter().any(|it| it.has_expired(cutoff_ns));
-        let group_has = |group: &Group| is_old(group.pages.totals) && group.pages.members.iter().any(|it| page_has(it));
+        let page_has =
+            |page: &Page| is_old(page.totals) && page.members.iter().any(|it| it.has_expired(cutoff_ns));
+        let group_has =
+            |group: &Group| is_old(group.pages.totals) && group.pages.members.iter().any(|it| page_has(it));
         for index in 0..self.groups.len() {
             if !group_has(&self.groups[index]) {
                 continue;
@@ -312,9 +317,8 @@ impl Pages {
     #[cfg(test)]
     pub(crate) fn memory_bytes(&self) -> usize {
         const COUNTERS: usize = 2 * size_of::<usize>();
-        let of_page = |page: &Arc<Page>| {
-            COUNTERS + size_of::<Page>() + page.members.capacity() * size_of::<Series>()
-        };
+        let of_page =
+            |page: &Arc<Page>| COUNTERS + size_of::<Page>() + page.members.capacity() * size_of::<Series>();
         let of_group = |group: &Arc<Group>| {
             let pages = &group.pages.members;
             let list = pages.capacity() * size_of::<Arc<Page>>();

@@ -111,13 +111,9 @@ impl View {
         for part in self.pages.parts(self.surely_live_from_ns(cutoff_ns)) {
             stats.join(match part {
                 Part::Whole(totals) => totals,
-                Part::Series(series) => rows_left(
-                    series,
-                    (cutoff_ns, i64::MAX),
-                    &self.expired,
-                    &self.cache,
-                    stop,
-                )?,
+                Part::Series(series) => {
+                    rows_left(series, (cutoff_ns, i64::MAX), &self.expired, &self.cache, stop)?
+                }
             });
         }
         Ok(stats)

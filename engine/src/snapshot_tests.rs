@@ -8,12 +8,25 @@ use crate::query::{GroupQuery, Position, ScanQuery, Selection, count, group, sca
 use crate::rows::RowsWriter;
 use crate::saved::{BUCKET, checkpoint, part, write_merge};
 use crate::{
-    Cache, ExpiredRows, Merge, Seal, SegmentFile, SegmentWriter, SeriesSnapshot, SharedBytes, Snapshot, Store,
-    Unit, View,
+    Cache, ExpiredRows, Merge, Seal, SegmentFile, SegmentWriter, SeriesSnapshot, SharedBytes, Snapshot,
+    Store, Unit, View,
 };
 
 /// Ordinals of the sources: within a page, across pages, across groups, and some far off.
-const SOURCES: [u32; 12] = [0, 1, 31, 32, 33, 500, 1_023, 1_024, 1_025, 5_000, 70_001, 3_000_000_000];
+const SOURCES: [u32; 12] = [
+    0,
+    1,
+    31,
+    32,
+    33,
+    500,
+    1_023,
+    1_024,
+    1_025,
+    5_000,
+    70_001,
+    3_000_000_000,
+];
 /// Takes most of the rows, so that blocks are filled.
 const BUSY: u32 = 32;
 
@@ -88,16 +101,28 @@ fn check(view: &View, model: &Model, range_ns: (i64, i64), expired: &Arc<[Expire
         .collect();
     let reaching: Vec<SeriesSnapshot> = view.reaching(range_ns).collect();
     assert!(reaching.is_sorted_by_key(|series| series.source));
-    assert_eq!(rows_of(&reaching, range_ns), expected, "by bounds, {range_ns:?} {expired:?}");
+    assert_eq!(
+        rows_of(&reaching, range_ns),
+        expected,
+        "by bounds, {range_ns:?} {expired:?}"
+    );
     let Snapshot { series } = view.select(SOURCES);
-    assert_eq!(rows_of(&series, range_ns), expected, "of all, {range_ns:?} {expired:?}");
+    assert_eq!(
+        rows_of(&series, range_ns),
+        expected,
+        "of all, {range_ns:?} {expired:?}"
+    );
     let counted = |series: &SeriesSnapshot| count(series, range_ns, &|| false).unwrap();
     assert_eq!(series.iter().map(counted).sum::<u64>(), expected.len() as u64);
     let grouped = series.iter().map(|series| grouped_rows(series, range_ns));
     assert_eq!(grouped.sum::<u64>(), expected.len() as u64);
     let stats = view.stats(range_ns.0, &|| false).unwrap();
     let live = |source: &u32| model.within(*source, (range_ns.0, i64::MAX), expired);
-    let live: Vec<i64> = SOURCES.iter().flat_map(live).map(|(timestamp_ns, _)| timestamp_ns).collect();
+    let live: Vec<i64> = SOURCES
+        .iter()
+        .flat_map(live)
+        .map(|(timestamp_ns, _)| timestamp_ns)
+        .collect();
     assert_eq!(stats.points, live.len() as u64);
     let bounds = live.iter().min().copied().zip(live.iter().max().copied());
     assert_eq!(stats.bounds_ns, bounds);
@@ -125,8 +150,16 @@ impl World {
         let busy = self.random.bool();
         let first_sequence = self.sequence;
         for _ in 0..self.random.u64(1..if busy { 4_000 } else { 40 }) {
-            let source = if busy { BUSY } else { self.random.choice(SOURCES).unwrap() };
-            let late = if self.random.u8(..8) == 0 { self.random.i64(0..3_000) } else { 0 };
+            let source = if busy {
+                BUSY
+            } else {
+                self.random.choice(SOURCES).unwrap()
+            };
+            let late = if self.random.u8(..8) == 0 {
+                self.random.i64(0..3_000)
+            } else {
+                0
+            };
             self.now_ns += self.random.i64(0..3);
             let timestamp_ns = self.now_ns - late;
             writer.begin(source);
@@ -280,7 +313,9 @@ fn a_view_sees_nothing_of_what_is_done_while_it_is_held() {
     let seal: Step = |world| {
         assert!(!world.seals.is_empty(), "a block is full");
         let seals = std::mem::take(&mut world.seals);
-        seals.into_iter().for_each(|seal| world.store.finish_seal(seal.run()));
+        seals
+            .into_iter()
+            .for_each(|seal| world.store.finish_seal(seal.run()));
     };
     let fill: Step = |world| (0..40).for_each(|_| world.append());
     let steps: [(&str, Step); 10] = [

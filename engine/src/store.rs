@@ -71,7 +71,8 @@ impl Store {
     pub fn add_segment(&mut self, part: SegmentPart) {
         let (id, rows) = (part.file.id(), part.rows);
         for (source, blocks) in self.take_in(part) {
-            self.series.change_or_insert(source, |series| series.adopt(blocks));
+            self.series
+                .change_or_insert(source, |series| series.adopt(blocks));
         }
         if let Some(held) = self.segments.get_mut(&id) {
             held.live_rows = rows;

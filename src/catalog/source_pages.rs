@@ -87,6 +87,8 @@ impl SourcePages {
     }
 
     fn common(&self) -> impl Iterator<Item = &Common> {
-        self.0.iter().map(|page| page.common.get_or_init(|| Common::of(page.iter())))
+        self.0
+            .iter()
+            .map(|page| page.common.get_or_init(|| Common::of(page.iter())))
     }
 }

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use engine::query::{Budget, Cell, Estimate, GroupQuery, Grouped, Held, Wanted};
 use engine::Aggregate;
+use engine::query::{Budget, Cell, Estimate, GroupQuery, Grouped, Held, Wanted};
 
 use super::answer::Answer;
 use super::plan::{MemberNames, Plan, Reached, Resolved, Selected};

@@ -85,7 +85,10 @@ impl Reached<'_> {
         let each = size_of::<(Selected, SeriesSnapshot)>();
         self.held.grow(self.sources.len() * each).map_err(engine_error)?;
         let sources = std::mem::take(&mut self.sources);
-        let mut both: Vec<_> = sources.into_iter().zip(std::mem::take(&mut self.series)).collect();
+        let mut both: Vec<_> = sources
+            .into_iter()
+            .zip(std::mem::take(&mut self.series))
+            .collect();
         both.sort_by_key(|(selected, _)| selected.source.id);
         (self.sources, self.series) = both.into_iter().unzip();
         Ok(())
@@ -303,7 +306,8 @@ pub(super) fn hold_sources<'b>(
     budget: &'b Budget,
 ) -> Result<engine::query::Held<'b>, ServiceError> {
     let mut held = budget.hold();
-    held.grow(count * size_of::<Arc<Source>>()).map_err(engine_error)?;
+    held.grow(count * size_of::<Arc<Source>>())
+        .map_err(engine_error)?;
     Ok(held)
 }
 

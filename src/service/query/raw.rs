@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use engine::query::{Estimate, Held, Page, PageRun, ScanQuery, Selection, scan_within};
 use engine::Values;
+use engine::query::{Estimate, Held, Page, PageRun, ScanQuery, Selection, scan_within};
 
 use super::answer::Answer;
 use super::plan::{MemberNames, Plan, Reached, Selected};
