@@ -41,6 +41,7 @@ const EXPERIMENTS: &[Experiment] = &[
     querying::TOUCHED,
     querying::HOURLY,
     querying::TENFOLD,
+    querying::BREADTH,
     analytics::BUCKET,
     analytics::OVERVIEW,
     ingest::BATCHES,

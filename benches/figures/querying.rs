@@ -38,6 +38,22 @@ pub const TENFOLD: Experiment = Experiment {
     run: tenfold,
 };
 
+pub const BREADTH: Experiment = Experiment {
+    figures: &[
+        Figure {
+            what: "a bucket's actor for a snapshot, 100,000 sources against 1,000",
+            bar: Bar::AtMost(1.5),
+            unit: "× time",
+        },
+        Figure {
+            what: "query of an empty range, bucket of 100,000 sources against 1,000, within the engine",
+            bar: Bar::AtMost(100.0),
+            unit: "× time",
+        },
+    ],
+    run: breadth,
+};
+
 const BUCKET: u32 = 1;
 const SOURCE: u32 = 1;
 const POINTS: usize = 1_000_000;
@@ -178,4 +194,53 @@ fn tenfold() -> Outcome<Vec<Measured>> {
         notes.join(", ")
     );
     Ok(vec![Measured { value: worst, note }])
+}
+
+/// A store with a row of each of so many sources.
+fn wide(sources: u32) -> Outcome<Store> {
+    let (mut store, mut rows, mut encoded) = (Store::new(), RowsWriter::new(), Vec::new());
+    for source in 0..sources {
+        rows.begin(source);
+        rows.number(0, f64::from(source), 0);
+        rows.commit(FIRST_NS + i64::from(source));
+    }
+    rows.encode(&mut encoded);
+    let applied = store.apply(&encoded, 1);
+    applied.map_err(|error| format!("{error:?}"))?;
+    Ok(store)
+}
+
+/// The time of one of many repetitions, in nanoseconds.
+fn each_ns(mut work: impl FnMut()) -> f64 {
+    const TIMES: u32 = 100;
+    let started = Instant::now();
+    (0..TIMES).for_each(|_| work());
+    started.elapsed().as_secs_f64() * 1e9 / f64::from(TIMES)
+}
+
+fn breadth() -> Outcome<Vec<Measured>> {
+    let stores = [wide(1_000)?, wide(100_000)?];
+    let (mut views, mut empty) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+    let behind = (FIRST_NS + SPAN_NS, i64::MAX);
+    for _ in 0..ROUNDS {
+        for (place, store) in stores.iter().enumerate() {
+            views[place].push(each_ns(|| drop(std::hint::black_box(store.view()))));
+            let view = store.view();
+            empty[place].push(each_ns(|| {
+                std::hint::black_box(view.reaching(behind).count());
+            }));
+        }
+    }
+    let measured = |times: [Vec<f64>; 2]| {
+        let [few, many] = times.map(|mut times| median(&mut times));
+        Measured {
+            value: many / few,
+            note: format!(
+                "{} against {} ns, medians of {ROUNDS} taken in turns",
+                significant(many),
+                significant(few)
+            ),
+        }
+    };
+    Ok(vec![measured(views), measured(empty)])
 }

@@ -1,5 +1,7 @@
 //! What the engine costs by itself, each bench a question:
 //! - append: what does a request of 1,000 points cost from columns through the log's bytes into the store?
+//! - append of a row to each of 1,000 sources: and what when a reader holds them?
+//! - a bucket of many sources: does a view cost the same whatever their number, and an empty range next to nothing?
 //! - seal: what does compressing a full block with its rollups cost?
 //! - raw scan: how near do pages of rows come to bare pco decoding of the same columns?
 //! - group: what do rollups save over reading the rows?
@@ -106,6 +108,96 @@ fn append(criterion: &mut Criterion) {
             BatchSize::SmallInput,
         );
     });
+    group.finish();
+}
+
+/// A batch of a row each for so many sources.
+fn wide_batch(sources: u32, first_ns: i64) -> Vec<u8> {
+    let mut rows = RowsWriter::new();
+    for source in 0..sources {
+        rows.begin(source);
+        rows.number(0, f64::from(source), 0);
+        rows.commit(first_ns + i64::from(source));
+    }
+    let mut encoded = Vec::new();
+    rows.encode(&mut encoded);
+    encoded
+}
+
+/// With a reader that holds all sources, the batch copies what it touches: pages, heads and chunks begun.
+fn append_wide(criterion: &mut Criterion) {
+    const SOURCES: u32 = 1_000;
+    /// Batches before the measured one: rows in the chunk of each source.
+    const BEFORE: i64 = 100;
+    let store = || {
+        let mut store = Store::new();
+        for batch in 0..BEFORE {
+            let encoded = wide_batch(SOURCES, batch * SECOND_NS);
+            store
+                .apply(&encoded, 1 + batch as u64 * u64::from(SOURCES))
+                .unwrap();
+        }
+        store
+    };
+    let encoded = wide_batch(SOURCES, BEFORE * SECOND_NS);
+    let mut group = criterion.benchmark_group("append of a row to each of 1,000 sources");
+    group.throughput(Throughput::Elements(u64::from(SOURCES)));
+    group.sample_size(20);
+    group.bench_function("nobody reads", |bencher| {
+        bencher.iter_batched_ref(
+            store,
+            |store| store.apply(&encoded, 1 << 20).unwrap(),
+            BatchSize::PerIteration,
+        );
+    });
+    group.bench_function("a reader holds all of them", |bencher| {
+        bencher.iter_batched_ref(
+            || {
+                let store = store();
+                let held = store.snapshot(0..SOURCES);
+                (store, held)
+            },
+            |(store, _)| store.apply(&encoded, 1 << 20).unwrap(),
+            BatchSize::PerIteration,
+        );
+    });
+    group.finish();
+}
+
+/// A batch of a row for each of so many sources, saved.
+fn wide_store(sources: u32) -> Store {
+    let mut store = Store::new();
+    store.apply(&wide_batch(sources, 0), 1).unwrap();
+    let checkpoint = store.begin_checkpoint().unwrap();
+    let bytes = SegmentWriter::of_bucket(BUCKET, |segment| checkpoint.write(segment));
+    let mut opened = Store::new();
+    opened.add_segment(part(&Arc::new(bytes.unwrap())));
+    opened
+}
+
+fn breadth(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("a bucket of many sources");
+    for sources in [1_000, 100_000] {
+        let store = wide_store(sources);
+        let newest_ns = i64::from(sources) - 1;
+        group.bench_function(format!("view of {sources}"), |bencher| {
+            bencher.iter(|| store.view())
+        });
+        let view = store.view();
+        let reaching = |range_ns: (i64, i64)| view.reaching(range_ns).count();
+        group.bench_function(format!("empty range of {sources}"), |bencher| {
+            bencher.iter(|| reaching((newest_ns + 1, i64::MAX)));
+        });
+        group.bench_function(format!("newest row of {sources}"), |bencher| {
+            bencher.iter(|| reaching((newest_ns, i64::MAX)));
+        });
+        group.bench_function(format!("points of {sources}"), |bencher| {
+            bencher.iter(|| view.stats(i64::MIN, &|| false).unwrap().points);
+        });
+        group.bench_function(format!("all of {sources}"), |bencher| {
+            bencher.iter(|| view.select(0..sources).series.len());
+        });
+    }
     group.finish();
 }
 
@@ -218,5 +310,14 @@ fn cold_open(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, append, seal, raw_scan, grouped, cold_open);
+criterion_group!(
+    benches,
+    append,
+    append_wide,
+    breadth,
+    seal,
+    raw_scan,
+    grouped,
+    cold_open
+);
 criterion_main!(benches);

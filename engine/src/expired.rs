@@ -42,40 +42,56 @@ pub(crate) enum Reach {
 
 /// Tells by the summary, which is decoded only where the block is old enough.
 pub(crate) fn reach(expired: &[ExpiredRows], entry: &BlockEntry) -> Result<Reach, EngineError> {
-    // Most are younger than all that has expired.
-    if expired.iter().all(|rows| entry.first_ns >= rows.before_ns) {
+    if is_young(expired, entry.first_ns) {
         return Ok(Reach::None);
     }
-    let block = entry.block_uncached()?;
-    Ok(if expired.iter().any(|rows| rows.hold_all(&block.summary)) {
+    Ok(reach_of(expired, &entry.block_uncached()?.summary))
+}
+
+/// Tells by the summary.
+pub(crate) fn reach_of(expired: &[ExpiredRows], summary: &BlockSummary) -> Reach {
+    if expired.iter().any(|rows| rows.hold_all(summary)) {
         Reach::All
-    } else if expired.iter().any(|rows| rows.may_hold_some(&block.summary)) {
+    } else if expired.iter().any(|rows| rows.may_hold_some(summary)) {
         Reach::Some
     } else {
         Reach::None
-    })
+    }
 }
 
-/// The blocks with what is left of them. Few are written anew: those that were cut when the retention grew.
+/// Whether rows from this time on are younger than all that has expired, as most are.
+pub(crate) fn is_young(expired: &[ExpiredRows], first_ns: i64) -> bool {
+    expired.iter().all(|rows| first_ns >= rows.before_ns)
+}
+
+/// Whether a row has expired.
+pub(crate) fn is_gone(expired: &[ExpiredRows], timestamp_ns: i64, sequence: u64) -> bool {
+    expired.iter().any(|rows| rows.hold(timestamp_ns, sequence))
+}
+
+/// The blocks that reach into the range, both ends inclusive, with what is left of them. Few are written anew: those that
+/// were cut when the retention grew.
 pub(crate) fn live_blocks(
     blocks: &[BlockEntry],
+    (start, end): (i64, i64),
     expired: &[ExpiredRows],
     cache: &Cache,
 ) -> Result<Vec<BlockEntry>, EngineError> {
-    let mut live = Vec::with_capacity(blocks.len());
-    for entry in blocks {
-        // Most are younger than all that has expired.
-        if expired.iter().all(|rows| entry.first_ns >= rows.before_ns) {
+    let mut live = Vec::new();
+    let within = |entry: &&BlockEntry| entry.first_ns <= end && entry.last_ns >= start;
+    for entry in blocks.iter().filter(within) {
+        if is_young(expired, entry.first_ns) {
             live.push(entry.clone());
             continue;
         }
         let block = entry.block(cache)?;
-        if expired.iter().any(|rows| rows.hold_all(&block.summary)) {
-            continue;
-        }
-        if !expired.iter().any(|rows| rows.may_hold_some(&block.summary)) {
-            live.push(entry.clone());
-            continue;
+        match reach_of(expired, &block.summary) {
+            Reach::All => continue,
+            Reach::None => {
+                live.push(entry.clone());
+                continue;
+            }
+            Reach::Some => {}
         }
         let columns = BlockReader::new(&block)?.columns()?;
         match live_rows(&columns, expired) {
@@ -93,9 +109,17 @@ pub(crate) fn live_blocks(
 
 /// The rows that are left, in the same order; `None` when that is all of them.
 pub(crate) fn live_rows(columns: &Columns, expired: &[ExpiredRows]) -> Option<Columns> {
+    let before_ns = expired.iter().map(|rows| rows.before_ns).max()?;
+    if columns
+        .timestamps_ns
+        .iter()
+        .all(|timestamp| *timestamp >= before_ns)
+    {
+        return None;
+    }
     let is_live = |row: &u32| {
         let (timestamp_ns, sequence) = columns.key(*row as usize);
-        !expired.iter().any(|rows| rows.hold(timestamp_ns, sequence))
+        !is_gone(expired, timestamp_ns, sequence)
     };
     let picks: Vec<(u32, u32)> = (0..columns.rows() as u32)
         .filter(is_live)

@@ -23,7 +23,9 @@ mod decimal;
 mod entry;
 mod error;
 mod expired;
+mod left;
 mod merge;
+mod pages;
 mod rollup;
 mod segment;
 mod series;
@@ -44,7 +46,7 @@ pub use expired::ExpiredRows;
 pub use merge::{Merge, MergeError};
 pub use segment::{Lost, LostBlock, PartStats, Salvaged, SegmentFile, SegmentPart, SegmentWriter, salvage};
 pub use series::{Seal, Sealed, SeriesStats};
-pub use snapshot::{SeriesSnapshot, Snapshot};
+pub use snapshot::{SeriesSnapshot, Snapshot, View};
 pub use store::Store;
 
 #[cfg(test)]
@@ -53,3 +55,5 @@ mod cache_tests;
 mod memory_tests;
 #[cfg(test)]
 mod saved;
+#[cfg(test)]
+mod snapshot_tests;

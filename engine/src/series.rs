@@ -40,6 +40,18 @@ impl SeriesStats {
         }
     }
 
+    pub(crate) fn join(&mut self, other: SeriesStats) {
+        if let Some((first_ns, last_ns)) = other.bounds_ns {
+            self.add(other.points, first_ns, last_ns);
+        }
+    }
+
+    /// Whether the bounds reach into the range, both ends inclusive.
+    pub(crate) fn reaches(&self, (start, end): (i64, i64)) -> bool {
+        self.bounds_ns
+            .is_some_and(|(first, last)| first <= end && last >= start)
+    }
+
     /// Mean distance between neighbouring points in nanoseconds; `None` below two points.
     pub fn average_interval_ns(&self) -> Option<f64> {
         let (first, last) = self.bounds_ns?;
@@ -47,11 +59,12 @@ impl SeriesStats {
     }
 }
 
-/// A data source's rows. Kept small: most sources of a large fleet are idle at any moment.
-#[derive(Default)]
+/// A data source's rows. Kept small: most sources of a large fleet are idle at any moment. A clone shares head and
+/// blocks.
+#[derive(Clone, Default)]
 pub(crate) struct Series {
     /// `None` when all rows are in blocks.
-    head: Option<Box<Head>>,
+    head: Option<Arc<Head>>,
     /// Ascending by first timestamp.
     blocks: Arc<Vec<BlockEntry>>,
     /// Greatest timestamp that came in order: what comes before it is late.
@@ -60,7 +73,7 @@ pub(crate) struct Series {
 }
 
 /// Rows that are in no block yet.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Head {
     /// Rows in order of time, ties by sequence.
     main: Vec<Arc<Columns>>,
@@ -123,7 +136,7 @@ impl Series {
         seals: &mut Vec<Seal>,
     ) -> i64 {
         let mut growth = 0;
-        let head = self.head.get_or_insert_default();
+        let head = Arc::make_mut(self.head.get_or_insert_default());
         let timestamps = &table.timestamps_ns;
         let mut row = 0;
         while row < timestamps.len() {
@@ -203,8 +216,10 @@ impl Series {
     /// Replaces what was sealed or rewritten by blocks of the same rows.
     pub(crate) fn replace(&mut self, runs: &[Arc<Columns>], old: &HashSet<BlockId>, new: Vec<BlockEntry>) {
         if let Some(head) = &mut self.head {
-            head.frozen
-                .retain(|frozen| !runs.iter().any(|run| Arc::ptr_eq(run, frozen)));
+            if !runs.is_empty() {
+                let frozen = &mut Arc::make_mut(head).frozen;
+                frozen.retain(|frozen| !runs.iter().any(|run| Arc::ptr_eq(run, frozen)));
+            }
             if head.chunks().next().is_none() {
                 self.head = None;
             }
@@ -217,9 +232,18 @@ impl Series {
 
     /// Sets the head aside for a checkpoint; it stays readable. Answers all rows that are not in a segment yet.
     pub(crate) fn freeze(&mut self) -> (Vec<Arc<Columns>>, Vec<Arc<Block>>) {
-        let runs = self.head.as_mut().map(|head| head.freeze()).unwrap_or_default();
+        let runs = self
+            .head
+            .as_mut()
+            .map(|head| Arc::make_mut(head).freeze())
+            .unwrap_or_default();
         let unsaved = self.blocks.iter().filter_map(BlockEntry::unsaved);
         (runs, unsaved.cloned().collect())
+    }
+
+    /// Whether any block lies wholly before the cutoff.
+    pub(crate) fn has_expired(&self, cutoff_ns: i64) -> bool {
+        self.blocks.iter().any(|entry| entry.last_ns < cutoff_ns)
     }
 
     /// Lets go of blocks that lie wholly before the cutoff; answers the segments they lay in, and their rows.

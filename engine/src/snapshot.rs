@@ -1,16 +1,32 @@
-//! What a reader holds: the chunks and blocks of some sources at one moment, shared with the store and never changed.
+//! What a reader holds: a bucket at one moment, or some of its sources, shared with the store and never changed.
 
 use std::sync::{Arc, OnceLock};
 
 use crate::EngineError;
-use crate::block::BlockReader;
 use crate::cache::Cache;
 use crate::columns::Columns;
 use crate::entry::BlockEntry;
-use crate::expired::{ExpiredRows, live_blocks, live_rows};
+use crate::expired::{ExpiredRows, is_young, live_blocks, live_rows};
+use crate::left::rows_left;
+use crate::pages::{Pages, Part};
 use crate::series::{Series, SeriesStats, sorted};
 
-/// Some sources of one bucket at one moment: a request's rows are in it all, or not at all.
+/// All time.
+const ALWAYS_NS: (i64, i64) = (i64::MIN, i64::MAX);
+
+/// All sources of one bucket at one moment: a request's rows are in it all, or not at all. Taking one costs a few
+/// counters, whatever the bucket holds; whoever has it chooses the sources and counts on a thread of its own.
+///
+/// Held no longer than it takes to choose: while it lives, the store copies whatever pages it writes to, where it would
+/// copy only what belongs to the chosen sources.
+#[derive(Clone)]
+pub struct View {
+    pages: Pages,
+    expired: Arc<[ExpiredRows]>,
+    cache: Cache,
+}
+
+/// Some sources of one bucket at one moment.
 pub struct Snapshot {
     /// In the order asked for.
     pub series: Vec<SeriesSnapshot>,
@@ -20,20 +36,104 @@ pub struct Snapshot {
 pub struct SeriesSnapshot {
     /// The source's ordinal.
     pub source: u32,
-    blocks: Arc<Vec<BlockEntry>>,
-    chunks: Vec<Arc<Columns>>,
-    stats: SeriesStats,
+    series: Series,
     expired: Arc<[ExpiredRows]>,
-    live: OnceLock<Live>,
+    live: OnceLock<Box<Live>>,
     cache: Cache,
 }
 
 /// What readers see of it.
 pub(crate) struct Live {
+    /// What it is good for: blocks outside of this range are left out where some had to be written anew.
+    range_ns: (i64, i64),
     /// Ascending by first timestamp.
     pub(crate) blocks: Arc<Vec<BlockEntry>>,
     /// The head's rows, each chunk sorted.
     pub(crate) chunks: Vec<Arc<Columns>>,
+    /// For who asks about another range.
+    next: OnceLock<Box<Live>>,
+}
+
+impl View {
+    pub(crate) fn of(pages: &Pages, cache: &Cache) -> Self {
+        View {
+            pages: pages.clone(),
+            expired: Arc::default(),
+            cache: cache.clone(),
+        }
+    }
+
+    /// The same without these rows. They are sorted out by the reader, when it first looks.
+    #[must_use]
+    pub fn without(self, expired: &Arc<[ExpiredRows]>) -> Self {
+        View {
+            expired: Arc::clone(expired),
+            ..self
+        }
+    }
+
+    /// A source; `None` where it never had a point.
+    pub fn source(&self, source: u32) -> Option<SeriesSnapshot> {
+        Some(self.of_series(source, self.pages.get(source)?))
+    }
+
+    /// Some sources. Those that never had a point are left out.
+    pub fn select(&self, sources: impl IntoIterator<Item = u32>) -> Snapshot {
+        let series = sources.into_iter().filter_map(|source| self.source(source));
+        Snapshot {
+            series: series.collect(),
+        }
+    }
+
+    /// The sources that may have points within the range, both ends inclusive, ascending by ordinal. Costs about what it
+    /// gives: pages of sources without any are passed over.
+    pub fn reaching(&self, range_ns: (i64, i64)) -> impl Iterator<Item = SeriesSnapshot> {
+        let reaching = self.pages.reaching(range_ns);
+        reaching.map(|(source, series)| self.of_series(source, series))
+    }
+
+    /// Whether any point may be from before the cutoff, or be gone otherwise, so that [`View::stats`] has to look
+    /// closer than at running totals.
+    pub fn has_expired(&self, cutoff_ns: i64) -> bool {
+        let first = self.pages.totals().bounds_ns.map(|(first, _)| first);
+        first.is_some_and(|first| first < self.surely_live_from_ns(cutoff_ns))
+    }
+
+    /// Points and bounds of all sources, points before the cutoff not counted. Costs a look at each 1,024 sources where
+    /// nothing has expired; else one at those of the sources of whose page something may have, and their blocks that are
+    /// cut are read.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] where a block that is cut does not read, [`EngineError::Stopped`] when `stop` says so,
+    /// which is asked before each block of those.
+    pub fn stats(&self, cutoff_ns: i64, stop: &dyn Fn() -> bool) -> Result<SeriesStats, EngineError> {
+        let mut stats = SeriesStats::default();
+        for part in self.pages.parts(self.surely_live_from_ns(cutoff_ns)) {
+            stats.join(match part {
+                Part::Whole(totals) => totals,
+                Part::Series(series) => {
+                    rows_left(series, (cutoff_ns, i64::MAX), &self.expired, &self.cache, stop)?
+                }
+            });
+        }
+        Ok(stats)
+    }
+
+    /// No row from here on has expired.
+    fn surely_live_from_ns(&self, cutoff_ns: i64) -> i64 {
+        let before_ns = self.expired.iter().map(|rows| rows.before_ns);
+        before_ns.fold(cutoff_ns, i64::max)
+    }
+
+    fn of_series(&self, source: u32, series: &Series) -> SeriesSnapshot {
+        SeriesSnapshot {
+            source,
+            series: series.clone(),
+            expired: Arc::clone(&self.expired),
+            live: OnceLock::new(),
+            cache: self.cache.clone(),
+        }
+    }
 }
 
 impl Snapshot {
@@ -49,44 +149,49 @@ impl Snapshot {
 }
 
 impl SeriesSnapshot {
-    pub(crate) fn of(source: u32, series: &Series, cache: &Cache) -> Self {
-        SeriesSnapshot {
-            source,
-            blocks: Arc::clone(series.blocks()),
-            chunks: series.chunks().cloned().collect(),
-            stats: series.stats(),
-            expired: Arc::default(),
-            live: OnceLock::new(),
-            cache: cache.clone(),
-        }
-    }
-
     /// Keeps what is decoded of its blocks.
     pub(crate) fn cache(&self) -> &Cache {
         &self.cache
     }
 
-    /// What is there to be read; the sorting is done by the reader, once.
-    pub(crate) fn live(&self) -> Result<&Live, EngineError> {
-        if let Some(live) = self.live.get() {
-            return Ok(live);
+    /// What is there to be read of a range; the sorting is done by the reader, once, and so is the cutting of blocks
+    /// that have expired in part, of which only those are cut that reach into the range.
+    pub(crate) fn live(&self, range_ns: (i64, i64)) -> Result<&Live, EngineError> {
+        let mut place = &self.live;
+        loop {
+            match place.get() {
+                Some(live) if live.range_ns.0 <= range_ns.0 && range_ns.1 <= live.range_ns.1 => {
+                    return Ok(live);
+                }
+                Some(live) => place = &live.next,
+                None => {
+                    // Who was quicker may have asked about another range: it is looked at next.
+                    let _ = place.set(Box::new(self.cut(range_ns)?));
+                }
+            }
         }
+    }
+
+    fn cut(&self, range_ns: (i64, i64)) -> Result<Live, EngineError> {
+        let (first_ns, _) = self.series.stats().bounds_ns.unwrap_or_default();
+        let none_expired = is_young(&self.expired, first_ns);
+        let (range_ns, blocks) = match none_expired {
+            true => (ALWAYS_NS, Arc::clone(self.series.blocks())),
+            false => {
+                let blocks = live_blocks(self.series.blocks(), range_ns, &self.expired, &self.cache)?;
+                (range_ns, Arc::new(blocks))
+            }
+        };
         let sorted_live = |chunk: &Arc<Columns>| match live_rows(chunk, &self.expired) {
             None => sorted(Arc::clone(chunk)),
             Some(left) => sorted(Arc::new(left)),
         };
-        let live = Live {
-            blocks: self.live_blocks()?,
-            chunks: self.chunks.iter().map(sorted_live).collect(),
-        };
-        Ok(self.live.get_or_init(|| live))
-    }
-
-    fn live_blocks(&self) -> Result<Arc<Vec<BlockEntry>>, EngineError> {
-        if self.expired.is_empty() {
-            return Ok(Arc::clone(&self.blocks));
-        }
-        live_blocks(&self.blocks, &self.expired, &self.cache).map(Arc::new)
+        Ok(Live {
+            range_ns,
+            blocks,
+            chunks: self.series.chunks().map(sorted_live).collect(),
+            next: OnceLock::new(),
+        })
     }
 
     /// Points and bounds, points before the cutoff not counted.
@@ -94,38 +199,21 @@ impl SeriesSnapshot {
     /// # Errors
     /// [`EngineError::Corrupt`] where a block that the cutoff cuts through does not read.
     pub fn stats(&self, cutoff_ns: i64) -> Result<SeriesStats, EngineError> {
-        let none_expired = self.stats.bounds_ns.is_none_or(|(first, _)| first >= cutoff_ns);
-        if none_expired && self.expired.is_empty() {
-            return Ok(self.stats);
-        }
-        // Counting needs no order, so that the actor, which counts too, is spared the sorting.
-        let (blocks, chunks) = if self.expired.is_empty() {
-            (&self.blocks, &self.chunks)
-        } else {
-            let live = self.live()?;
-            (&live.blocks, &live.chunks)
-        };
-        let mut stats = SeriesStats::default();
-        for entry in blocks.iter().filter(|entry| entry.last_ns >= cutoff_ns) {
-            if entry.first_ns >= cutoff_ns {
-                stats.add(u64::from(entry.rows), entry.first_ns, entry.last_ns);
-            } else {
-                let timestamps = BlockReader::new(&entry.block(&self.cache)?)?.timestamps_ns()?;
-                let expired = timestamps.partition_point(|timestamp| *timestamp < cutoff_ns);
-                stats.add(
-                    (timestamps.len() - expired) as u64,
-                    timestamps[expired],
-                    entry.last_ns,
-                );
-            }
-        }
-        for chunk in chunks {
-            let live = chunk
-                .timestamps_ns
-                .iter()
-                .filter(|timestamp| **timestamp >= cutoff_ns);
-            live.for_each(|timestamp| stats.add(1, *timestamp, *timestamp));
-        }
-        Ok(stats)
+        self.stats_within((cutoff_ns, i64::MAX), &|| false)
+    }
+
+    /// Points and bounds of the range, both ends inclusive.
+    pub(crate) fn stats_within(
+        &self,
+        range_ns: (i64, i64),
+        stop: &dyn Fn() -> bool,
+    ) -> Result<SeriesStats, EngineError> {
+        rows_left(&self.series, range_ns, &self.expired, &self.cache, stop)
+    }
+
+    /// Whether any row may lie within the range, both ends inclusive. Told by bounds, which rows may reach further that
+    /// are gone.
+    pub fn overlaps(&self, range_ns: (i64, i64)) -> bool {
+        self.series.stats().reaches(range_ns)
     }
 }

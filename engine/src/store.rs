@@ -7,10 +7,11 @@ use crate::cache::Cache;
 use crate::checkpoint::{Checkpoint, CheckpointPart};
 use crate::entry::BlockEntry;
 use crate::merge::Merge;
+use crate::pages::Pages;
 use crate::rows::RowsReader;
 use crate::segment::SegmentPart;
 use crate::series::{Seal, Sealed, Series, SeriesStats};
-use crate::snapshot::{SeriesSnapshot, Snapshot};
+use crate::snapshot::{Snapshot, View};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// What a store has in a segment file.
@@ -26,7 +27,7 @@ const OWN_CACHE_BYTES: u64 = 4 << 20;
 
 /// A bucket's sources and their rows.
 pub struct Store {
-    series: HashMap<u32, Series>,
+    series: Pages,
     segments: BTreeMap<u64, Held>,
     /// Sources with rows that no segment holds yet.
     unsaved: BTreeSet<u32>,
@@ -55,7 +56,7 @@ impl Store {
     /// An empty store that keeps what it decodes in this cache.
     pub fn with_cache(cache: Cache) -> Self {
         Store {
-            series: HashMap::new(),
+            series: Pages::default(),
             segments: BTreeMap::new(),
             unsaved: BTreeSet::new(),
             unsaved_rows: 0,
@@ -70,7 +71,8 @@ impl Store {
     pub fn add_segment(&mut self, part: SegmentPart) {
         let (id, rows) = (part.file.id(), part.rows);
         for (source, blocks) in self.take_in(part) {
-            self.series.entry(source).or_default().adopt(blocks);
+            self.series
+                .change_or_insert(source, |series| series.adopt(blocks));
         }
         if let Some(held) = self.segments.get_mut(&id) {
             held.live_rows = rows;
@@ -88,8 +90,9 @@ impl Store {
         let mut reader = RowsReader::new(rows)?;
         while let Some(table) = reader.next()? {
             let count = table.timestamps_ns.len() as u32;
-            let series = self.series.entry(table.source).or_default();
-            let growth = series.append(table.source, &table, first_sequence, &mut self.seals);
+            let seals = &mut self.seals;
+            let append = |series: &mut Series| series.append(table.source, &table, first_sequence, seals);
+            let growth = self.series.change_or_insert(table.source, append);
             self.unsaved.insert(table.source);
             self.unsaved_rows += u64::from(count);
             self.unsaved_bytes = self.unsaved_bytes.saturating_add_signed(growth);
@@ -113,9 +116,8 @@ impl Store {
     /// Puts sealed blocks in the place of their rows. What was deleted or written by a checkpoint since is left out.
     pub fn finish_seal(&mut self, sealed: Sealed) {
         let (rows, blocks) = sealed.memory_bytes();
-        if let Some(series) = self.series.get_mut(&sealed.source)
-            && series.finish_seal(sealed)
-        {
+        let source = sealed.source;
+        if let Some(true) = self.series.change(source, |series| series.finish_seal(sealed)) {
             self.unsaved_bytes = (self.unsaved_bytes + blocks as u64).saturating_sub(rows as u64);
         }
     }
@@ -125,16 +127,15 @@ impl Store {
         (self.unsaved_rows, self.unsaved_bytes)
     }
 
-    /// Memory of the table of series, in bytes: what it has room for, and a byte of control for each place.
+    /// Memory of the table of series, in bytes: what it has room for.
     #[cfg(test)]
     pub(crate) fn table_bytes(&self) -> usize {
-        // The table is at most seven eighths full.
-        self.series.capacity().div_ceil(7) * 8 * (size_of::<(u32, Series)>() + 1)
+        self.series.memory_bytes()
     }
 
     #[cfg(test)]
     pub(crate) fn all_series(&self) -> impl Iterator<Item = &Series> {
-        self.series.values()
+        self.series.iter().map(|(_, series)| series)
     }
 
     /// Bytes of the log's records that hold the rows that no segment holds yet; those of removed sources count until
@@ -149,7 +150,7 @@ impl Store {
         if self.unsaved.is_empty() {
             (self.unsaved_rows, self.unsaved_encoded_bytes) = (0, 0);
         }
-        let Some(series) = self.series.remove(&source) else {
+        let Some(series) = self.series.remove(source) else {
             return 0;
         };
         self.unsaved_bytes = self.unsaved_bytes.saturating_sub(series.unsaved_bytes() as u64);
@@ -159,7 +160,7 @@ impl Store {
 
     /// Forgets all sources; answers their points.
     pub fn remove_all(&mut self) -> u64 {
-        let sources: Vec<u32> = self.series.keys().copied().collect();
+        let sources: Vec<u32> = self.series.iter().map(|(source, _)| source).collect();
         sources.into_iter().map(|source| self.remove_source(source)).sum()
     }
 
@@ -167,8 +168,8 @@ impl Store {
     pub fn retain_sources(&mut self, known: impl Fn(u32) -> bool) {
         let gone: Vec<u32> = self
             .series
-            .keys()
-            .copied()
+            .iter()
+            .map(|(source, _)| source)
             .filter(|source| !known(*source))
             .collect();
         for source in gone {
@@ -187,11 +188,7 @@ impl Store {
 
     /// Lets go of all blocks that lie wholly before the cutoff.
     pub fn expire(&mut self, cutoff_ns: i64) {
-        let expired: Vec<(u64, u32)> = self
-            .series
-            .values_mut()
-            .flat_map(|series| series.expire(cutoff_ns))
-            .collect();
+        let expired = self.series.expire(cutoff_ns);
         self.release(expired.into_iter());
     }
 
@@ -212,28 +209,21 @@ impl Store {
     /// # Errors
     /// [`EngineError::Corrupt`] where the block that the cutoff cuts through does not read.
     pub fn stats(&self, source: u32, cutoff_ns: i64) -> Result<SeriesStats, EngineError> {
-        match self.series.get(&source) {
+        match self.view().source(source) {
             None => Ok(SeriesStats::default()),
-            Some(series)
-                if series
-                    .stats()
-                    .bounds_ns
-                    .is_none_or(|(first, _)| first >= cutoff_ns) =>
-            {
-                Ok(series.stats())
-            }
-            Some(series) => SeriesSnapshot::of(source, series, &self.cache).stats(cutoff_ns),
+            Some(series) => series.stats(cutoff_ns),
         }
     }
 
-    /// What the sources hold now, for readers on any thread. Sources without points are left out.
+    /// All that the store holds now, for readers on any thread. Costs a few counters, whatever that is.
+    pub fn view(&self) -> View {
+        View::of(&self.series, &self.cache)
+    }
+
+    /// What the sources hold now, for readers on any thread. Sources that never had a point are left out. Costs as much as
+    /// there are sources: an owner that must not wait hands out a [`Store::view`].
     pub fn snapshot(&self, sources: impl IntoIterator<Item = u32>) -> Snapshot {
-        let series = sources
-            .into_iter()
-            .filter_map(|source| Some(SeriesSnapshot::of(source, self.series.get(&source)?, &self.cache)));
-        Snapshot {
-            series: series.collect(),
-        }
+        self.view().select(sources)
     }
 
     /// Begins a checkpoint: sets aside all rows that no segment holds, which stay readable. `None` when there are
@@ -244,21 +234,18 @@ impl Store {
         self.seals.clear();
         let mut parts = Vec::with_capacity(self.unsaved.len());
         for source in &self.unsaved {
-            if let Some(series) = self.series.get_mut(source) {
-                let sealed_until_ns = series
-                    .blocks()
-                    .iter()
-                    .map(|entry| entry.last_ns)
-                    .max()
-                    .unwrap_or(i64::MIN);
+            let set_aside = |series: &mut Series| {
+                let last_ns = series.blocks().iter().map(|entry| entry.last_ns);
+                let sealed_until_ns = last_ns.max().unwrap_or(i64::MIN);
                 let (runs, blocks) = series.freeze();
-                parts.push(CheckpointPart {
+                CheckpointPart {
                     source: *source,
                     runs,
                     blocks,
                     sealed_until_ns,
-                });
-            }
+                }
+            };
+            parts.extend(self.series.change(*source, set_aside));
         }
         let counted = (self.unsaved_rows, self.unsaved_encoded_bytes);
         (!parts.is_empty()).then_some(Checkpoint { parts, counted })
@@ -269,14 +256,13 @@ impl Store {
     pub fn finish_checkpoint(&mut self, done: Checkpoint, part: Option<SegmentPart>, cutoff_ns: i64) {
         let mut new = part.map(|part| self.take_in(part)).unwrap_or_default();
         for part in done.parts {
-            let Some(series) = self.series.get_mut(&part.source) else {
-                continue;
-            };
             let blocks = new.remove(&part.source).unwrap_or_default();
             let old: HashSet<BlockId> = part.blocks.iter().map(|block| block.id()).collect();
-            series.replace(&part.runs, &old, blocks);
-            let saved = !series.has_head() && series.blocks().iter().all(|entry| entry.segment().is_some());
-            if saved {
+            let replace = |series: &mut Series| {
+                series.replace(&part.runs, &old, blocks);
+                !series.has_head() && series.blocks().iter().all(|entry| entry.segment().is_some())
+            };
+            if let Some(true) = self.series.change(part.source, replace) {
                 self.unsaved.remove(&part.source);
             }
         }
@@ -304,10 +290,10 @@ impl Store {
     /// Counts the live rows of all segments and the memory of unsaved rows anew: sources may have gone while a segment
     /// was written.
     fn recount(&mut self) {
-        let unsaved = self.unsaved.iter().filter_map(|source| self.series.get(source));
+        let unsaved = self.unsaved.iter().filter_map(|source| self.series.get(*source));
         self.unsaved_bytes = unsaved.map(|series| series.unsaved_bytes() as u64).sum();
         self.segments.values_mut().for_each(|held| held.live_rows = 0);
-        let blocks = self.series.values().flat_map(|series| series.blocks().iter());
+        let blocks = self.series.iter().flat_map(|(_, series)| series.blocks().iter());
         for (id, rows) in blocks.filter_map(BlockEntry::rows_of_segment) {
             if let Some(held) = self.segments.get_mut(&id) {
                 held.live_rows += u64::from(rows);
@@ -321,14 +307,13 @@ impl Store {
             return None;
         }
         let mut sources: Vec<(u32, Vec<BlockEntry>)> = Vec::new();
-        for (source, series) in &self.series {
+        for (source, series) in self.series.iter() {
             let is_chosen = |entry: &&BlockEntry| entry.segment().is_some_and(|id| chosen.contains(&id));
             let blocks: Vec<BlockEntry> = series.blocks().iter().filter(is_chosen).cloned().collect();
             if !blocks.is_empty() {
-                sources.push((*source, blocks));
+                sources.push((source, blocks));
             }
         }
-        sources.sort_by_key(|(source, _)| *source);
         (!sources.is_empty()).then_some(Merge { sources })
     }
 
@@ -337,12 +322,12 @@ impl Store {
     pub fn finish_merge(&mut self, done: Merge, part: Option<SegmentPart>, cutoff_ns: i64) {
         let mut new = part.map(|part| self.take_in(part)).unwrap_or_default();
         for (source, old) in done.sources {
-            let Some(series) = self.series.get_mut(&source) else {
-                continue;
-            };
             let old = old.iter().map(BlockEntry::id).collect();
-            series.replace(&[], &old, new.remove(&source).unwrap_or_default());
-            series.recount();
+            let blocks = new.remove(&source).unwrap_or_default();
+            self.series.change(source, |series| {
+                series.replace(&[], &old, blocks);
+                series.recount();
+            });
         }
         self.recount();
         self.expire(cutoff_ns);

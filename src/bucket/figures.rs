@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::Snapshot;
+use engine::View;
 
 use super::handle::gone;
 use super::registry::Buckets;
@@ -13,7 +13,7 @@ use crate::ledger::LedgerError;
 /// A bucket at one moment.
 pub struct BucketFigures {
     /// What its sources hold.
-    pub snapshot: Snapshot,
+    pub view: View,
     /// Bytes that it takes on the disk: see [`BucketState::disk_bytes`](super::BucketState::disk_bytes).
     pub disk_bytes: u64,
     /// When its last ingest was taken, UTC nanoseconds.
@@ -21,17 +21,16 @@ pub struct BucketFigures {
 }
 
 impl Buckets {
-    /// The figures of these buckets, each with the ordinals of its sources. All are asked before the first has
-    /// answered. Buckets that are set apart, and one that is deleted meanwhile, are left out.
+    /// The figures of these buckets. All are asked before the first has answered. Buckets that are set apart, and one that is deleted meanwhile, are left out.
     ///
     /// # Errors
     /// 503 when a bucket is not available, 500 when its answers in the ledger do not read.
     pub async fn figures(
         &self,
-        buckets: impl IntoIterator<Item = (Arc<Bucket>, Vec<u32>)>,
+        buckets: impl IntoIterator<Item = Arc<Bucket>>,
     ) -> Result<Vec<(Arc<Bucket>, BucketFigures)>, ServiceError> {
         let mut asked = Vec::new();
-        for (bucket, sources) in buckets {
+        for bucket in buckets {
             let handle = match self.handle(&bucket) {
                 Err(error) if error.kind == ErrorKind::NotFound => continue,
                 // The others are shown all the same.
@@ -41,7 +40,7 @@ impl Buckets {
             let expired = self.expired_rows(&bucket);
             let answer = handle.ask(move |state| {
                 Ok::<_, LedgerError>(BucketFigures {
-                    snapshot: state.store.snapshot(sources).without(&expired),
+                    view: state.store.view().without(&expired),
                     disk_bytes: state.disk_bytes()?,
                     ingested_at_ns: state.ingested_at_ns,
                 })

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 use actix::{Actor, Arbiter};
-use engine::{Cache, ExpiredRows, SeriesStats, Snapshot};
+use engine::{Cache, EngineError, ExpiredRows, SeriesStats, Snapshot, View};
 use parking_lot::RwLock;
 use tokio::sync::oneshot;
 
@@ -274,15 +274,21 @@ impl Buckets {
             .map(|entry| (entry.body, entry.answer)))
     }
 
-    /// What these sources hold now. Sources without points are left out.
+    /// What the bucket holds now, for a reader on any thread. Costs the bucket's actor the same whatever that is.
+    ///
+    /// # Errors
+    /// 503 when the bucket is not available.
+    pub async fn view(&self, bucket: &Bucket) -> Result<View, ServiceError> {
+        let view = self.handle(bucket)?.with(|state| state.store.view()).await?;
+        Ok(view.without(&self.expired_rows(bucket)))
+    }
+
+    /// What these sources hold now. Sources that never had a point are left out.
     ///
     /// # Errors
     /// 503 when the bucket is not available.
     pub async fn snapshot(&self, bucket: &Bucket, sources: Vec<u32>) -> Result<Snapshot, ServiceError> {
-        let expired = self.expired_rows(bucket);
-        self.handle(bucket)?
-            .with(move |state| state.store.snapshot(sources).without(&expired))
-            .await
+        Ok(self.view(bucket).await?.select(sources))
     }
 
     /// Rows that are gone although the retention reaches them.
@@ -303,26 +309,42 @@ impl Buckets {
     /// # Errors
     /// 503 when the bucket is not available.
     pub async fn stats(&self, bucket: &Bucket, sources: &[u32]) -> Result<Vec<SourceStats>, ServiceError> {
-        let now_ns = self.0.neighbours.clock.now_ns();
-        let (cutoff_ns, expired) = (bucket.retention_cutoff_ns(now_ns), expired_rows(bucket, now_ns));
         let sources = sources.to_vec();
-        let look = move |state: &mut BucketState| {
-            let stats = sources.iter().map(|source| match expired.is_empty() {
-                true => state.store.stats(*source, cutoff_ns),
-                false => {
-                    let snapshot = state.store.snapshot([*source]).without(&expired);
-                    let series = snapshot.series.first();
-                    series.map_or(Ok(SeriesStats::default()), |series| series.stats(cutoff_ns))
-                }
+        let count = move |view: &View, cutoff_ns: i64| {
+            let stats = sources.into_iter().map(|source| match view.source(source) {
+                Some(series) => series.stats(cutoff_ns).map(SourceStats::from),
+                None => Ok(SourceStats::default()),
             });
-            stats
-                .map(|stats| Ok(stats?.into()))
-                .collect::<Result<Vec<SourceStats>, engine::EngineError>>()
+            stats.collect()
         };
-        self.handle(bucket)?
-            .with(look)
-            .await?
-            .map_err(ServiceError::internal)
+        self.counted(bucket, count).await
+    }
+
+    /// The points of the whole bucket.
+    ///
+    /// # Errors
+    /// 503 when the bucket is not available.
+    pub async fn points(&self, bucket: &Bucket) -> Result<u64, ServiceError> {
+        let count = |view: &View, cutoff_ns: i64| view.stats(cutoff_ns, &|| false);
+        Ok(self.counted(bucket, count).await?.points)
+    }
+
+    /// Counts what a bucket holds now, its cutoff given. Where something has expired blocks may have to be read, which is
+    /// done on a thread that may wait: neither the actor nor the caller's other requests do.
+    async fn counted<R: Send + 'static>(
+        &self,
+        bucket: &Bucket,
+        count: impl FnOnce(&View, i64) -> Result<R, EngineError> + Send + 'static,
+    ) -> Result<R, ServiceError> {
+        let view = self.view(bucket).await?;
+        let cutoff_ns = bucket.retention_cutoff_ns(self.0.neighbours.clock.now_ns());
+        let counted = match view.has_expired(cutoff_ns) {
+            false => count(&view, cutoff_ns),
+            true => tokio::task::spawn_blocking(move || count(&view, cutoff_ns))
+                .await
+                .map_err(ServiceError::internal)?,
+        };
+        counted.map_err(ServiceError::internal)
     }
 
     /// The points of these sources together.

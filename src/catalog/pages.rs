@@ -2,7 +2,9 @@
 //! versions of a page differ by their pointers.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+use super::source_pages::Common;
 
 /// Ordinals of one page.
 const PAGE_ORDINALS: u32 = 1_024;
@@ -15,6 +17,8 @@ pub(super) struct Page<T> {
     number: u32,
     /// By ordinal. Never empty.
     members: Vec<Member<T>>,
+    /// Of a page of sources; forgotten when a member changes.
+    pub(super) common: OnceLock<Common>,
 }
 
 impl<T> Clone for Page<T> {
@@ -22,6 +26,7 @@ impl<T> Clone for Page<T> {
         Self {
             number: self.number,
             members: self.members.clone(),
+            common: OnceLock::new(),
         }
     }
 }
@@ -35,6 +40,18 @@ impl<T> Page<T> {
     /// Its place among the pages: 0 for the ordinals from 0 on, 1 for those from 1,024 on.
     pub const fn number(&self) -> u32 {
         self.number
+    }
+
+    /// The member of an ordinal.
+    pub fn get(&self, ordinal: u32) -> Option<&Arc<T>> {
+        let place = self.find(ordinal).ok()?;
+        self.members.get(place).map(|(_, member)| member)
+    }
+
+    /// The members, to be changed.
+    fn change(&mut self) -> &mut Vec<Member<T>> {
+        self.common.take();
+        &mut self.members
     }
 
     /// In order of the ordinals.
@@ -95,9 +112,7 @@ impl<T> Pages<T> {
     }
 
     pub fn get(&self, ordinal: u32) -> Option<&Arc<T>> {
-        let page = self.pages.get(&Page::<T>::number_of(ordinal))?;
-        let place = page.find(ordinal).ok()?;
-        page.members.get(place).map(|(_, member)| member)
+        self.pages.get(&Page::<T>::number_of(ordinal))?.get(ordinal)
     }
 
     /// Adds a member, or puts a new version in the place of the old. Copies the page's pointers where somebody else
@@ -108,13 +123,14 @@ impl<T> Pages<T> {
             Arc::new(Page {
                 number,
                 members: Vec::new(),
+                common: OnceLock::new(),
             })
         };
         let page = Arc::make_mut(self.pages.entry(number).or_insert_with(new_page));
         match page.find(ordinal) {
-            Ok(place) => page.members[place].1 = member,
+            Ok(place) => page.change()[place].1 = member,
             Err(place) => {
-                page.members.insert(place, (ordinal, member));
+                page.change().insert(place, (ordinal, member));
                 self.len += 1;
             }
         }
@@ -126,7 +142,7 @@ impl<T> Pages<T> {
         let place = page.find(ordinal).ok()?;
         self.len -= 1;
         if page.members.len() > 1 {
-            return Some(Arc::make_mut(page).members.remove(place).1);
+            return Some(Arc::make_mut(page).change().remove(place).1);
         }
         let page = self.pages.remove(&number)?;
         page.members.first().map(|(_, member)| Arc::clone(member))

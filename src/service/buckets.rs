@@ -114,8 +114,11 @@ impl Service {
         caller: &Caller,
         id: ObjectId,
     ) -> Result<BucketWithStats, ServiceError> {
-        let (bucket, contents, sources) = self.bucket_and_contents(caller, id)?;
-        let points = self.buckets.point_count(&bucket, &sources).await?;
+        let (bucket, contents) = self.catalog.read(|catalog| {
+            let bucket = bucket_for(catalog, caller, id)?;
+            Ok::<_, ServiceError>((bucket, catalog.contents_of(id)))
+        })?;
+        let points = self.buckets.points(&bucket).await?;
         Ok(BucketWithStats {
             bucket,
             contents,

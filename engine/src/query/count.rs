@@ -20,35 +20,7 @@ pub fn count(
     range_ns: (i64, i64),
     stop: &dyn Fn() -> bool,
 ) -> Result<u64, EngineError> {
-    let all = series.stats(i64::MIN)?;
-    match all.bounds_ns {
-        Some((first_ns, last_ns)) if last_ns < range_ns.0 || first_ns > range_ns.1 => return Ok(0),
-        Some((first_ns, last_ns)) if range_ns.0 <= first_ns && last_ns <= range_ns.1 => {
-            return Ok(all.points);
-        }
-        None => return Ok(0),
-        Some(_) => {}
-    }
-    let live = series.live()?;
-    let mut rows = 0;
-    for entry in blocks_within(live, range_ns) {
-        if stop() {
-            return Err(EngineError::Stopped);
-        }
-        rows += if is_whole(entry, range_ns) {
-            u64::from(entry.rows)
-        } else {
-            let block = entry.block(series.cache())?;
-            rows_within(&BlockReader::new(&block)?.timestamps_ns()?, range_ns).len() as u64
-        };
-    }
-    let of_chunk = |timestamps_ns: &[i64]| rows_within(timestamps_ns, range_ns).len() as u64;
-    Ok(rows
-        + live
-            .chunks
-            .iter()
-            .map(|chunk| of_chunk(&chunk.timestamps_ns))
-            .sum::<u64>())
+    Ok(series.stats_within(range_ns, stop)?.points)
 }
 
 /// Rows by the UTC hour of their timestamps, of any number of sources. Keeps eight bytes for each hour of its range.
@@ -73,7 +45,7 @@ impl HourCounts {
     /// # Errors
     /// [`EngineError::Corrupt`] for a damaged block, [`EngineError::Stopped`] when `stop` says so.
     pub fn add(&mut self, series: &SeriesSnapshot, stop: &dyn Fn() -> bool) -> Result<u64, EngineError> {
-        let live = series.live()?;
+        let live = series.live(self.range_ns)?;
         let mut rows = 0;
         for entry in blocks_within(live, self.range_ns) {
             if stop() {

@@ -150,7 +150,7 @@ impl Estimate {
         (start, end): (i64, i64),
         mut values: impl FnMut(Run<'_>) -> Result<u64, EngineError>,
     ) -> Result<(), EngineError> {
-        let live = series.live()?;
+        let live = series.live((start, end))?;
         let overlaps = |entry: &&BlockEntry| entry.first_ns <= end && entry.last_ns >= start;
         for entry in live.blocks.iter().filter(overlaps) {
             self.values += values(Run::Block(entry))?;
@@ -175,16 +175,4 @@ enum Run<'a> {
     Block(&'a BlockEntry),
     /// Rows and fields.
     Chunk(u64, u64),
-}
-
-impl SeriesSnapshot {
-    /// Whether any row may lie within the range, both ends inclusive: what tells without a look at blocks comes before
-    /// anything else that is done with a source.
-    ///
-    /// # Errors
-    /// [`EngineError::Corrupt`] for a damaged block among those that have expired in part.
-    pub fn overlaps(&self, (start, end): (i64, i64)) -> Result<bool, EngineError> {
-        let bounds = self.stats(i64::MIN)?.bounds_ns;
-        Ok(bounds.is_some_and(|(first, last)| first <= end && last >= start))
-    }
 }

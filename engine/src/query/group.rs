@@ -88,7 +88,7 @@ impl<'b> Grouping<'b> {
             query,
             numbers,
         };
-        let live = series.live()?;
+        let live = series.live(query.range_ns)?;
         let reached = live.blocks.partition_point(|entry| entry.first_ns <= end);
         let blocks = &live.blocks[..reached];
         if walk.grouping.cells.wanted.descending {

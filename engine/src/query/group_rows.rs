@@ -35,7 +35,7 @@ struct Single {
     value: Option<f64>,
 }
 
-pub(super) fn rows_within(timestamps_ns: &[i64], (start, end): (i64, i64)) -> Range<usize> {
+pub(crate) fn rows_within(timestamps_ns: &[i64], (start, end): (i64, i64)) -> Range<usize> {
     let first = timestamps_ns.partition_point(|timestamp| *timestamp < start);
     first
         ..timestamps_ns

@@ -20,6 +20,7 @@ pub use count::{HourCounts, count};
 pub use downsample::{Downsampling, Expected, choose_unit};
 pub use estimate::Estimate;
 pub use group::{GroupQuery, Grouped, Grouping};
+pub(crate) use group_rows::rows_within;
 pub use groups::{Groups, group};
 pub use page::{Page, PageRun};
 pub use scan::{Position, ScanQuery, Selection, scan, scan_within};

@@ -118,7 +118,7 @@ impl<'a, 'b> Scan<'a, 'b> {
         let mut held = budget.hold();
         let mut candidates = Vec::new();
         for (selection, Selection { series, .. }) in (0..).zip(selections) {
-            if !series.overlaps(query.range_ns)? {
+            if !series.overlaps(query.range_ns) {
                 continue;
             }
             let mut push = |first_ns: i64, last_ns: i64, rows: u64, origin: Origin<'a>| {
@@ -137,7 +137,7 @@ impl<'a, 'b> Scan<'a, 'b> {
                 });
                 Ok(())
             };
-            let live = series.live()?;
+            let live = series.live(query.range_ns)?;
             for entry in live.blocks.iter() {
                 let rows = u64::from(entry.rows);
                 push(entry.first_ns, entry.last_ns, rows, Origin::Block(entry))?;

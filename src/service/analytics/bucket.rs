@@ -1,10 +1,9 @@
 //! `GET /api/analytics/buckets/:bucketId`.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use engine::query::{Estimate, GroupQuery, HourCounts, group};
-use engine::{Aggregate, SeriesSnapshot, Snapshot, Unit};
+use engine::{Aggregate, SeriesSnapshot, Unit, View};
 
 use super::{Fired, Period};
 use crate::catalog::{Bucket, Field, FieldType, Rule, RuleStatus, Source};
@@ -93,17 +92,13 @@ impl Service {
                 fired: Fired::of_bucket(catalog, &self.ledger, bucket_id, period.start_ns(now_ns)),
             })
         })?;
-        let ordinals = question.sources.iter().map(|source| source.ordinal);
-        let snapshot = self
-            .buckets
-            .snapshot(&question.bucket, ordinals.collect())
-            .await?;
+        let view = self.buckets.view(&question.bucket).await?;
         let mut finish = Some(finish);
         let answer = move |stop: &Stop, turn: Turn| {
-            if turn == Turn::Short && question.is_long(&snapshot)? {
+            if turn == Turn::Short && question.is_long(&view)? {
                 return Ok(Step::Long);
             }
-            let analytics = question.answer(&snapshot, stop)?;
+            let analytics = question.answer(&view, stop)?;
             match finish.take() {
                 Some(finish) => finish(&analytics).map(Step::Answer),
                 None => Err(ServiceError::internal("BUG: analytics were asked twice")),
@@ -115,7 +110,7 @@ impl Service {
 
 impl Question {
     /// Whether it costs more than a short turn.
-    fn is_long(&self, snapshot: &Snapshot) -> Result<bool, ServiceError> {
+    fn is_long(&self, view: &View) -> Result<bool, ServiceError> {
         let mut estimate = Estimate::new(SHORT_VALUES_MAX);
         estimate.add(self.sources.len() as u64);
         let fields = self.sources.iter().map(|source| source.schema.fields.len());
@@ -127,8 +122,8 @@ impl Question {
             metadata: None,
             stop: &|| false,
         };
-        for series in &snapshot.series {
-            estimate.add_grouped(series, &query).map_err(engine_error)?;
+        for series in view.reaching(query.range_ns) {
+            estimate.add_grouped(&series, &query).map_err(engine_error)?;
             if estimate.is_over() {
                 break;
             }
@@ -136,7 +131,7 @@ impl Question {
         Ok(estimate.is_over())
     }
 
-    fn answer(&self, snapshot: &Snapshot, stop: &Stop) -> Result<BucketAnalytics, ServiceError> {
+    fn answer(&self, view: &View, stop: &Stop) -> Result<BucketAnalytics, ServiceError> {
         let start_ns = self.period.start_ns(self.now_ns);
         let cutoff_ns = self.bucket.retention_cutoff_ns(self.now_ns);
         let range_ns = (start_ns.max(cutoff_ns), self.now_ns);
@@ -146,15 +141,13 @@ impl Question {
             hours: HourCounts::new(range_ns),
             stop,
         };
-        let series = snapshot.series.iter().map(|series| (series.source, series));
-        let series: HashMap<u32, &SeriesSnapshot> = series.collect();
         let mut points = 0;
         let mut sources = Vec::with_capacity(self.sources.len());
         for source in &self.sources {
-            let series = series.get(&source.ordinal);
+            let series = view.source(source.ordinal);
             let source = Arc::clone(source);
             let (of_all_time, analytics) = match series {
-                Some(series) => over.source(source, series)?,
+                Some(series) => over.source(source, &series)?,
                 None => (0, SourceAnalytics::empty(source)),
             };
             points += of_all_time;

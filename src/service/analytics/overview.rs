@@ -48,10 +48,6 @@ pub struct Overview {
     /// Triggers of the last day.
     pub triggers_last_day: u64,
 }
-
-/// Buckets, each with the ordinals of its sources.
-type BucketSources = Vec<(Arc<Bucket>, Vec<u32>)>;
-
 /// What is to be read for it.
 struct Question {
     now_ns: i64,
@@ -96,12 +92,12 @@ impl Service {
         self.queries.run(caller.organization_id, answer).await
     }
 
-    /// What the catalog knows, and the sources of each bucket.
-    fn overview_question(&self, caller: &Caller) -> Result<(Question, BucketSources), ServiceError> {
+    /// What the catalog knows, and the buckets.
+    fn overview_question(&self, caller: &Caller) -> Result<(Question, Vec<Arc<Bucket>>), ServiceError> {
         let organization = self.organization_of(caller)?;
         let now_ns = self.now_ns();
         let id = organization.id;
-        let (buckets, keys, owners): (Vec<_>, _, Vec<_>) = self.catalog.read(|catalog| {
+        let (buckets, keys, owners): (Vec<Arc<Bucket>>, _, Vec<_>) = self.catalog.read(|catalog| {
             (
                 catalog.buckets_of(id).cloned().collect(),
                 catalog.organization_keys(id).len() as u64,
@@ -129,18 +125,11 @@ impl Service {
             ledger: self.ledger.clone(),
         };
         // A look for each bucket: whoever changes the catalog waits for no more than one.
-        let with_sources = buckets.into_iter().map(|bucket| {
-            let sources = self.catalog.read(|catalog| {
-                question.add_bucket(catalog, bucket.id);
-                catalog
-                    .sources_of(bucket.id)
-                    .map(|source| source.ordinal)
-                    .collect()
-            });
-            (bucket, sources)
-        });
-        let with_sources = with_sources.collect();
-        Ok((question, with_sources))
+        for bucket in &buckets {
+            self.catalog
+                .read(|catalog| question.add_bucket(catalog, bucket.id));
+        }
+        Ok((question, buckets))
     }
 }
 
@@ -172,9 +161,10 @@ impl Question {
             metadata: None,
             stop: &|| false,
         };
-        for series in figures.iter().flat_map(|(_, figures)| &figures.snapshot.series) {
+        let views = figures.iter().map(|(_, figures)| &figures.view);
+        for series in views.flat_map(|view| view.reaching(query.range_ns)) {
             estimate.add(1);
-            estimate.add_grouped(series, &query).map_err(engine_error)?;
+            estimate.add_grouped(&series, &query).map_err(engine_error)?;
             if estimate.is_over() {
                 break;
             }
@@ -195,9 +185,10 @@ impl Question {
             overview.last_ingested_at_ns = overview.last_ingested_at_ns.max(figures.ingested_at_ns);
             let cutoff_ns = bucket.retention_cutoff_ns(self.now_ns);
             let range_ns = (since_ns.max(cutoff_ns), self.now_ns);
-            for series in &figures.snapshot.series {
-                overview.points += series.stats(cutoff_ns).map_err(engine_error)?.points;
-                overview.points_last_day += count(series, range_ns, &stop).map_err(engine_error)?;
+            let stats = figures.view.stats(cutoff_ns, &stop).map_err(engine_error)?;
+            overview.points += stats.points;
+            for series in figures.view.reaching(range_ns) {
+                overview.points_last_day += count(&series, range_ns, &stop).map_err(engine_error)?;
             }
         }
         for owner in &self.owners {

@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use engine::Aggregate;
 use engine::query::{Budget, Cell, Estimate, GroupQuery, Grouped, Held, Wanted};
-use engine::{Aggregate, Snapshot};
 
 use super::answer::Answer;
-use super::plan::{MemberNames, Plan, Resolved};
+use super::plan::{MemberNames, Plan, Reached, Resolved, Selected};
 use super::{Aggregation, AnswerBytes, Grouping, engine_error, member_name, unit_name};
 use crate::catalog::FieldType;
 use crate::error::ServiceError;
@@ -93,21 +93,22 @@ impl Coverage {
 impl Plan {
     pub(super) fn grouped<'b>(
         &self,
-        snapshot: Snapshot,
+        mut reached: Reached<'_>,
         grouping: Grouping,
         stop: &'b Stop,
     ) -> Result<(AnswerBytes, Held<'b>), ServiceError> {
         let mut held = stop.budget().hold();
         let coverage = Coverage::of(self, grouping, &mut held)?;
-        let groups = self.group(&snapshot, grouping, &coverage, stop)?;
-        drop(snapshot);
+        let groups = self.group(&reached, grouping, &coverage, stop)?;
+        // Nothing more is read of the store.
+        reached.series = Vec::new();
         stop.touched(groups.touched);
-        self.write_groups(&groups, &coverage, grouping, stop)
+        self.write_groups(&groups, &reached.sources, &coverage, grouping, stop)
     }
 
     fn group<'b>(
         &self,
-        snapshot: &Snapshot,
+        reached: &Reached<'_>,
         grouping: Grouping,
         coverage: &Coverage,
         stop: &'b Stop,
@@ -121,9 +122,8 @@ impl Plan {
         let filter = |text: Option<&str>| self.filter.as_ref().is_none_or(|filter| filter.passes(text));
         let stop_now = || stop.now();
         let mut groups = engine::query::Grouping::new(wanted, stop.budget());
-        for reached in self.reached(snapshot) {
-            let reached = reached?;
-            let covered = &coverage.by_schema[reached.selected.schema];
+        for (place, (selected, series)) in (0..).zip(reached.iter()) {
+            let covered = &coverage.by_schema[selected.schema];
             let query = GroupQuery {
                 range_ns: self.range_ns,
                 unit: grouping.unit,
@@ -133,10 +133,10 @@ impl Plan {
             };
             let source = match coverage.merged {
                 Some(_) => 0,
-                None => reached.place,
+                None => place,
             };
             groups
-                .add(source, reached.series, &query, covered.numbers.as_deref())
+                .add(source, series, &query, covered.numbers.as_deref())
                 .map_err(engine_error)?;
         }
         groups.finish().map_err(engine_error)
@@ -145,24 +145,21 @@ impl Plan {
     pub(super) fn estimate_grouped(
         &self,
         grouping: Grouping,
-        snapshot: &Snapshot,
+        reached: &Reached<'_>,
         estimate: &mut Estimate,
         budget: &Budget,
     ) -> Result<(), ServiceError> {
         let coverage = Coverage::of(self, grouping, &mut budget.hold())?;
         let filter = |_: Option<&str>| true;
-        for reached in self.reached(snapshot) {
-            let reached = reached?;
+        for (selected, series) in reached.iter() {
             let query = GroupQuery {
                 range_ns: self.range_ns,
                 unit: grouping.unit,
-                fields: &coverage.by_schema[reached.selected.schema].fields,
+                fields: &coverage.by_schema[selected.schema].fields,
                 metadata: self.filter.as_ref().map(|_| &filter as _),
                 stop: &|| false,
             };
-            estimate
-                .add_grouped(reached.series, &query)
-                .map_err(engine_error)?;
+            estimate.add_grouped(series, &query).map_err(engine_error)?;
             if estimate.is_over() {
                 break;
             }
@@ -177,6 +174,7 @@ impl Plan {
     fn write_groups<'b>(
         &self,
         groups: &Grouped<'_>,
+        sources: &[Selected],
         coverage: &Coverage,
         grouping: Grouping,
         stop: &'b Stop,
@@ -194,7 +192,7 @@ impl Plan {
             let (place, source_id) = match &coverage.merged {
                 Some(_) => (0, None),
                 None => {
-                    let selected = &self.sources[cell.source as usize];
+                    let selected = &sources[cell.source as usize];
                     (selected.schema, Some(selected.source.id.to_hex()))
                 }
             };

@@ -11,7 +11,7 @@ mod plan;
 mod raw;
 
 use engine::query::{Budget, Downsampling, Estimate, Expected, choose_unit};
-use engine::{EngineError, Snapshot, Unit};
+use engine::{EngineError, Unit};
 use serde_json::{Map, Value};
 
 pub use cursor::Cursor;
@@ -21,7 +21,7 @@ use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::limits::{QUERY_LIMIT_DEFAULT, QUERY_LIMIT_MAX};
 use crate::query_pool::{Step, Stop, Turn, wait};
-use plan::Plan;
+use plan::{Plan, Reached};
 
 /// Values, about, that are read and written in a short turn: a few milliseconds.
 pub(in crate::service) const SHORT_VALUES_MAX: u64 = 1 << 19;
@@ -157,23 +157,22 @@ impl Service {
                 return Ok(Step::Long);
             }
             if let Some((bucket, sources, input)) = selected.take() {
-                let _held = plan::hold_sources(sources.len(), stop.budget())?;
                 planned = Some(Plan::of(bucket, sources, input, now_ns)?);
             }
             let Some(plan) = &planned else {
                 return Err(ServiceError::internal("BUG: a query without a plan"));
             };
-            let _held = plan::hold_sources(plan.sources.len(), stop.budget())?;
-            let ordinals = plan.sources.iter().map(|selected| selected.source.ordinal);
-            let snapshot = wait(buckets.snapshot(&plan.bucket, ordinals.collect()))?;
-            let kind = plan.kind(&snapshot, stop.budget())?;
-            if turn == Turn::Short && plan.is_long(kind, &snapshot, stop.budget())? {
-                // The snapshot is taken again: waiting holds no memory of the store.
+            let _held = plan::hold_sources(plan.sources.named_len(), stop.budget())?;
+            // The view is let go of as soon as the sources are chosen: writers copy what it holds.
+            let reached = plan.reach(&wait(buckets.view(&plan.bucket))?, stop.budget())?;
+            let kind = plan.kind(&reached, stop.budget())?;
+            if turn == Turn::Short && plan.is_long(kind, &reached, stop.budget())? {
+                // They are chosen again: waiting holds no memory of the store.
                 return Ok(Step::Long);
             }
             let (answer, _held) = match kind {
-                Kind::Grouped(grouping) => plan.grouped(snapshot, grouping, stop)?,
-                Kind::Raw => plan.raw(&snapshot, stop)?,
+                Kind::Grouped(grouping) => plan.grouped(reached, grouping, stop)?,
+                Kind::Raw => plan.raw(&reached, stop)?,
             };
             if turn == Turn::Short && (stop.turn_is_over() || answer.len() > SHORT_ANSWER_BYTES_MAX) {
                 // Packing it would take as long again.
@@ -204,7 +203,7 @@ struct Grouping {
 }
 
 impl Plan {
-    fn kind(&self, snapshot: &Snapshot, budget: &Budget) -> Result<Kind, ServiceError> {
+    fn kind(&self, reached: &Reached<'_>, budget: &Budget) -> Result<Kind, ServiceError> {
         if let Some((aggregation, unit)) = self.input.grouping {
             return Ok(Kind::Grouped(Grouping {
                 aggregation,
@@ -212,7 +211,7 @@ impl Plan {
                 chosen: None,
             }));
         }
-        let chosen = self.downsampling(snapshot, budget)?;
+        let chosen = self.downsampling(reached, budget)?;
         Ok(chosen.map_or(Kind::Raw, |chosen| {
             Kind::Grouped(Grouping {
                 aggregation: Aggregation::Avg,
@@ -223,12 +222,12 @@ impl Plan {
     }
 
     /// Whether it costs more than a short turn, by what is known of blocks without reading them.
-    fn is_long(&self, kind: Kind, snapshot: &Snapshot, budget: &Budget) -> Result<bool, ServiceError> {
+    fn is_long(&self, kind: Kind, reached: &Reached<'_>, budget: &Budget) -> Result<bool, ServiceError> {
         let mut estimate = Estimate::new(SHORT_VALUES_MAX);
-        estimate.add(self.sources.len() as u64);
+        estimate.add((self.sources.named_len() + reached.sources.len()) as u64);
         match kind {
-            Kind::Grouped(grouping) => self.estimate_grouped(grouping, snapshot, &mut estimate, budget)?,
-            Kind::Raw => self.estimate_raw(snapshot, &mut estimate)?,
+            Kind::Grouped(grouping) => self.estimate_grouped(grouping, reached, &mut estimate, budget)?,
+            Kind::Raw => self.estimate_raw(reached, &mut estimate)?,
         }
         Ok(estimate.is_over())
     }
@@ -236,20 +235,20 @@ impl Plan {
     /// Whether, and by which unit, to downsample a query that did not ask for groups.
     fn downsampling(
         &self,
-        snapshot: &Snapshot,
+        reached: &Reached<'_>,
         budget: &Budget,
     ) -> Result<Option<Downsampling>, ServiceError> {
         let wanted = self.input.downsampling
             && self.input.cursor.is_none()
-            && self.sources.iter().all(|selected| selected.source.downsampling)
+            && self.sources.all_downsampling()
             && self.has_number_field();
         if !wanted {
             return Ok(None);
         }
         let mut held = budget.hold();
         let mut expected = Vec::new();
-        for reached in self.reached(snapshot) {
-            let stats = reached?.series.stats(self.cutoff_ns).map_err(engine_error)?;
+        for series in &reached.series {
+            let stats = series.stats(self.cutoff_ns).map_err(engine_error)?;
             held.reserve(&mut expected, 1).map_err(engine_error)?;
             expected.extend(Expected::of(stats, self.range_ns));
         }

@@ -1,17 +1,19 @@
 //! What a query means for the sources it selects: the faults that only they can tell, the range that is left of the
 //! retention, and the ordinals of the fields.
 //!
-//! Very many sources share few schemas, which the catalog keeps once each: names are looked up once for each schema.
+//! Very many sources share few schemas, which the catalog keeps once each: names are looked up once for each schema. Where
+//! no sources are named, all of them stay in the pages of the catalog, and only those are looked at that have points
+//! within the range.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use engine::query::Budget;
-use engine::{SeriesSnapshot, Snapshot};
+use engine::query::{Budget, Held};
+use engine::{SeriesSnapshot, View};
 
 use super::metadata::MetadataFilter;
 use super::{Aggregation, AskedField, QueryInput, engine_error};
-use crate::catalog::{Bucket, Catalog, FieldType, Schema, Source};
+use crate::catalog::{Bucket, Catalog, FieldType, Schema, Source, SourcePages};
 use crate::error::{Detail, ServiceError, shown_names};
 use crate::service::{Caller, bucket_for, source_for};
 
@@ -19,15 +21,24 @@ use crate::service::{Caller, bucket_for, source_for};
 pub(super) struct Plan {
     pub(super) input: QueryInput,
     pub(super) bucket: Arc<Bucket>,
-    /// By id, which is the order of grouped rows at one time.
-    pub(super) sources: Vec<Selected>,
+    pub(super) sources: Asked,
     /// The different schemas of the sources, in the order in which these first have them.
     pub(super) schemas: Vec<Resolved>,
+    /// Their places, by their addresses.
+    places: HashMap<usize, usize>,
     pub(super) filter: Option<MetadataFilter>,
     /// Points before this have expired.
     pub(super) cutoff_ns: i64,
     /// What is asked and has not expired, both ends inclusive.
     pub(super) range_ns: (i64, i64),
+}
+
+/// The sources that a query is about.
+pub(super) enum Asked {
+    /// All of the bucket.
+    All(SourcePages),
+    /// Those named, by id and each once.
+    Named(Vec<Arc<Source>>),
 }
 
 /// A selected source and the place of its schema.
@@ -43,12 +54,45 @@ pub(super) struct Resolved {
     pub(super) fields: Option<Arc<[u16]>>,
 }
 
-/// A selected source with points that may lie within the range.
-pub(super) struct Reached<'a> {
-    /// Its place among the selected ones.
-    pub(super) place: u32,
-    pub(super) selected: &'a Selected,
-    pub(super) series: &'a SeriesSnapshot,
+/// The selected sources with points that may lie within the range, by id, which is the order of grouped rows at one time.
+/// Nothing is kept of the others.
+pub(super) struct Reached<'b> {
+    pub(super) sources: Vec<Selected>,
+    /// Of the same places.
+    pub(super) series: Vec<SeriesSnapshot>,
+    held: Held<'b>,
+}
+
+impl Reached<'_> {
+    fn push(&mut self, selected: Selected, series: SeriesSnapshot) -> Result<(), ServiceError> {
+        self.held.reserve(&mut self.sources, 1).map_err(engine_error)?;
+        self.held.reserve(&mut self.series, 1).map_err(engine_error)?;
+        self.sources.push(selected);
+        self.series.push(series);
+        Ok(())
+    }
+
+    /// Sources and series, in order.
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = (&Selected, &SeriesSnapshot)> {
+        self.sources.iter().zip(&self.series)
+    }
+
+    /// Puts them in order of their ids, as most are: ordinals are given in the same order.
+    fn sort(&mut self) -> Result<(), ServiceError> {
+        if self.sources.is_sorted_by_key(|selected| selected.source.id) {
+            return Ok(());
+        }
+        let each = size_of::<(Selected, SeriesSnapshot)>();
+        self.held.grow(self.sources.len() * each).map_err(engine_error)?;
+        let sources = std::mem::take(&mut self.sources);
+        let mut both: Vec<_> = sources
+            .into_iter()
+            .zip(std::mem::take(&mut self.series))
+            .collect();
+        both.sort_by_key(|(selected, _)| selected.source.id);
+        (self.sources, self.series) = both.into_iter().unzip();
+        Ok(())
+    }
 }
 
 /// The bucket and the sources that a query names. All it needs the catalog for: whoever reads holds up who writes.
@@ -56,14 +100,14 @@ pub(super) fn select(
     catalog: &Catalog,
     caller: &Caller,
     input: &QueryInput,
-) -> Result<(Arc<Bucket>, Vec<Arc<Source>>), ServiceError> {
+) -> Result<(Arc<Bucket>, Asked), ServiceError> {
     let bucket = bucket_for(catalog, caller, input.bucket_id)?;
     let sources = if input.source_ids.is_empty() {
-        catalog.sources_of(bucket.id).cloned().collect()
+        Asked::All(catalog.source_pages_of(bucket.id))
     } else {
         let ids = input.source_ids.iter();
-        ids.map(|id| Ok(source_for(catalog, caller, bucket.id, *id)?.1))
-            .collect::<Result<_, ServiceError>>()?
+        let named = ids.map(|id| Ok(source_for(catalog, caller, bucket.id, *id)?.1));
+        Asked::Named(named.collect::<Result<_, ServiceError>>()?)
     };
     Ok((bucket, sources))
 }
@@ -72,33 +116,58 @@ pub(super) fn select(
 const SHORT_PLAN_MAX: usize = 1 << 15;
 
 /// Whether planning alone takes more than a short turn: names are looked up in each different schema.
-pub(super) fn is_long(sources: &[Arc<Source>], input: &QueryInput) -> bool {
-    let mut schemas: Vec<*const Schema> = sources.iter().map(|source| Arc::as_ptr(&source.schema)).collect();
-    schemas.sort_unstable();
-    schemas.dedup();
-    let names = schemas.len().saturating_mul(input.fields.len() + 1);
-    names.saturating_add(sources.len()) > SHORT_PLAN_MAX
+pub(super) fn is_long(sources: &Asked, input: &QueryInput) -> bool {
+    let names = sources.schemas().len().saturating_mul(input.fields.len() + 1);
+    names.saturating_add(sources.named_len()) > SHORT_PLAN_MAX
+}
+
+impl Asked {
+    /// How many were named one by one.
+    pub(super) fn named_len(&self) -> usize {
+        match self {
+            Asked::All(_) => 0,
+            Asked::Named(sources) => sources.len(),
+        }
+    }
+
+    /// The different schemas, in the order in which the sources by their ids first have them.
+    fn schemas(&self) -> Vec<Arc<Schema>> {
+        match self {
+            Asked::All(pages) => pages.schemas(),
+            Asked::Named(sources) => {
+                let mut seen = HashSet::new();
+                let schemas = sources.iter().map(|source| &source.schema);
+                let new = schemas.filter(|schema| seen.insert(Arc::as_ptr(schema)));
+                new.cloned().collect()
+            }
+        }
+    }
+
+    /// Whether large raw queries are aggregated by themselves for all of them.
+    pub(super) fn all_downsampling(&self) -> bool {
+        match self {
+            Asked::All(pages) => pages.all_downsampling(),
+            Asked::Named(sources) => sources.iter().all(|source| source.downsampling),
+        }
+    }
 }
 
 impl Plan {
     pub(super) fn of(
         bucket: Arc<Bucket>,
-        mut sources: Vec<Arc<Source>>,
+        mut sources: Asked,
         input: QueryInput,
         now_ns: i64,
     ) -> Result<Self, ServiceError> {
-        sources.sort_by_key(|source| source.id);
-        sources.dedup_by_key(|source| source.id);
-        let mut schemas: Vec<Resolved> = Vec::new();
-        let mut places: HashMap<*const Schema, usize> = HashMap::new();
-        let mut select = |source: Arc<Source>| {
-            let schema = *places.entry(Arc::as_ptr(&source.schema)).or_insert_with(|| {
-                schemas.push(Resolved::of(&source.schema, &input.fields));
-                schemas.len() - 1
-            });
-            Selected { source, schema }
-        };
-        let sources = sources.into_iter().map(&mut select).collect();
+        if let Asked::Named(sources) = &mut sources {
+            sources.sort_by_key(|source| source.id);
+            sources.dedup_by_key(|source| source.id);
+        }
+        let different = sources.schemas();
+        let address = |schema: &Arc<Schema>| Arc::as_ptr(schema).addr();
+        let places = different.iter().map(address).zip(0..).collect();
+        let resolved = |schema| Resolved::of(schema, &input.fields);
+        let schemas: Vec<Resolved> = different.iter().map(resolved).collect();
         check_fields(&input, &schemas)?;
         let cutoff_ns = bucket.retention_cutoff_ns(now_ns);
         let range_ns = (
@@ -111,6 +180,7 @@ impl Plan {
             bucket,
             sources,
             schemas,
+            places,
             filter,
             cutoff_ns,
             range_ns,
@@ -130,24 +200,40 @@ impl Plan {
         &self.schemas[selected.schema]
     }
 
-    /// The sources that may have points within the range, in order. Of the others nothing is kept.
-    pub(super) fn reached<'a>(
-        &'a self,
-        snapshot: &'a Snapshot,
-    ) -> impl Iterator<Item = Result<Reached<'a>, ServiceError>> {
-        let mut places = (0..).zip(&self.sources);
-        snapshot.series.iter().filter_map(move |series| {
-            // Both are in one order, and the snapshot leaves out sources without points.
-            let (place, selected) = places.find(|(_, selected)| selected.source.ordinal == series.source)?;
-            match series.overlaps(self.range_ns) {
-                Ok(true) => Some(Ok(Reached {
-                    place,
-                    selected,
-                    series,
-                })),
-                Ok(false) => None,
-                Err(error) => Some(Err(engine_error(error))),
+    /// The sources that may have points within the range, as they are in this view of the bucket.
+    pub(super) fn reach<'b>(&self, view: &View, budget: &'b Budget) -> Result<Reached<'b>, ServiceError> {
+        let mut reached = Reached {
+            sources: Vec::new(),
+            series: Vec::new(),
+            held: budget.hold(),
+        };
+        match &self.sources {
+            Asked::All(pages) => {
+                for series in view.reaching(self.range_ns) {
+                    // A source that was created since, or is being deleted, is none of those asked for.
+                    if let Some(source) = pages.get(series.source) {
+                        reached.push(self.selected(source)?, series)?;
+                    }
+                }
+                reached.sort()?;
             }
+            Asked::Named(sources) => {
+                for source in sources {
+                    let series = view.source(source.ordinal);
+                    if let Some(series) = series.filter(|series| series.overlaps(self.range_ns)) {
+                        reached.push(self.selected(source)?, series)?;
+                    }
+                }
+            }
+        }
+        Ok(reached)
+    }
+
+    fn selected(&self, source: &Arc<Source>) -> Result<Selected, ServiceError> {
+        let place = self.places.get(&Arc::as_ptr(&source.schema).addr());
+        Ok(Selected {
+            source: Arc::clone(source),
+            schema: *place.ok_or_else(|| ServiceError::internal("BUG: a source without its schema"))?,
         })
     }
 }
@@ -214,14 +300,14 @@ impl<N> MemberNames<N> {
     }
 }
 
-/// What a query holds for each source it selects, whether it reads of it or not.
+/// What a query holds for each source it names, whether it reads of it or not.
 pub(super) fn hold_sources<'b>(
     count: usize,
     budget: &'b Budget,
 ) -> Result<engine::query::Held<'b>, ServiceError> {
     let mut held = budget.hold();
-    let each = size_of::<Selected>() + size_of::<SeriesSnapshot>() + size_of::<u32>();
-    held.grow(count * each).map_err(engine_error)?;
+    held.grow(count * size_of::<Arc<Source>>())
+        .map_err(engine_error)?;
     Ok(held)
 }
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use engine::Values;
 use engine::query::{Estimate, Held, Page, PageRun, ScanQuery, Selection, scan_within};
-use engine::{Snapshot, Values};
 
 use super::answer::Answer;
-use super::plan::{MemberNames, Plan, Selected};
+use super::plan::{MemberNames, Plan, Reached, Selected};
 use super::{AnswerBytes, Cursor, engine_error, member_name};
 use crate::bucket::point_id;
 use crate::error::ServiceError;
@@ -20,27 +20,23 @@ const ROW_BYTES: usize = 160;
 impl Plan {
     pub(super) fn raw<'b>(
         &self,
-        snapshot: &Snapshot,
+        reached: &Reached<'_>,
         stop: &'b Stop,
     ) -> Result<(AnswerBytes, Held<'b>), ServiceError> {
         let mut held = stop.budget().hold();
-        let (mut selections, mut sources) = (Vec::new(), Vec::new());
-        for reached in self.reached(snapshot) {
-            let reached = reached?;
-            held.reserve(&mut selections, 1).map_err(engine_error)?;
-            held.reserve(&mut sources, 1).map_err(engine_error)?;
-            selections.push(Selection {
-                series: reached.series,
-                fields: self.resolved(reached.selected).fields.clone(),
-            });
-            sources.push(reached.selected);
-        }
+        let mut selections = Vec::new();
+        held.reserve(&mut selections, reached.series.len())
+            .map_err(engine_error)?;
+        selections.extend(reached.iter().map(|(selected, series)| Selection {
+            series,
+            fields: self.resolved(selected).fields.clone(),
+        }));
         let filter = |text: Option<&str>| self.filter.as_ref().is_none_or(|filter| filter.passes(text));
         let stop_now = || stop.now();
         let query = self.scan_query(&filter, &stop_now);
         let (page, _held) = scan_within(&selections, &query, stop.budget()).map_err(engine_error)?;
         stop.touched(page.touched);
-        self.write(&page, &sources, query.limit, stop)
+        self.write(&page, &reached.sources, query.limit, stop)
     }
 
     fn scan_query<'a>(
@@ -61,15 +57,14 @@ impl Plan {
 
     pub(super) fn estimate_raw(
         &self,
-        snapshot: &Snapshot,
+        reached: &Reached<'_>,
         estimate: &mut Estimate,
     ) -> Result<(), ServiceError> {
         let query = self.scan_query(&|_| true, &|| false);
-        for reached in self.reached(snapshot) {
-            let reached = reached?;
+        for (selected, series) in reached.iter() {
             let selection = Selection {
-                series: reached.series,
-                fields: self.resolved(reached.selected).fields.clone(),
+                series,
+                fields: self.resolved(selected).fields.clone(),
             };
             estimate.add_scanned(&selection, &query).map_err(engine_error)?;
             if estimate.is_over() {
@@ -82,7 +77,7 @@ impl Plan {
     fn write<'b>(
         &self,
         page: &Page,
-        sources: &[&Selected],
+        sources: &[Selected],
         limit: usize,
         stop: &'b Stop,
     ) -> Result<(AnswerBytes, Held<'b>), ServiceError> {
@@ -91,7 +86,7 @@ impl Plan {
         let mut writers = Vec::new();
         for run in &page.runs {
             held.reserve(&mut writers, 1).map_err(engine_error)?;
-            let selected = sources[run.selection];
+            let selected = &sources[run.selection];
             writers.push(RunWriter::new(self, run, selected, &mut names, &mut held)?);
         }
         let mut out = Answer::new(256 + ROW_BYTES * page.rows.len(), stop.budget()).map_err(engine_error)?;

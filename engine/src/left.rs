@@ -1,0 +1,92 @@
+//! How many rows of a series are left, and from when to when, whatever has expired: blocks answer by their bounds and
+//! row counts; of those that are cut only the timestamps are read, and the sequences where these decide.
+
+use crate::EngineError;
+use crate::block::BlockReader;
+use crate::cache::Cache;
+use crate::entry::BlockEntry;
+use crate::expired::{ExpiredRows, Reach, is_gone, is_young, reach_of};
+use crate::query::rows_within;
+use crate::series::{Series, SeriesStats};
+
+/// Points and bounds of the rows within the range, both ends inclusive, expired ones left out. Asks `stop` before each
+/// block.
+///
+/// # Errors
+/// [`EngineError::Corrupt`] for a damaged block, [`EngineError::Stopped`] when `stop` says so.
+pub(crate) fn rows_left(
+    series: &Series,
+    range_ns: (i64, i64),
+    expired: &[ExpiredRows],
+    cache: &Cache,
+    stop: &dyn Fn() -> bool,
+) -> Result<SeriesStats, EngineError> {
+    let (start, end) = range_ns;
+    let all = series.stats();
+    let Some((first, last)) = all.bounds_ns.filter(|_| all.reaches(range_ns)) else {
+        return Ok(SeriesStats::default());
+    };
+    if start <= first && last <= end && is_young(expired, first) {
+        return Ok(all);
+    }
+    let mut left = SeriesStats::default();
+    let within = |entry: &&BlockEntry| entry.first_ns <= end && entry.last_ns >= start;
+    for entry in series.blocks().iter().filter(within) {
+        if stop() {
+            return Err(EngineError::Stopped);
+        }
+        add_block(&mut left, entry, range_ns, expired, cache)?;
+    }
+    for chunk in series.chunks() {
+        for (timestamp, sequence) in chunk.timestamps_ns.iter().zip(&chunk.sequences) {
+            if (start..=end).contains(timestamp) && !is_gone(expired, *timestamp, *sequence) {
+                left.add(1, *timestamp, *timestamp);
+            }
+        }
+    }
+    Ok(left)
+}
+
+fn add_block(
+    left: &mut SeriesStats,
+    entry: &BlockEntry,
+    range_ns: (i64, i64),
+    expired: &[ExpiredRows],
+    cache: &Cache,
+) -> Result<(), EngineError> {
+    let whole = range_ns.0 <= entry.first_ns && entry.last_ns <= range_ns.1;
+    let young = is_young(expired, entry.first_ns);
+    if whole && young {
+        left.add(u64::from(entry.rows), entry.first_ns, entry.last_ns);
+        return Ok(());
+    }
+    let block = entry.block(cache)?;
+    let reach = match young {
+        true => Reach::None,
+        false => reach_of(expired, &block.summary),
+    };
+    if let (true, Reach::None) = (whole, &reach) {
+        left.add(u64::from(entry.rows), entry.first_ns, entry.last_ns);
+        return Ok(());
+    }
+    if let Reach::All = reach {
+        return Ok(());
+    }
+    let reader = BlockReader::new(&block)?;
+    let timestamps_ns = reader.timestamps_ns()?;
+    let rows = rows_within(&timestamps_ns, range_ns);
+    if let Reach::Some = reach {
+        let sequences = reader.sequences()?;
+        for row in rows {
+            if !is_gone(expired, timestamps_ns[row], sequences[row]) {
+                left.add(1, timestamps_ns[row], timestamps_ns[row]);
+            }
+        }
+    } else if let (Some(first), Some(last)) = (
+        timestamps_ns[rows.clone()].first(),
+        timestamps_ns[rows.clone()].last(),
+    ) {
+        left.add(rows.len() as u64, *first, *last);
+    }
+    Ok(())
+}

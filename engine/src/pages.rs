@@ -1,0 +1,330 @@
+//! The series of a store by the ordinals of their sources, in pages that readers share with the store: who holds a
+//! clone sees the series as they were, and a change copies what it touches while somebody holds it: a group's list of
+//! pages, and the page.
+//!
+//! Pages and groups know the points and the bounds of their series, so that a question about a range passes over those
+//! that have nothing there. Pages are small, because a page is what a row costs while somebody reads.
+
+use std::sync::Arc;
+
+use crate::series::{Series, SeriesStats};
+
+/// Ordinals of a page. A page that is held is copied for the first row of its sources.
+const PAGE_ORDINALS: u32 = 32;
+/// Pages of a group.
+const GROUP_PAGES: u32 = 32;
+
+/// All series of a store. A clone is the same at one moment, and costs one counter.
+#[derive(Clone, Default)]
+pub(crate) struct Pages {
+    /// By number; the groups without any series are left out.
+    groups: Arc<Vec<Arc<Group>>>,
+}
+
+/// The pages of neighbouring ordinals.
+#[derive(Clone)]
+struct Group {
+    number: u32,
+    pages: Members<Arc<Page>>,
+}
+
+/// The series of neighbouring ordinals.
+type Page = Members<Series>;
+
+/// Members of up to 32 neighbouring places, and what they are together.
+#[derive(Clone)]
+struct Members<T> {
+    /// A bit for each place that has a member.
+    there: u32,
+    /// By place.
+    members: Vec<T>,
+    totals: SeriesStats,
+}
+
+impl<T> Default for Members<T> {
+    fn default() -> Self {
+        Members {
+            there: 0,
+            members: Vec::new(),
+            totals: SeriesStats::default(),
+        }
+    }
+}
+
+/// What has points and bounds.
+trait Counted {
+    fn totals(&self) -> SeriesStats;
+}
+
+impl Counted for Series {
+    fn totals(&self) -> SeriesStats {
+        self.stats()
+    }
+}
+
+impl Counted for Arc<Page> {
+    fn totals(&self) -> SeriesStats {
+        self.totals
+    }
+}
+
+impl<T: Counted> Members<T> {
+    /// Where the member of a place stands, or would.
+    fn rank(&self, place: u32) -> Result<usize, usize> {
+        let before = self.there & ((1 << place) - 1);
+        let rank = before.count_ones() as usize;
+        match self.there & (1 << place) {
+            0 => Err(rank),
+            _ => Ok(rank),
+        }
+    }
+
+    fn get(&self, place: u32) -> Option<&T> {
+        Some(&self.members[self.rank(place).ok()?])
+    }
+
+    fn insert(&mut self, place: u32, rank: usize, member: T) {
+        self.there |= 1 << place;
+        self.members.insert(rank, member);
+    }
+
+    fn remove(&mut self, place: u32) -> Option<T> {
+        let rank = self.rank(place).ok()?;
+        self.there &= !(1 << place);
+        let removed = self.members.remove(rank);
+        self.recount();
+        Some(removed)
+    }
+
+    /// Places and members, ascending.
+    fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+        let mut there = self.there;
+        self.members.iter().map(move |member| {
+            let place = there.trailing_zeros();
+            there &= there.wrapping_sub(1);
+            (place, member)
+        })
+    }
+
+    /// Notes that a member has changed from `old` to `new`.
+    fn note(&mut self, old: SeriesStats, new: SeriesStats) {
+        if holds(new.bounds_ns, old.bounds_ns) {
+            self.totals.points -= old.points;
+            self.totals.join(new);
+        } else {
+            self.recount();
+        }
+    }
+
+    fn recount(&mut self) {
+        self.totals = SeriesStats::default();
+        for member in &self.members {
+            self.totals.join(member.totals());
+        }
+    }
+}
+
+/// Whether bounds reach at least as far as others.
+fn holds(bounds: Option<(i64, i64)>, others: Option<(i64, i64)>) -> bool {
+    match (bounds, others) {
+        (_, None) => true,
+        (None, Some(_)) => false,
+        (Some((first, last)), Some((other_first, other_last))) => first <= other_first && other_last <= last,
+    }
+}
+
+/// The group of a source, its page there, and its place there.
+fn address(source: u32) -> (u32, u32, u32) {
+    let page = source / PAGE_ORDINALS;
+    (page / GROUP_PAGES, page % GROUP_PAGES, source % PAGE_ORDINALS)
+}
+
+fn source_of(group: u32, page: u32, place: u32) -> u32 {
+    (group * GROUP_PAGES + page) * PAGE_ORDINALS + place
+}
+
+/// Some series within pages, or all of a page or group that needs no closer look.
+pub(crate) enum Part<'a> {
+    /// A whole page or group: its points and bounds.
+    Whole(SeriesStats),
+    /// One series of a page that needs a closer look.
+    Series(&'a Series),
+}
+
+impl Pages {
+    pub(crate) fn get(&self, source: u32) -> Option<&Series> {
+        let (group, page, place) = address(source);
+        let group = &self.groups[self.find(group).ok()?];
+        group.pages.get(page)?.get(place)
+    }
+
+    fn find(&self, group: u32) -> Result<usize, usize> {
+        // Where no group before it is missing, it stands at its own place.
+        match self.groups.get(group as usize) {
+            Some(held) if held.number == group => Ok(group as usize),
+            _ => self.groups.binary_search_by_key(&group, |held| held.number),
+        }
+    }
+
+    /// Changes a series that is there.
+    pub(crate) fn change<R>(&mut self, source: u32, change: impl FnOnce(&mut Series) -> R) -> Option<R> {
+        // Who is not there is not looked for in a copy.
+        self.get(source)?;
+        Some(self.change_or_insert(source, change))
+    }
+
+    /// Changes a series, which is a new one where there is none.
+    pub(crate) fn change_or_insert<R>(&mut self, source: u32, change: impl FnOnce(&mut Series) -> R) -> R {
+        let (number, page, place) = address(source);
+        let index = self.find(number);
+        let groups = Arc::make_mut(&mut self.groups);
+        let index = index.unwrap_or_else(|index| {
+            let pages = Members::default();
+            groups.insert(index, Arc::new(Group { number, pages }));
+            index
+        });
+        let pages = &mut Arc::make_mut(&mut groups[index]).pages;
+        let rank = pages.rank(page).unwrap_or_else(|rank| {
+            pages.insert(page, rank, Arc::default());
+            rank
+        });
+        let series = Arc::make_mut(&mut pages.members[rank]);
+        let before = series.totals;
+        let series_rank = series.rank(place).unwrap_or_else(|rank| {
+            series.insert(place, rank, Series::default());
+            rank
+        });
+        let changed = &mut series.members[series_rank];
+        let old = changed.stats();
+        let answer = change(changed);
+        let new = changed.stats();
+        if old != new {
+            series.note(old, new);
+            let after = series.totals;
+            pages.note(before, after);
+        }
+        answer
+    }
+
+    pub(crate) fn remove(&mut self, source: u32) -> Option<Series> {
+        self.get(source)?;
+        let (number, page, place) = address(source);
+        let index = self.find(number).ok()?;
+        let groups = Arc::make_mut(&mut self.groups);
+        let pages = &mut Arc::make_mut(&mut groups[index]).pages;
+        let rank = pages.rank(page).ok()?;
+        let series = Arc::make_mut(&mut pages.members[rank]);
+        let removed = series.remove(place);
+        if series.members.is_empty() {
+            pages.remove(page);
+        } else {
+            pages.recount();
+        }
+        if pages.members.is_empty() {
+            groups.remove(index);
+        }
+        removed
+    }
+
+    /// All series, ascending by source.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Series)> {
+        self.within((i64::MIN, i64::MAX), false)
+    }
+
+    /// The series of pages whose bounds reach into the range, both ends inclusive, ascending by source. Those without
+    /// points are left out where only what has points is asked for.
+    fn within(&self, range_ns: (i64, i64), with_points: bool) -> impl Iterator<Item = (u32, &Series)> {
+        let reaches = move |totals: SeriesStats| !with_points || totals.reaches(range_ns);
+        let groups = self
+            .groups
+            .iter()
+            .filter(move |group| reaches(group.pages.totals));
+        groups.flat_map(move |group| {
+            let pages = group.pages.iter().filter(move |(_, page)| reaches(page.totals));
+            pages.flat_map(move |(number, page)| {
+                let series = page.iter().filter(move |(_, series)| reaches(series.stats()));
+                series.map(move |(place, series)| (source_of(group.number, number, place), series))
+            })
+        })
+    }
+
+    /// The series whose bounds reach into the range, both ends inclusive, ascending by source. Pages without any are
+    /// passed over.
+    pub(crate) fn reaching(&self, range_ns: (i64, i64)) -> impl Iterator<Item = (u32, &Series)> {
+        self.within(range_ns, true)
+    }
+
+    /// Pages and groups as wholes where none of their rows is before `from_ns`, the series of the others one by one.
+    pub(crate) fn parts(&self, from_ns: i64) -> impl Iterator<Item = Part<'_>> {
+        let is_whole = move |totals: SeriesStats| totals.bounds_ns.is_none_or(|(first, _)| first >= from_ns);
+        // A whole answers for what it has, so that nothing of it is looked at.
+        let whole = move |totals: SeriesStats| is_whole(totals).then_some(Part::Whole(totals));
+        self.groups.iter().flat_map(move |group| {
+            let of_group = whole(group.pages.totals);
+            let pages = match of_group {
+                Some(_) => &[],
+                None => group.pages.members.as_slice(),
+            };
+            let of_pages = pages.iter().flat_map(move |page| {
+                let of_page = whole(page.totals);
+                let series = match of_page {
+                    Some(_) => &[],
+                    None => page.members.as_slice(),
+                };
+                of_page.into_iter().chain(series.iter().map(Part::Series))
+            });
+            of_group.into_iter().chain(of_pages)
+        })
+    }
+
+    /// The points and bounds of all series.
+    pub(crate) fn totals(&self) -> SeriesStats {
+        let mut totals = SeriesStats::default();
+        for group in self.groups.iter() {
+            totals.join(group.pages.totals);
+        }
+        totals
+    }
+
+    /// Lets go of all blocks that lie wholly before the cutoff; answers the segments they lay in, and their rows. Pages
+    /// without such are neither copied nor looked at.
+    pub(crate) fn expire(&mut self, cutoff_ns: i64) -> Vec<(u64, u32)> {
+        let mut expired = Vec::new();
+        let is_old = |totals: SeriesStats| totals.bounds_ns.is_some_and(|(first, _)| first < cutoff_ns);
+        let page_has =
+            |page: &Page| is_old(page.totals) && page.members.iter().any(|it| it.has_expired(cutoff_ns));
+        let group_has =
+            |group: &Group| is_old(group.pages.totals) && group.pages.members.iter().any(|it| page_has(it));
+        for index in 0..self.groups.len() {
+            if !group_has(&self.groups[index]) {
+                continue;
+            }
+            let groups = Arc::make_mut(&mut self.groups);
+            let pages = &mut Arc::make_mut(&mut groups[index]).pages;
+            for page in pages.members.iter_mut().filter(|page| page_has(page)) {
+                let page = Arc::make_mut(page);
+                for series in &mut page.members {
+                    expired.extend(series.expire(cutoff_ns));
+                }
+                page.recount();
+            }
+            pages.recount();
+        }
+        expired
+    }
+
+    /// Memory of the pages and of the groups, in bytes, with the counters of each.
+    #[cfg(test)]
+    pub(crate) fn memory_bytes(&self) -> usize {
+        const COUNTERS: usize = 2 * size_of::<usize>();
+        let of_page =
+            |page: &Arc<Page>| COUNTERS + size_of::<Page>() + page.members.capacity() * size_of::<Series>();
+        let of_group = |group: &Arc<Group>| {
+            let pages = &group.pages.members;
+            let list = pages.capacity() * size_of::<Arc<Page>>();
+            COUNTERS + size_of::<Group>() + list + pages.iter().map(of_page).sum::<usize>()
+        };
+        let list = self.groups.capacity() * size_of::<Arc<Group>>();
+        list + self.groups.iter().map(of_group).sum::<usize>()
+    }
+}

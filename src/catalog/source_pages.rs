@@ -1,0 +1,94 @@
+//! The sources of a bucket at one moment, as the pages that the catalog keeps them in: whoever asks about all of them
+//! copies a pointer for each 1,024 while the catalog is held up, and is told what they have in common without a look at
+//! each.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use super::pages::Page;
+use super::schema::Schema;
+use super::source::Source;
+use crate::ids::ObjectId;
+
+/// All sources of a bucket at one moment.
+pub struct SourcePages(pub(super) Vec<Arc<Page<Source>>>);
+
+/// What sources have in common. Of a page it is made by the first who asks, and kept until the page changes.
+#[derive(Default)]
+pub(super) struct Common {
+    /// The different schemas, each with the least id of a source that has it.
+    schemas: Vec<(Arc<Schema>, ObjectId)>,
+    downsampling: bool,
+}
+
+impl Common {
+    fn of<'a>(sources: impl Iterator<Item = &'a Arc<Source>>) -> Self {
+        let mut schemas = Schemas::default();
+        let mut downsampling = true;
+        for source in sources {
+            schemas.add(&source.schema, source.id);
+            downsampling &= source.downsampling;
+        }
+        Common {
+            schemas: schemas.list,
+            downsampling,
+        }
+    }
+}
+
+/// Different schemas, told apart by where they are: the catalog keeps each once.
+#[derive(Default)]
+struct Schemas {
+    places: HashMap<*const Schema, usize>,
+    list: Vec<(Arc<Schema>, ObjectId)>,
+}
+
+impl Schemas {
+    fn add(&mut self, schema: &Arc<Schema>, id: ObjectId) {
+        match self.places.entry(Arc::as_ptr(schema)) {
+            Entry::Occupied(place) => {
+                let least = &mut self.list[*place.get()].1;
+                *least = id.min(*least);
+            }
+            Entry::Vacant(place) => {
+                place.insert(self.list.len());
+                self.list.push((Arc::clone(schema), id));
+            }
+        }
+    }
+}
+
+impl SourcePages {
+    /// The source of an ordinal.
+    pub fn get(&self, ordinal: u32) -> Option<&Arc<Source>> {
+        let number = Page::<Source>::number_of(ordinal);
+        // Where all sources of no page before it are gone, it stands at its own place.
+        let page = match self.0.get(number as usize) {
+            Some(page) if page.number() == number => page,
+            _ => &self.0[self.0.binary_search_by_key(&number, |page| page.number()).ok()?],
+        };
+        page.get(ordinal)
+    }
+
+    /// The different schemas, in the order in which the sources by their ids first have them.
+    pub fn schemas(&self) -> Vec<Arc<Schema>> {
+        let mut schemas = Schemas::default();
+        for (schema, id) in self.common().flat_map(|common| &common.schemas) {
+            schemas.add(schema, *id);
+        }
+        schemas.list.sort_by_key(|(_, id)| *id);
+        schemas.list.into_iter().map(|(schema, _)| schema).collect()
+    }
+
+    /// Whether large raw queries are aggregated by themselves for all of them.
+    pub fn all_downsampling(&self) -> bool {
+        self.common().all(|common| common.downsampling)
+    }
+
+    fn common(&self) -> impl Iterator<Item = &Common> {
+        self.0
+            .iter()
+            .map(|page| page.common.get_or_init(|| Common::of(page.iter())))
+    }
+}
