@@ -8,6 +8,7 @@
 mod backup;
 mod beside;
 mod convert;
+mod cost;
 mod crash;
 mod entries;
 mod expiry;

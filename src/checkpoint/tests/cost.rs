@@ -1,0 +1,80 @@
+//! What a checkpoint costs does not follow how many buckets there are, nor do files follow checkpoints.
+
+use std::sync::Arc;
+
+use wal::disk::sim::{Operation, SimDisk};
+
+use super::live::{rooms_of, store_in};
+use super::seed;
+use super::world::{Live, World, in_system};
+use crate::clock::{Clock, SECOND_NS};
+
+const BUCKETS: u32 = 60;
+
+async fn with_buckets(world: &mut World, live: &Live) {
+    world.set_up(&live.rooms).await.unwrap();
+    let there = live
+        .rooms
+        .catalog
+        .read(|catalog| catalog.buckets().count() as u32);
+    for _ in there..BUCKETS {
+        world.create_bucket(&live.rooms).await.unwrap();
+        let created = world.model.lock().buckets.last().map(|bucket| bucket.id);
+        world.create_source(&live.rooms, created).await.unwrap();
+    }
+}
+
+/// Eight syncs for each bucket that was touched: minutes where there are thousands.
+#[test]
+fn a_checkpoint_of_many_buckets_syncs_as_often_as_that_of_one() {
+    let disk = SimDisk::new(seed());
+    let mut world = World::new(seed());
+    in_system(async {
+        let started = Live::start(Arc::new(disk.clone()), Arc::clone(&world.clock));
+        let mut live = started.unwrap_or_else(|error| panic!("{error}"));
+        with_buckets(&mut world, &live).await;
+        live.on_thread(|task| task.checkpoint()).unwrap();
+        let mut syncs = Vec::new();
+        for touched in [1, BUCKETS] {
+            for ordinal in 1..=touched {
+                store_in(&rooms_of(&live), ordinal, world.clock.now_ns(), 0, 3).await;
+            }
+            let before = disk.count(Operation::Sync);
+            live.on_thread(|task| task.checkpoint()).unwrap();
+            syncs.push(disk.count(Operation::Sync) - before);
+        }
+        println!("{syncs:?} syncs");
+        assert_eq!(syncs[0], syncs[1]);
+        live.stop();
+    });
+}
+
+/// A map for each file of each bucket: a server with many of them did not start again.
+#[test]
+fn files_are_few_however_many_the_buckets_and_checkpoints() {
+    let disk = SimDisk::new(seed());
+    let mut world = World::new(seed());
+    let mut most = 0;
+    in_system(async {
+        for start in 0..3 {
+            let started = Live::start(Arc::new(disk.clone()), Arc::clone(&world.clock));
+            let mut live = started.unwrap_or_else(|error| panic!("{error}"));
+            if start == 0 {
+                with_buckets(&mut world, &live).await;
+            }
+            for _ in 0..20 {
+                for ordinal in 1..=BUCKETS {
+                    store_in(&rooms_of(&live), ordinal, world.clock.now_ns(), 0, 1).await;
+                }
+                world.clock.advance(SECOND_NS);
+                live.checkpoint().unwrap();
+                let files = disk.files();
+                let sealed = files.keys().filter(|path| !path.starts_with("data/log")).count();
+                most = most.max(sealed);
+            }
+            live.stop();
+        }
+    });
+    println!("at most {most} files");
+    assert!(most <= 20, "{most}");
+}
