@@ -10,6 +10,7 @@ use std::time::Instant;
 use wal::disk::StdDisk;
 
 use super::merging::{Merged, Merger};
+use super::open::{Recovered, RecoveryTimes};
 use super::schedule::Schedule;
 use super::task::Task;
 use crate::checked_file::CheckedFileError;
@@ -95,6 +96,8 @@ pub struct CheckpointStats {
     pub segments: u64,
     /// Syncs of files and directories by the whole process.
     pub disk_syncs: u64,
+    /// Parts of the recovery at the start.
+    pub recovery: RecoveryTimes,
 }
 
 #[derive(Default)]
@@ -106,6 +109,7 @@ struct Figures {
     segments: AtomicU64,
     /// Whether a checkpoint is ordered and not yet done: more orders would say the same.
     ordered: AtomicBool,
+    recovery: RecoveryTimes,
 }
 
 /// Asks for checkpoints from any thread. Cheap to clone.
@@ -124,10 +128,13 @@ pub(crate) struct Orders {
 }
 
 impl Checkpointer {
-    /// A checkpointer without a thread yet.
-    pub(crate) fn new() -> (Self, Orders) {
+    /// A checkpointer without a thread yet, after this recovery.
+    pub(crate) fn new(recovered: &Recovered) -> (Self, Orders) {
         let (sender, orders) = channel();
-        let figures = Arc::new(Figures::default());
+        let figures = Arc::new(Figures {
+            recovery: recovered.times,
+            ..Figures::default()
+        });
         (
             Checkpointer {
                 orders: sender.clone(),
@@ -179,6 +186,7 @@ impl Checkpointer {
             nanoseconds: load(&figures.nanoseconds),
             segments: load(&figures.segments),
             disk_syncs: StdDisk::syncs(),
+            recovery: figures.recovery,
         }
     }
 }
