@@ -35,8 +35,8 @@ pub const FILES: Experiment = Experiment {
 const BUCKETS: usize = 10_000;
 const CHECKPOINTS_WANTED: f64 = 50.0;
 const CHECKPOINTS_OF_A_START: f64 = 10.0;
-/// Less than the log of a round, so that each round brings a checkpoint at least.
-const CHECKPOINT_BYTES: (&str, &str) = ("storage.checkpoint_bytes", "1500000");
+/// About the log of a round.
+const CHECKPOINT_BYTES: (&str, &str) = ("storage.checkpoint_bytes", "4194304");
 /// Keys of each round that are sent again after each restart.
 const REPEATED: usize = 8;
 const LOOK_EVERY: Duration = Duration::from_millis(50);

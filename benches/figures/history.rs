@@ -6,6 +6,7 @@ use tidewatch::timestamp::format_timestamp_ns;
 
 use crate::Outcome;
 use crate::client::{Connection, drive};
+use crate::fleet::Filler;
 use crate::metrics::{CHECKPOINTS, MERGES, Metrics, SEGMENTS, merges_stand_still, metric};
 use crate::points::{BATCH, SECOND_NS, Series, days_ago_ns};
 use crate::server::{Account, NAME, Server, data_root};
@@ -25,6 +26,8 @@ pub const HISTORY: Experiment = Experiment {
 
 const POINTS: usize = 500_000;
 const CHECKPOINT_BYTES: (&str, &str) = ("storage.checkpoint_bytes", "1048576");
+const CHECKPOINTS_WITH_POINTS: usize = 16;
+const CHECKPOINTS_WITHOUT: usize = 16;
 const OPENED: &str = "tidewatch_query_blocks_opened_total";
 /// The second day of nearly six, cut within an hour at both ends.
 const FROM_S: i64 = 86_400 + 1_234;
@@ -37,20 +40,29 @@ fn history() -> Outcome<Vec<Measured>> {
     let first_ns = days_ago_ns(20)?;
     let (ordered, shuffled) = (account.bucket("ordered")?, account.bucket("shuffled")?);
     let sources = [account.source(&ordered, "a")?, account.source(&shuffled, "a")?];
-    let mut series = Series::new(1, first_ns, SECOND_NS);
-    let mut entries: Vec<_> = (0..POINTS).map(|_| series.entry(&sources[0])).collect();
-    let mut requests = requests(&account, &ordered, &entries);
-    let mut series = Series::new(1, first_ns, SECOND_NS);
-    entries = (0..POINTS).map(|_| series.entry(&sources[1])).collect();
-    Rng::with_seed(1).shuffle(&mut entries);
-    // In turns, so that both are in the same segments.
-    let others = self::requests(&account, &shuffled, &entries);
-    requests = requests
-        .into_iter()
-        .zip(others)
-        .flat_map(|(one, other)| [one, other])
-        .collect();
-    drive(server.address, &[requests])?;
+    let mut filler = Filler::of(&server, &mut account)?;
+    let [entries, mut others] = [0, 1].map(|place| {
+        let mut series = Series::new(1, first_ns, SECOND_NS);
+        (0..POINTS)
+            .map(|_| series.entry(&sources[place]))
+            .collect::<Vec<_>>()
+    });
+    Rng::with_seed(1).shuffle(&mut others);
+    let each = POINTS / CHECKPOINTS_WITH_POINTS;
+    for (entries, others) in entries.chunks(each).zip(others.chunks(each)) {
+        // In turns, so that both are in the same segments.
+        let (one, other) = (
+            requests(&account, &ordered, entries),
+            requests(&account, &shuffled, others),
+        );
+        let in_turns = one.into_iter().zip(other).flat_map(|(one, other)| [one, other]);
+        drive(server.address, &[in_turns.collect()])?;
+        filler.until_checkpoint(&server, metric(&server, CHECKPOINTS)?)?;
+    }
+    // Segments with points are merged once enough of their size are there.
+    for _ in 0..CHECKPOINTS_WITHOUT {
+        filler.until_checkpoint(&server, metric(&server, CHECKPOINTS)?)?;
+    }
     merges_stand_still(&server)?;
     let queried = [(&ordered, &sources[0]), (&shuffled, &sources[1])];
     let [in_order, in_disorder] = queried.map(|(bucket, source)| -> Outcome<(f64, Vec<u8>)> {
@@ -75,7 +87,7 @@ fn history() -> Outcome<Vec<Measured>> {
     let metrics = Metrics::of(&server)?;
     let note = format!(
         "{} against {} blocks for the hours of one day of 5.8 ({POINTS} points, one a second, in batches of {BATCH}, \
-         shuffled with seed 1 over all of it), after {} checkpoints and {} merges; {} segments hold both",
+         shuffled with seed 1 over all of it), after {} checkpoints and {} merges; {} segments, of which the smaller may hold neither",
         in_disorder.0,
         in_order.0,
         metrics.get(CHECKPOINTS)?,

@@ -15,7 +15,7 @@ pub const LOG_BYTES: &str = "tidewatch_log_bytes_total";
 pub const LOG_SYNCS: &str = "tidewatch_log_syncs_total";
 pub const DISK_SYNCS: &str = "tidewatch_disk_syncs_total";
 
-const MERGES_STAND_STILL_FOR: Duration = Duration::from_secs(2);
+const MERGES_STAND_STILL_FOR: Duration = Duration::from_millis(700);
 
 /// All of it, at one moment.
 pub struct Metrics(String);

@@ -51,7 +51,8 @@ fn owed() -> Outcome<Vec<Measured>> {
     let none = written(&mut load)?;
     owe(&mut load)?;
     let pending = metric(&load.server, PENDING)?;
-    if pending < OWED_DELIVERIES as f64 {
+    // Those whose attempt is being recorded are not counted.
+    if pending < 0.99 * OWED_DELIVERIES as f64 {
         return Err(format!("only {pending} deliveries are owed").into());
     }
     let with = written(&mut load)?;
