@@ -46,11 +46,13 @@ fn many_series() -> Outcome<Vec<Measured>> {
     drop(fleet);
     server.stop()?;
     let filled_s = began.elapsed().as_secs_f64();
-    let (mut ready_s, mut parts_s, mut memory) = (Vec::new(), [const { Vec::new() }; PARTS.len()], 0.0);
+    let (mut ready_s, mut cpu_s, mut memory) = (Vec::new(), Vec::new(), 0.0);
+    let mut parts_s = [const { Vec::new() }; PARTS.len()];
     let mut segments = 0.0;
     for _ in 0..RESTARTS {
         let server = Server::start(&data_dir, &[])?;
         ready_s.push(server.ready_after.as_secs_f64());
+        cpu_s.push(server.cpu_seconds()?);
         let metrics = Metrics::of(&server)?;
         for (part, parts_s) in PARTS.iter().zip(&mut parts_s) {
             parts_s.push(metrics.get(&format!("tidewatch_recovery_seconds{{part=\"{part}\"}}"))?);
@@ -67,9 +69,10 @@ fn many_series() -> Outcome<Vec<Measured>> {
         .collect();
     let [least, most] = [0.0, 1.0].map(|share| significant(quantile(&mut ready_s, share)));
     let note = format!(
-        "median of {RESTARTS} ({least} to {most}), from the start of the process, after a stop by SIGTERM; of it {}; the \
+        "median of {RESTARTS} ({least} to {most}), from the start of the process, after a stop by SIGTERM; {} s of CPU; of the time {}; the \
          rest starts actors and the API; {segments} segments; {SOURCES} sources a bucket, one point each; created in {} \
          s, filled after {} s, all in {} s",
+        significant(median(&mut cpu_s)),
         of_parts.join(", "),
         significant(created_s),
         significant(filled_s),
