@@ -185,9 +185,9 @@ async fn start_rooms(config: &Arc<Config>, clock: Arc<dyn Clock>) -> Result<Star
         points = rooms.recovered.points,
         torn_tail = ?rooms.recovered.log.torn_tail,
         took = ?rooms.recovered.took,
-        catalog = ?rooms.recovered.catalog,
-        footers = ?rooms.recovered.footers,
-        replay = ?rooms.recovered.replay,
+        catalog = ?rooms.recovered.times.catalog,
+        footers = ?rooms.recovered.times.footers,
+        replay = ?rooms.recovered.times.replay,
         "recovered"
     );
     make_server_secret(&rooms.catalog, &rooms.journal)

@@ -7,16 +7,25 @@
 mod analytics;
 mod beside;
 mod budget;
+mod checkpoints;
 mod client;
 mod computing;
+mod damage;
 mod deliveries;
 mod durability;
+mod files;
+mod fleet;
+mod growth;
+mod history;
 mod ingest;
 mod logins;
 mod machine;
+mod many_series;
 mod memory;
+mod metrics;
 mod open_loop;
 mod overload;
+mod owed;
 mod points;
 mod querying;
 mod restart;
@@ -51,7 +60,13 @@ const EXPERIMENTS: &[Experiment] = &[
     storage::DISK,
     restart::READY,
     restart::REPLAY,
+    many_series::MANY_SERIES,
+    files::FILES,
+    checkpoints::SYNCS,
+    damage::DAMAGE,
+    history::HISTORY,
     memory::IDLE_SERIES,
+    growth::GROWTH,
     scans::SCANS,
     budget::MEMORY,
     budget::NEIGHBOUR,
@@ -61,6 +76,7 @@ const EXPERIMENTS: &[Experiment] = &[
     overload::QUERIES,
     rules::RULES,
     deliveries::DELIVERIES,
+    owed::OWED,
 ];
 
 fn main() -> Outcome<()> {

@@ -134,6 +134,23 @@ impl Server {
         Ok(kibibytes.trim().parse::<f64>()? * 1_024.0)
     }
 
+    /// Mappings of files below a directory.
+    pub fn mappings_below(&self, dir: &Path) -> Outcome<usize> {
+        let maps = fs::read_to_string(format!("/proc/{}/maps", self.child.id()))?;
+        let dir = format!("{}/", dir.canonicalize()?.display());
+        Ok(maps.lines().filter(|line| line.contains(&dir)).count())
+    }
+
+    /// Bytes that the process has handed to the system to write: to files, and the little that its answers are.
+    ///
+    /// What `/proc` calls `write_bytes` will not do: where the file system keeps large pages, it counts up to 128 KiB for
+    /// each small frame that is written over room in the log, of which the disk gets 4 KiB.
+    pub fn written_bytes(&self) -> Outcome<f64> {
+        let io = fs::read_to_string(format!("/proc/{}/io", self.child.id()))?;
+        let bytes = io.lines().find_map(|line| line.strip_prefix("wchar:"));
+        Ok(bytes.ok_or("no wchar in /proc/<pid>/io")?.trim().parse()?)
+    }
+
     /// SIGTERM, and the end of the process, which seals and closes everything.
     pub fn stop(mut self) -> Outcome<()> {
         kill_process(Pid::from_child(&self.child), Signal::TERM)?;
@@ -308,6 +325,16 @@ fn text(value: &serde_json::Value, pointer: &str) -> Outcome<String> {
     Ok(found
         .ok_or_else(|| format!("no {pointer} in {value}"))?
         .to_owned())
+}
+
+/// Files below a directory. Some may come and go meanwhile.
+pub fn files_below(dir: &Path) -> usize {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let counts = entries.map(|entry| match entry.file_type() {
+        Ok(kind) if kind.is_dir() => files_below(&entry.path()),
+        _ => 1,
+    });
+    counts.sum()
 }
 
 /// Bytes of all files below a directory: their lengths, and what the file system gave them.

@@ -39,7 +39,7 @@ fn disk() -> Outcome<Vec<Measured>> {
     fill(&server, &account, &bucket, &dense, POINTS, SECOND_NS)?;
     server.stop()?;
     let (bytes, allocated) = bytes_below(&data_dir)?;
-    let (segments, _) = bytes_below(&data_dir.join("buckets"))?;
+    let (segments, _) = bytes_below(&data_dir.join("segments"))?;
 
     let server = Server::start(&data_dir, &[])?;
     let mut account = account.on(&server)?;

@@ -226,6 +226,7 @@ impl CatalogLoader {
     }
 
     fn finish_sources(&mut self) -> Result<(), SnapshotError> {
+        self.catalog.sources.reserve(self.sources.len());
         for source in self.sources.drain(..) {
             let bucket = self.catalog.buckets.get(&source.bucket_id);
             let next = bucket.map(|bucket| bucket.next_source_ordinal);

@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 
 use super::Bytes;
 use super::bucket::Bucket;
@@ -320,12 +321,21 @@ impl SourceIndex {
 
     /// Adds a source, or puts a new version in the place of the old.
     pub fn insert(&mut self, source: Arc<Source>) {
-        self.remove(source.id);
         let hasher = &self.hasher;
-        self.table
-            .insert_unique(hasher.hash_one(source.id), source, |other| {
-                hasher.hash_one(other.id)
-            });
+        let (hash, id) = (hasher.hash_one(source.id), source.id);
+        let entry = self
+            .table
+            .entry(hash, |other| other.id == id, |other| hasher.hash_one(other.id));
+        match entry {
+            Entry::Occupied(mut held) => *held.get_mut() = source,
+            Entry::Vacant(vacant) => drop(vacant.insert(source)),
+        }
+    }
+
+    /// Makes room for so many more at once.
+    pub fn reserve(&mut self, additional: usize) {
+        let hasher = &self.hasher;
+        self.table.reserve(additional, |other| hasher.hash_one(other.id));
     }
 
     #[cfg(test)]

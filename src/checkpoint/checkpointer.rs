@@ -11,6 +11,7 @@ use std::time::Instant;
 use wal::disk::StdDisk;
 
 use super::merging::{Merged, Merger};
+use super::open::{Recovered, RecoveryTimes};
 use super::schedule::Schedule;
 use super::task::Task;
 use crate::checked_file::CheckedFileError;
@@ -111,6 +112,8 @@ pub struct CheckpointStats {
     pub disk_syncs: u64,
     /// Pages of files that the disk did not read.
     pub unreadable_pages: u64,
+    /// Parts of the recovery at the start.
+    pub recovery: RecoveryTimes,
 }
 
 #[derive(Default)]
@@ -122,6 +125,7 @@ struct Figures {
     segments: AtomicU64,
     /// Whether a checkpoint is ordered and not yet done: more orders would say the same.
     ordered: AtomicBool,
+    recovery: RecoveryTimes,
 }
 
 /// Asks for checkpoints from any thread. Cheap to clone.
@@ -140,10 +144,13 @@ pub(crate) struct Orders {
 }
 
 impl Checkpointer {
-    /// A checkpointer without a thread yet.
-    pub(crate) fn new() -> (Self, Orders) {
+    /// A checkpointer without a thread yet, after this recovery.
+    pub(crate) fn new(recovered: &Recovered) -> (Self, Orders) {
         let (sender, orders) = channel();
-        let figures = Arc::new(Figures::default());
+        let figures = Arc::new(Figures {
+            recovery: recovered.times,
+            ..Figures::default()
+        });
         (
             Checkpointer {
                 orders: sender.clone(),
@@ -196,6 +203,7 @@ impl Checkpointer {
             segments: load(&figures.segments),
             disk_syncs: StdDisk::syncs(),
             unreadable_pages: StdDisk::unreadable_pages(),
+            recovery: figures.recovery,
         }
     }
 }

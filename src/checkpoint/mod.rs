@@ -26,7 +26,7 @@ pub use checkpointer::{CheckpointError, CheckpointStats, Checkpointer};
 pub use format_1::{BucketDir, Damage, convert};
 pub use layout::Layout;
 pub use manifest::{BucketMark, Manifest, ManifestError};
-pub use open::{BucketFault, Opened, Recovered, open};
+pub use open::{BucketFault, Opened, Recovered, RecoveryTimes, open};
 pub use open_error::OpenError;
 pub use segments::{SegmentError, SegmentsDir, shared};
 #[cfg(test)]

@@ -55,7 +55,14 @@ pub struct Recovered {
     pub points: u64,
     /// Time it all took.
     pub took: Duration,
-    /// Of that, the catalog's objects.
+    /// Of that, its parts.
+    pub times: RecoveryTimes,
+}
+
+/// What the parts of a recovery took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecoveryTimes {
+    /// The manifest and the catalog's objects.
     pub catalog: Duration,
     /// What the segments say of themselves, and of each bucket that the log does not name.
     pub footers: Duration,
@@ -225,9 +232,11 @@ pub(super) fn open_with(
         log: recovery,
         points,
         took: started.elapsed(),
-        catalog: catalog_read_at - started,
-        footers: (files_open_at - catalog_read_at) + replayed_at.elapsed(),
-        replay: replayed_at - files_open_at,
+        times: RecoveryTimes {
+            catalog: catalog_read_at - started,
+            footers: (files_open_at - catalog_read_at) + replayed_at.elapsed(),
+            replay: replayed_at - files_open_at,
+        },
     };
     Ok(Opened {
         log,

@@ -169,7 +169,7 @@ pub(super) fn assemble(
     options: RoomsOptions,
     clock: Arc<dyn Clock>,
 ) -> Result<(Rooms, Orders, Task), OpenError> {
-    let (checkpointer, orders) = Checkpointer::new();
+    let (checkpointer, orders) = Checkpointer::new(&opened.recovered);
     let catalog = CatalogHandle::new(opened.catalog);
     let order = checkpointer.clone();
     let progress = move |tail_bytes: u64| {

@@ -358,7 +358,6 @@ impl Task {
             self.put_in_force(manifest)?;
             self.ledger.adopt(runs);
             self.ledger.remove_unused();
-            self.merges += 1;
         }
         Ok(())
     }

@@ -182,6 +182,18 @@ fn write_log(figures: &Figures, text: &mut Exposition) {
         "Time that checkpoints took.",
         seconds(checkpoints.nanoseconds),
     );
+    let mut recovery = text.gauges(
+        "tidewatch_recovery_seconds",
+        "Time that the recovery at the start took, by part.",
+    );
+    let times = checkpoints.recovery;
+    for (part, took) in [
+        ("catalog", times.catalog),
+        ("footers", times.footers),
+        ("replay", times.replay),
+    ] {
+        recovery.sample(&[("part", part)], took.as_secs_f64());
+    }
     text.counter(
         "tidewatch_segment_merges_total",
         "Merges of segments.",

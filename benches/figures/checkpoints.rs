@@ -1,0 +1,120 @@
+//! What a checkpoint costs by what was touched since the last one.
+
+use crate::Outcome;
+use crate::client::{drive, request};
+use crate::fleet::{Filler, Fleet};
+use crate::ingest::CLIENTS;
+use crate::metrics::{CHECKPOINTS, DISK_SYNCS, LOG_SYNCS, Metrics, merges_stand_still, metric};
+use crate::points::{SECOND_NS, Series, days_ago_ns};
+use crate::server::{Server, data_root};
+use crate::table::{Bar, Experiment, Figure, Measured, median, quantile, significant};
+
+pub const SYNCS: Experiment = Experiment {
+    figures: &[
+        // A segment, a run of each stream that has something new, the manifest: files are shared by all buckets, so that
+        // their number is no factor at all.
+        Figure {
+            what: "syncs of a checkpoint, 10,000 buckets touched against 1",
+            bar: Bar::AtMost(1.0),
+            unit: "×",
+        },
+        Figure {
+            what: "time of a checkpoint, 10,000 buckets touched against 1",
+            bar: Bar::Shown,
+            unit: "×",
+        },
+    ],
+    run: syncs,
+};
+
+const BUCKETS: usize = 10_000;
+const CHECKPOINT_BYTES: (&str, &str) = ("storage.checkpoint_bytes", "8388608");
+/// The rest, up to the checkpoint, is sent while syncs are counted.
+const FILLED_BYTES: f64 = 8_388_608.0 * 0.96;
+const ROUNDS: usize = 5;
+const SECONDS: &str = "tidewatch_checkpoint_seconds_total";
+
+/// What one checkpoint took.
+struct Took {
+    syncs: f64,
+    milliseconds: f64,
+}
+
+fn syncs() -> Outcome<Vec<Measured>> {
+    let dir = data_root()?;
+    let data_dir = dir.path().join("data");
+    let server = Server::start(&data_dir, &[])?;
+    let mut fleet = Fleet::sign_up(&server)?;
+    fleet.create(&server, BUCKETS, 1)?;
+    server.stop()?;
+    let server = Server::start(&data_dir, &[CHECKPOINT_BYTES])?;
+    let account = fleet.accounts.remove(0).on(&server)?;
+    fleet.accounts.insert(0, account);
+    let mut filler = Filler::of(&server, &mut fleet.accounts[0])?;
+    filler.until_checkpoint(&server, metric(&server, CHECKPOINTS)?)?;
+    let mut rounds = [const { (Vec::new(), Vec::new()) }; 2];
+    for round in 0..2 * ROUNDS {
+        let all = round % 2 == 0;
+        if all {
+            touch(&server, &fleet, round)?;
+        }
+        let took = checkpoint(&server, &mut filler)?;
+        let (syncs, milliseconds) = &mut rounds[usize::from(all)];
+        syncs.push(took.syncs);
+        milliseconds.push(took.milliseconds);
+    }
+    let [(mut one, mut one_ms), (mut all, mut all_ms)] = rounds;
+    let note = format!(
+        "{all:?} against {one:?} syncs of files and directories, less those that tidewatch_log_syncs_total counts; the \
+         least of {ROUNDS} rounds taken in turns, for now and then a new file of the log or a merge of the ledger falls \
+         into one"
+    );
+    let (one_ms, all_ms) = (median(&mut one_ms), median(&mut all_ms));
+    Ok(vec![
+        Measured {
+            value: quantile(&mut all, 0.0) / quantile(&mut one, 0.0),
+            note,
+        },
+        Measured {
+            value: all_ms / one_ms,
+            note: format!(
+                "{} against {} ms, medians of the same rounds",
+                significant(all_ms),
+                significant(one_ms)
+            ),
+        },
+    ])
+}
+
+/// A point for each bucket.
+fn touch(server: &Server, fleet: &Fleet, round: usize) -> Outcome<()> {
+    let first_ns = days_ago_ns(20)? + round as i64 * 60 * SECOND_NS;
+    let requests = fleet.buckets.iter().map(|bucket| {
+        let body = Series::new(round as u64, first_ns, SECOND_NS).single(&bucket.id, &bucket.sources[0]);
+        request("POST", "/api/data", fleet.credential(bucket), &body)
+    });
+    let requests: Vec<Vec<u8>> = requests.collect();
+    let each = requests.len().div_ceil(CLIENTS);
+    let clients: Vec<Vec<Vec<u8>>> = requests.chunks(each).map(<[_]>::to_vec).collect();
+    drive(server.address, &clients).map(drop)
+}
+
+/// Fills the log and counts around its checkpoint.
+fn checkpoint(server: &Server, filler: &mut Filler) -> Outcome<Took> {
+    filler.fill(server, FILLED_BYTES)?;
+    merges_stand_still(server)?;
+    let before = Metrics::of(server)?;
+    let done = before.get(CHECKPOINTS)?;
+    filler.until_checkpoint(server, done)?;
+    let after = Metrics::of(server)?;
+    if after.get(CHECKPOINTS)? != done + 1.0 {
+        return Err("more than one checkpoint was counted".into());
+    }
+    let delta = |name: &str| -> Outcome<f64> { Ok(after.get(name)? - before.get(name)?) };
+    let took = Took {
+        syncs: delta(DISK_SYNCS)? - delta(LOG_SYNCS)?,
+        milliseconds: delta(SECONDS)? * 1e3,
+    };
+    merges_stand_still(server)?;
+    Ok(took)
+}

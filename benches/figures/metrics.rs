@@ -1,0 +1,57 @@
+//! What the server says of itself at `/metrics`.
+
+use std::time::Duration;
+
+use crate::Outcome;
+use crate::client::{Connection, request};
+use crate::server::Server;
+
+pub const CHECKPOINTS: &str = "tidewatch_checkpoints_total{outcome=\"done\"}";
+pub const FAILED_CHECKPOINTS: &str = "tidewatch_checkpoints_total{outcome=\"failed\"}";
+pub const MERGES: &str = "tidewatch_segment_merges_total";
+pub const SEGMENTS: &str = "tidewatch_segment_files";
+pub const LOG_TAIL: &str = "tidewatch_log_tail_bytes";
+pub const LOG_BYTES: &str = "tidewatch_log_bytes_total";
+pub const LOG_SYNCS: &str = "tidewatch_log_syncs_total";
+pub const DISK_SYNCS: &str = "tidewatch_disk_syncs_total";
+
+const MERGES_STAND_STILL_FOR: Duration = Duration::from_millis(700);
+
+/// All of it, at one moment.
+pub struct Metrics(String);
+
+impl Metrics {
+    pub fn of(server: &Server) -> Outcome<Self> {
+        let mut connection = Connection::open(server.address)?;
+        let text = connection.done(&request("GET", "/metrics", "x-of: bench", b""))?;
+        Ok(Metrics(String::from_utf8(text.to_vec())?))
+    }
+
+    /// The value of a sample, whose labels are part of the name.
+    pub fn get(&self, name: &str) -> Outcome<f64> {
+        let found = self
+            .0
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        Ok(found.ok_or_else(|| format!("/metrics has no {name}"))?.parse()?)
+    }
+}
+
+/// One value of this moment.
+pub fn metric(server: &Server, name: &str) -> Outcome<f64> {
+    Metrics::of(server)?.get(name)
+}
+
+/// Waits until no merge of segments has ended for a while, and the server does nothing more for itself.
+pub fn merges_stand_still(server: &Server) -> Outcome<()> {
+    let mut before = metric(server, MERGES)?;
+    loop {
+        std::thread::sleep(MERGES_STAND_STILL_FOR);
+        server.settle()?;
+        let now = metric(server, MERGES)?;
+        if now == before {
+            return Ok(());
+        }
+        before = now;
+    }
+}
