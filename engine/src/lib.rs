@@ -2,7 +2,7 @@
 //!
 //! Synchronous and free of I/O, clocks and logs: rows come in as bytes of a log record ([`rows`]), segments go out to
 //! a writer and come back as mapped bytes, time is an argument. Read [`store`] first: the store takes rows and hands
-//! out [`Snapshot`]s, and [`query`] answers questions to those. On-disk formats are drawn in FORMAT.md.
+//! out [`View`]s, whoever has one chooses [`SeriesSnapshot`]s of it, and [`query`] answers questions to those. On-disk formats are drawn in FORMAT.md.
 
 pub mod query;
 pub mod rows;

@@ -92,3 +92,80 @@ impl SourcePages {
             .map(|page| page.common.get_or_init(|| Common::of(page.iter())))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::pages::Pages;
+    use super::super::schema::{Field, FieldType, SchemaMode};
+    use super::super::source::SourceStatus;
+    use super::*;
+
+    fn schema(name: &str) -> Arc<Schema> {
+        let field = Field {
+            name: name.into(),
+            kind: FieldType::Number,
+            unit: None,
+            description: None,
+        };
+        Arc::new(Schema::from(vec![field]))
+    }
+
+    fn source(ordinal: u32, id: u8, schema: &Arc<Schema>, downsampling: bool) -> Arc<Source> {
+        let mut bytes = [0; 12];
+        bytes[0] = id;
+        bytes[8..].copy_from_slice(&ordinal.to_be_bytes());
+        Arc::new(Source {
+            id: ObjectId::from_bytes(bytes),
+            ordinal,
+            bucket_id: ObjectId::from_bytes([0; 12]),
+            name: ordinal.to_string().into(),
+            kind: "sensor".into(),
+            description: None,
+            schema: Arc::clone(schema),
+            schema_mode: SchemaMode::Strict,
+            downsampling,
+            status: SourceStatus::Active,
+            created_at_ns: 0,
+            updated_at_ns: 0,
+        })
+    }
+
+    /// Also where a page has changed since it was asked before.
+    #[test]
+    fn what_pages_have_in_common_is_what_their_sources_have() {
+        for seed in 0..20 {
+            println!("seed {seed}");
+            let mut random = fastrand::Rng::with_seed(seed);
+            let schemas: Vec<Arc<Schema>> = ["a", "b", "c", "d"].map(schema).into();
+            let mut pages = Pages::default();
+            for _ in 0..200 {
+                let ordinal = random.u32(0..4) * 1_000 + random.u32(0..6);
+                if random.u8(..3) == 0 {
+                    pages.remove(ordinal);
+                } else {
+                    let schema = &schemas[random.usize(..schemas.len())];
+                    let new = source(ordinal, random.u8(..), schema, random.u8(..20) > 0);
+                    pages.insert(ordinal, new);
+                }
+                let shared = SourcePages(pages.pages().cloned().collect());
+                let mut sources: Vec<&Arc<Source>> = pages.iter().collect();
+                assert_eq!(
+                    shared.all_downsampling(),
+                    sources.iter().all(|source| source.downsampling)
+                );
+                sources.sort_by_key(|source| source.id);
+                let mut expected: Vec<Arc<Schema>> = Vec::new();
+                for source in sources {
+                    assert!(Arc::ptr_eq(shared.get(source.ordinal).unwrap(), source));
+                    if !expected.iter().any(|it| Arc::ptr_eq(it, &source.schema)) {
+                        expected.push(Arc::clone(&source.schema));
+                    }
+                }
+                let same = |(one, other): (&Arc<Schema>, &Arc<Schema>)| Arc::ptr_eq(one, other);
+                let told = shared.schemas();
+                assert!(told.len() == expected.len() && told.iter().zip(&expected).all(same));
+                assert!(shared.get(9_999).is_none());
+            }
+        }
+    }
+}
