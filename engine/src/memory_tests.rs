@@ -182,3 +182,14 @@ fn the_count_is_that_of_what_is_held() {
         assert_eq!(counted, held as u64, "step {step}");
     }
 }
+
+/// A file that was copied over another has rows twice. Two runs of which each waited for the other's equal row never ended,
+/// and held a thread of the queries for good.
+#[test]
+fn rows_that_damage_has_doubled_end_a_scan_all_the_same() {
+    let mut store = Store::new();
+    apply_texts(&mut store, 0, 0, 50);
+    let home = checkpoint(&mut store, 1);
+    store.add_segment(part(2, &home));
+    assert_eq!(metadata(&store).len(), 100);
+}

@@ -37,6 +37,9 @@ pub struct Manifest {
     /// Ordinals of the buckets whose directory of format 1 could not be converted yet.
     #[serde(default)]
     pub unconverted: Vec<u32>,
+    /// Ordinals of the buckets of whose directory of format 1 what is whole was taken: it is kept under another name.
+    #[serde(default)]
+    pub aside: Vec<u32>,
 }
 
 /// How far a bucket is in the segments. There may be many: each is written as an array, without names.

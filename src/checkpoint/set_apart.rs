@@ -42,10 +42,17 @@ impl SetApart {
         self.buckets.insert(ordinal);
     }
 
+    /// Notes that the manifest names what was carried up to here. Not before: what it does not name may be removed.
+    pub(super) fn carried(&mut self, covered: Sequence) {
+        if !self.buckets.is_empty() {
+            self.carried_until = Some(covered);
+        }
+    }
+
     /// Carries the records of all that are set apart, and of `also`, in the log behind `mark` up to `covered`, on in
     /// files. Records that a file has already are applied once all the same: they keep their sequences.
     pub(super) fn carry(
-        &mut self,
+        &self,
         disk: &dyn Disk,
         layout: &Layout,
         also: &BTreeSet<u32>,
@@ -76,7 +83,6 @@ impl SetApart {
                 writer.finish()?;
             }
         }
-        self.carried_until = Some(covered);
         Ok(())
     }
 }

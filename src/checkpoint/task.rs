@@ -88,6 +88,12 @@ impl Task {
         // One whose actor is gone though it was not deleted has panicked: what only its memory had is in the log, and is
         // carried on until a restart has replayed it.
         let failed: BTreeSet<u32> = gone.into_iter().filter(|ordinal| self.exists(*ordinal)).collect();
+        for (ordinal, begun) in &begun {
+            self.usage.set(*ordinal, begun.live_segments.clone());
+        }
+        // Before the log is made durable: were a deletion lost with its end, the bucket would be there again, and its points
+        // missing.
+        self.forget_deleted();
         let (frozen, sequence) = self.journal.freeze_catalog()?;
         debug_assert!(sequence >= covered, "the journal never goes back");
         self.make_log_durable()?;
@@ -97,10 +103,6 @@ impl Task {
             &failed,
             (self.manifest.covered, covered),
         )?;
-        for (ordinal, begun) in &begun {
-            self.usage.set(*ordinal, begun.live_segments.clone());
-        }
-        self.forget_deleted();
         let written = self.write(&begun, &frozen);
         let Written { segment, parts, runs } = written.inspect_err(|_| self.discard())?;
         let mut manifest = self.manifest_of(&begun, &frozen, &failed, segment.as_deref());
@@ -117,6 +119,7 @@ impl Task {
             let reason = CheckpointError::ActorGone(ordinal).to_string();
             self.buckets.set_apart(ordinal, reason);
         }
+        self.set_apart.carried(covered);
         Ok(())
     }
 

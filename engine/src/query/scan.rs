@@ -327,12 +327,15 @@ impl<'a, 'b> Scan<'a, 'b> {
         Ok(())
     }
 
-    /// Takes rows of one run up to `until`, exclusive, or until the page is full.
+    /// Takes the next row of a run, which comes before those of all others, and further ones up to `until`, exclusive, or
+    /// until the page is full. The next row is taken also where another run has one of the same time and sequence: only
+    /// damage makes such, and two runs that waited for each other would never end.
     fn take_rows(&mut self, index: usize, until: Option<Position>) -> Result<(), EngineError> {
         let Some(mut open) = self.open[index].take() else {
             return Ok(());
         };
         let wanted = self.wanted();
+        let mut is_next = true;
         while self.rows.len() < wanted {
             let Some(found) = open.rows.get(open.next).copied() else {
                 let last = open.rows.last().map(|found| found.position);
@@ -345,11 +348,12 @@ impl<'a, 'b> Scan<'a, 'b> {
                 open.read(self.selection(&open.candidate), &part, self.budget)?;
                 continue;
             };
-            if until.is_some_and(|until| found.position >= until) {
+            if !is_next && until.is_some_and(|until| found.position >= until) {
                 self.heap.push(Reverse((found.position, index)));
                 self.open[index] = Some(open);
                 return Ok(());
             }
+            is_next = false;
             open.next += 1;
             if self.skip > 0 {
                 self.skip -= 1;

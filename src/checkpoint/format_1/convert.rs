@@ -10,10 +10,9 @@ use wal::disk::Disk;
 
 use super::answers::AnswersFile;
 use super::directory::{BucketDir, BucketManifest};
-use super::files;
+use super::{evidence, files};
 use crate::bucket::CarriedDir;
 use crate::catalog::{Frozen, FrozenTail, Snapshot};
-use crate::checkpoint::layout::Layout;
 use crate::checkpoint::manifest::{BucketMark, Manifest};
 use crate::checkpoint::segments::{Segments, shared};
 use crate::ledger::{Keep, LedgerFiles, NewEntry, Saving, encode_answer};
@@ -91,7 +90,7 @@ impl<'a, 'd> Conversion<'a, 'd> {
             None => {
                 let (snapshot, catalog_covered) = files::read_catalog(&**disk, data_dir)?;
                 let covered = files::read_mark(&**disk, data_dir)?;
-                refuse_lost_manifest(&**disk, data_dir)?;
+                evidence::refuse_lost_manifest(&**disk, data_dir)?;
                 if catalog_covered < covered {
                     return Err(format!(
                         "{} is missing, or older than the checkpoint up to record {covered}; restore it from a backup",
@@ -168,17 +167,32 @@ impl<'a, 'd> Conversion<'a, 'd> {
         let present = names.iter().filter_map(BucketDir::ordinal);
         let Some(snapshot) = &self.snapshot else {
             let waiting: BTreeSet<u32> = self.manifest.unconverted.iter().copied().collect();
-            // The others were converted before, and their directories were not removed to the end.
-            self.done
-                .extend(present.filter(|ordinal| !waiting.contains(ordinal)));
+            // The others were converted before, and their directories were not removed, or put aside, to the end.
+            for ordinal in present.filter(|ordinal| !waiting.contains(ordinal)) {
+                match self.manifest.aside.contains(&ordinal) {
+                    true => self.aside.insert(ordinal),
+                    false => self.done.insert(ordinal),
+                };
+            }
             return Ok(waiting);
         };
         let catalog = &snapshot.catalog;
+        let present: BTreeSet<u32> = present.collect();
+        let is_gone = |ordinal: &u32| !present.contains(ordinal);
+        // The log is read for it only where a directory is gone.
+        let deleted_in_log = match snapshot.manifests.iter().any(is_gone) {
+            true => {
+                let after = self.manifest.catalog_covered;
+                files::deleted_in_log(&**self.disk, self.data_dir, catalog, after)
+            }
+            false => BTreeSet::new(),
+        };
         let is_deleted = |ordinal: u32| {
-            ordinal <= catalog.last_bucket_ordinal() && catalog.bucket_by_ordinal(ordinal).is_none()
+            let known = catalog.bucket_by_ordinal(ordinal).is_some();
+            deleted_in_log.contains(&ordinal) || ordinal <= catalog.last_bucket_ordinal() && !known
         };
         let (deleted, there): (BTreeSet<u32>, BTreeSet<u32>) =
-            present.partition(|ordinal| is_deleted(*ordinal));
+            present.iter().partition(|ordinal| is_deleted(**ordinal));
         self.done.extend(deleted);
         // One that must have a manifest and has no directory is damaged, not new.
         let must = snapshot
@@ -240,17 +254,30 @@ impl<'a, 'd> Conversion<'a, 'd> {
         };
         say(format!("bucket {ordinal}: {fault}; what it held is lost"));
         self.aside.insert(ordinal);
+        self.manifest.aside.push(ordinal);
         let dir = BucketDir::of(self.data_dir, ordinal);
         let listing = dir.list(&**self.disk).map_err(|error| said(dir.path(), &error))?;
         // Without a manifest nobody knows which files count: merged ones have the same rows as those they were made of.
         let found = dir.read_manifest(&**self.disk).ok().flatten();
-        let manifest = found.unwrap_or_else(|| BucketManifest::of_newest(&listing, self.manifest.covered));
+        let is_lost = found.is_none();
+        let manifest = found.unwrap_or_else(|| BucketManifest::of_newest(&listing));
         let mut bucket = OldBucket::new(ordinal, &manifest);
         for id in &manifest.segments {
             bucket.segments.extend(self.open_segment(&dir, ordinal, *id).ok());
         }
         for id in &manifest.answers {
             bucket.answers.extend(self.open_answers(&dir, *id).ok());
+        }
+        if is_lost {
+            let next_row = bucket.next_row().map_err(|error| error.to_string())?;
+            bucket.mark.next_sequence += next_row;
+            bucket.mark.covered = evidence::last_held(
+                &**self.disk,
+                self.data_dir,
+                ordinal,
+                next_row,
+                self.manifest.covered,
+            )?;
         }
         Ok(Some(bucket))
     }
@@ -387,6 +414,19 @@ impl<'a, 'd> Conversion<'a, 'd> {
 }
 
 impl OldBucket {
+    /// The number behind the last of its rows.
+    fn next_row(&self) -> Result<u64, engine::EngineError> {
+        let mut next = 1;
+        for segment in &self.segments {
+            if let Some(part) = segment.part(self.ordinal)?
+                && let Some((_, last)) = part.sequences()?
+            {
+                next = next.max(last + 1);
+            }
+        }
+        Ok(next)
+    }
+
     fn new(ordinal: u32, manifest: &BucketManifest) -> Self {
         OldBucket {
             ordinal,
@@ -398,27 +438,6 @@ impl OldBucket {
             segments: Vec::new(),
             answers: Vec::new(),
         }
-    }
-}
-
-/// Without a catalog, only a log that has everything tells a directory of format 1 from one that was converted and has
-/// lost its manifest.
-fn refuse_lost_manifest(disk: &dyn Disk, data_dir: &Path) -> Result<(), String> {
-    let layout = Layout {
-        data_dir: data_dir.to_owned(),
-    };
-    let catalog = files::catalog_path(data_dir);
-    let failed = |error: io::Error| said(data_dir, &error);
-    if disk.exists(&catalog).map_err(failed)? || !layout.has_sealed_files(disk).map_err(failed)? {
-        return Ok(());
-    }
-    let log = wal::check(disk, &layout.log_dir()).map_err(|error| error.to_string())?;
-    match log.first_sequence {
-        Some(1) => Ok(()),
-        _ => Err(format!(
-            "{} is missing; restore it, or have it made anew by `tidewatch check --repair`",
-            Manifest::path(data_dir).display()
-        )),
     }
 }
 
@@ -441,6 +460,6 @@ fn batches(buckets: &[OldBucket]) -> Vec<Vec<(u32, Arc<SegmentFile>)>> {
     batches
 }
 
-fn said(path: &Path, error: &io::Error) -> String {
+pub(super) fn said(path: &Path, error: &io::Error) -> String {
     format!("{}: {error}", path.display())
 }

@@ -136,9 +136,8 @@ impl BucketDir {
 impl BucketManifest {
     /// What a bucket has whose manifest is lost, as far as the names of its files tell: the newest segment, for a merge
     /// may have written the rows of the others again.
-    pub fn of_newest(listing: &Listing, covered: Sequence) -> Self {
+    pub fn of_newest(listing: &Listing) -> Self {
         BucketManifest {
-            covered,
             next_sequence: SEQUENCES_UNKNOWN_MAX,
             segments: listing.segments.iter().max().copied().into_iter().collect(),
             answers: listing.answers.clone(),

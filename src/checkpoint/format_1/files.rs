@@ -1,13 +1,15 @@
 //! The catalog's snapshot and the mark of format 1.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use wal::Sequence;
 use wal::disk::Disk;
 
-use crate::catalog::{Catalog, Snapshot};
+use crate::catalog::{Catalog, Command, Snapshot};
 use crate::checked_file;
+use crate::journal::{Record, RecordError};
 
 const CATALOG_MAGIC: &[u8; 8] = b"TWCATA01";
 const MARK_MAGIC: &[u8; 8] = b"TWMARK01";
@@ -60,6 +62,35 @@ pub(super) fn read_catalog(disk: &dyn Disk, data_dir: &Path) -> Result<(Snapshot
     let (covered, encoded) = content.split_first_chunk().ok_or_else(short)?;
     let snapshot = Catalog::decode(encoded).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok((snapshot, u64::from_le_bytes(*covered)))
+}
+
+/// Ordinals of the buckets of a catalog whose deletion only the log has, behind this record. A log that does not read is
+/// for the recovery to refuse.
+pub(super) fn deleted_in_log(
+    disk: &dyn Disk,
+    data_dir: &Path,
+    catalog: &Catalog,
+    after: Sequence,
+) -> BTreeSet<u32> {
+    let dir = log_dir(data_dir);
+    let mut deleted = BTreeSet::new();
+    let Ok(found) = wal::check(disk, &dir) else {
+        return deleted;
+    };
+    let mut each = |_: Sequence, record: &[u8]| -> Result<(), RecordError> {
+        if let Record::Command(command) = Record::decode(record)?
+            && let Command::BucketDeleted { bucket_id } = *command
+        {
+            deleted.extend(catalog.bucket(bucket_id).map(|bucket| bucket.ordinal));
+        }
+        Ok(())
+    };
+    drop(wal::records(disk, &dir, (after, found.last_sequence), &mut each));
+    deleted
+}
+
+pub(super) fn log_dir(data_dir: &Path) -> PathBuf {
+    data_dir.join("log")
 }
 
 /// The mark: all records up to here are in segments and snapshot. 0 before the first checkpoint.

@@ -5,6 +5,7 @@
 mod answers;
 mod convert;
 mod directory;
+mod evidence;
 mod files;
 mod survey;
 

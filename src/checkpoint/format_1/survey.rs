@@ -64,7 +64,11 @@ pub fn survey(disk: &dyn Disk, data_dir: &Path) -> Result<Survey, String> {
         match dir.read_manifest(disk) {
             Ok(Some(manifest)) => found.add_bucket(disk, &dir, ordinal, &manifest),
             // Never written by a checkpoint, unless the catalog says that it was.
-            Ok(None) if manifests.contains(&ordinal) && found.exists(ordinal) => {
+            Ok(None)
+                if manifests.contains(&ordinal)
+                    && found.exists(ordinal)
+                    && !found.is_deleted(disk, data_dir, ordinal) =>
+            {
                 let path = dir.manifest_path();
                 found.damages.push(format!("{} is missing", path.display()));
             }
@@ -76,6 +80,14 @@ pub fn survey(disk: &dyn Disk, data_dir: &Path) -> Result<Survey, String> {
 }
 
 impl Survey {
+    /// Whether the log says so.
+    fn is_deleted(&self, disk: &dyn Disk, data_dir: &Path, ordinal: u32) -> bool {
+        let catalog = self.catalog.as_ref();
+        catalog.is_some_and(|(catalog, covered)| {
+            files::deleted_in_log(disk, data_dir, catalog, *covered).contains(&ordinal)
+        })
+    }
+
     fn exists(&self, ordinal: u32) -> bool {
         let catalog = self.catalog.as_ref();
         catalog.is_some_and(|(catalog, _)| catalog.bucket_by_ordinal(ordinal).is_some())

@@ -12,10 +12,12 @@ use wal::disk::sim::{Crash, SimDisk};
 
 use super::seed;
 use super::tap::Tap;
-use super::world::layout;
+use super::world::{Live, in_system, layout};
 use crate::bucket::Digest;
+use crate::catalog::Command;
 use crate::checkpoint::format_1::{Damage, convert};
 use crate::checkpoint::open;
+use crate::clock::ManualClock;
 use crate::ledger::{Answered, NewEntry};
 
 /// UTC nanoseconds of a moment at which its keys are remembered.
@@ -242,4 +244,109 @@ fn what_is_whole_of_a_damaged_bucket_is_salvaged_and_its_files_are_kept() {
     assert!(points > 1_000 && points < 3_601, "{points}");
     let aside = Path::new("data/buckets/00000001.damaged/000000000003.segment");
     assert!(disk.files().contains_key(aside));
+}
+
+/// Whoever started first and repaired later lost what the log had: it was carried on, and then taken for converted.
+#[test]
+fn what_was_carried_of_a_damaged_bucket_is_there_after_a_repair() {
+    let disk = directory();
+    let keys = keys(&disk);
+    let whole = of(&disk.crash(Crash::KINDS[0]), &keys).unwrap();
+    let manifest = Path::new("data/buckets/00000001/manifest");
+    disk.flip_bit(manifest, 30, 1);
+    in_system(async {
+        let clock = Arc::new(ManualClock::new(NOW_NS));
+        let port: Arc<dyn Disk> = Arc::new(disk.clone());
+        convert(&port, &layout().data_dir, Damage::SetApart).unwrap();
+        let mut live = Live::start(port, clock).unwrap_or_else(|error| panic!("{error}"));
+        live.on_thread(|task| task.checkpoint()).unwrap();
+        live.stop();
+    });
+    let carried = disk
+        .files()
+        .into_keys()
+        .filter(|path| path.starts_with("data/carried"));
+    assert_eq!(carried.count(), 1, "the point that only the log had");
+    let port: Arc<dyn Disk> = Arc::new(disk.clone());
+    assert!(convert(&port, &layout().data_dir, Damage::Salvage(&mut |_| {})).unwrap());
+    let found = of(&disk, &keys).unwrap();
+    let lost = whole.points[&(1, 0)] - found.points[&(1, 0)];
+    // The newest segment and what was carried; the others may hold the same rows.
+    assert!(
+        found.points[&(1, 0)] % 100 == 1,
+        "{:?}, {lost} lost",
+        found.points
+    );
+    assert_eq!(found.points[&(2, 0)], whole.points[&(2, 0)]);
+}
+
+/// A kill between the manifest and the renaming of a damaged directory had the next start remove it.
+#[test]
+fn a_repair_that_is_cut_short_anywhere_keeps_the_damaged_files() {
+    let disk = directory();
+    let segment = Path::new("data/buckets/00000001/000000000003.segment");
+    let end = disk.files()[segment].len() as u64;
+    disk.flip_bit(segment, end - 30, 1);
+    let kept = disk.files()[segment].clone();
+    let images: Arc<Mutex<Vec<SimDisk>>> = Arc::default();
+    let taken = Arc::clone(&images);
+    let tap: Arc<dyn Disk> = Arc::new(Tap::new(disk, move |disk| {
+        taken.lock().push(disk.crash(Crash::KINDS[1]))
+    }));
+    assert!(convert(&tap, &layout().data_dir, Damage::Salvage(&mut |_| {})).unwrap());
+    for (operation, image) in std::mem::take(&mut *images.lock()).into_iter().enumerate() {
+        let port: Arc<dyn Disk> = Arc::new(image.clone());
+        convert(&port, &layout().data_dir, Damage::SetApart)
+            .unwrap_or_else(|error| panic!("{operation}: {error}"));
+        let files = image.files();
+        assert!(
+            files.values().any(|bytes| *bytes == kept),
+            "operation {operation}: {:?}",
+            files.keys()
+        );
+    }
+}
+
+/// A deletion that only the log had was taken for a bucket that is lost.
+#[test]
+fn a_bucket_that_the_log_deletes_is_not_missed() {
+    let disk = directory();
+    let log = disk
+        .files()
+        .into_keys()
+        .find(|path| path.starts_with("data/log"))
+        .unwrap();
+    let port: Arc<dyn Disk> = Arc::new(disk.crash(Crash::KINDS[0]));
+    let bucket_id = in_system(async {
+        // The id of the second bucket.
+        convert(&port, &layout().data_dir, Damage::SetApart).unwrap();
+        let opened = open(&port, Arc::clone(&port), &layout()).unwrap_or_else(|error| panic!("{error}"));
+        opened
+            .catalog
+            .bucket_by_ordinal(2)
+            .map(|bucket| bucket.id)
+            .unwrap()
+    });
+    assert!(disk.exists(&log).unwrap());
+    let log_disk: Arc<dyn Disk> = Arc::new(disk.clone());
+    let covered = 63;
+    let opened = wal::Log::open(
+        log_disk,
+        &layout().log_dir(),
+        wal::LogOptions::default(),
+        covered,
+        &mut |_, _| Ok::<_, std::io::Error>(()),
+    );
+    let (mut log, _) = opened.unwrap_or_else(|_| panic!("the log opens"));
+    // A record of kind 1.
+    let mut record = vec![1];
+    record.extend(Command::BucketDeleted { bucket_id }.encode().unwrap());
+    log.append(&[record]).unwrap();
+    log.close().unwrap();
+    disk.remove_dir_all(Path::new("data/buckets/00000002")).unwrap();
+    let port: Arc<dyn Disk> = Arc::new(disk.clone());
+    convert(&port, &layout().data_dir, Damage::SetApart).unwrap();
+    let opened = open(&port, Arc::clone(&port), &layout()).unwrap_or_else(|error| panic!("{error}"));
+    assert!(opened.set_apart.is_empty());
+    assert!(opened.manifest.unconverted.is_empty());
 }

@@ -1,0 +1,71 @@
+//! What the log and the carried records tell of a directory that does not say it by itself any more.
+
+use std::io;
+use std::path::Path;
+
+use wal::Sequence;
+use wal::disk::Disk;
+
+use super::convert::said;
+use super::files;
+use crate::bucket::CarriedDir;
+use crate::checkpoint::layout::Layout;
+use crate::checkpoint::manifest::Manifest;
+use crate::journal::Record;
+
+/// The last record, of those carried on and of the log, whose rows are among those before this one: a checkpoint
+/// takes whole records, in their order. 0 where there is none.
+pub(super) fn last_held(
+    disk: &dyn Disk,
+    data_dir: &Path,
+    ordinal: u32,
+    next_row: u64,
+    covered: Sequence,
+) -> Result<Sequence, String> {
+    let mut last = 0;
+    let mut look = |sequence: Sequence, record: &[u8]| -> Result<(), String> {
+        if let Ok(Record::Ingest(ingest)) = Record::decode(record)
+            && ingest.bucket == ordinal
+            && ingest.first_sequence < next_row
+        {
+            last = last.max(sequence);
+        }
+        Ok(())
+    };
+    let carried = CarriedDir::of(data_dir).list(disk);
+    for file in carried.map_err(|error| said(data_dir, &error))? {
+        if file.bucket == ordinal {
+            file.read(disk, &mut look)?;
+        }
+    }
+    let dir = files::log_dir(data_dir);
+    let log = wal::check(disk, &dir).map_err(|error| error.to_string())?;
+    let range = (covered, log.last_sequence);
+    let read = wal::records(disk, &dir, range, &mut look);
+    read.map_err(|error| match error {
+        wal::OpenError::Log(error) => error.to_string(),
+        wal::OpenError::Replay { source, .. } => source,
+    })?;
+    Ok(last)
+}
+
+/// Without a catalog, only a log that has everything tells a directory of format 1 from one that was converted and has
+/// lost its manifest.
+pub(super) fn refuse_lost_manifest(disk: &dyn Disk, data_dir: &Path) -> Result<(), String> {
+    let layout = Layout {
+        data_dir: data_dir.to_owned(),
+    };
+    let catalog = files::catalog_path(data_dir);
+    let failed = |error: io::Error| said(data_dir, &error);
+    if disk.exists(&catalog).map_err(failed)? || !layout.has_sealed_files(disk).map_err(failed)? {
+        return Ok(());
+    }
+    let log = wal::check(disk, &layout.log_dir()).map_err(|error| error.to_string())?;
+    match log.first_sequence {
+        Some(1) => Ok(()),
+        _ => Err(format!(
+            "{} is missing; restore it, or have it made anew by `tidewatch check --repair`",
+            Manifest::path(data_dir).display()
+        )),
+    }
+}
