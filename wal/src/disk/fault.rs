@@ -132,7 +132,7 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
     // SAFETY: set before this handler was in force. What handled the signal before is told; where that was nothing, the
     // default is put back, and the read that is repeated on return ends the process as it would have without us.
     unsafe {
-        let before = (*(&raw const BEFORE)).assume_init_ref();
+        let before: &libc::sigaction = &*(&raw const BEFORE).cast();
         match before.sa_sigaction {
             libc::SIG_DFL | libc::SIG_IGN => {
                 libc::sigaction(signal, before, ptr::null_mut());
