@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::checkpoint::Layout;
+
 /// Format version this program writes, and the latest it reads. It tells the layout of the data directory within: 1 has
 /// a directory for each bucket, 2 one manifest for all.
 pub(super) const FORMAT_VERSION: u32 = 2;
@@ -15,16 +17,7 @@ pub(super) const DATA_PREFIX: &str = "data/";
 const MAGIC: &str = "tidewatch-backup";
 
 /// The names that a data directory has, of either version: nothing else is put into one.
-pub(super) const ROOTS: [&str; 8] = [
-    "buckets",
-    "carried",
-    "catalog.snapshot",
-    "checkpoint",
-    "ledger",
-    "log",
-    "manifest",
-    "segments",
-];
+pub(super) const ROOTS: [&str; 8] = Layout::NAMES;
 
 /// Which files a backup has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

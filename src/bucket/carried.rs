@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use wal::Sequence;
-use wal::disk::Disk;
+use wal::disk::{Disk, list_existing};
 
 use crate::sealed_file::FileWriter;
 
@@ -49,10 +49,7 @@ impl CarriedDir {
     /// # Errors
     /// The disk's.
     pub fn list(&self, disk: &dyn Disk) -> io::Result<Vec<CarriedFile>> {
-        let names = match disk.list(&self.0) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            listed => listed?,
-        };
+        let names = list_existing(disk, &self.0)?;
         let mut files: Vec<CarriedFile> = names.iter().filter_map(|name| self.file(name)).collect();
         files.sort_unstable();
         Ok(files)
@@ -77,10 +74,7 @@ impl CarriedDir {
     /// # Errors
     /// The disk's.
     fn remove_unfinished(&self, disk: &dyn Disk) -> io::Result<()> {
-        let names = match disk.list(&self.0) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-            listed => listed?,
-        };
+        let names = list_existing(disk, &self.0)?;
         let paths = names.iter().map(|name| self.0.join(name));
         for path in paths.filter(|path| path.extension().is_some_and(|it| it == TEMPORARY)) {
             if let Err(error) = disk.remove(&path) {

@@ -18,7 +18,7 @@ pub use carried::{CARRIED_AT_ONCE_MAX, CarriedDir, CarriedFile, CarriedWriter};
 pub use figures::BucketFigures;
 pub use handle::BucketHandle;
 pub use load::BucketsLoad;
-pub use registry::{Buckets, BucketsOptions, Neighbours, SourceStats};
+pub use registry::{Buckets, BucketsOptions, Neighbours, SourceStats, expired_rows};
 pub use sealer::Sealer;
 pub use state::{BucketState, SealTicket};
 

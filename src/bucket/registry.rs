@@ -425,7 +425,8 @@ impl Buckets {
     }
 }
 
-fn expired_rows(bucket: &Bucket, now_ns: i64) -> Arc<[ExpiredRows]> {
+/// Rows of a bucket that are gone at this moment although its retention reaches them.
+pub fn expired_rows(bucket: &Bucket, now_ns: i64) -> Arc<[ExpiredRows]> {
     let rows = bucket.expired_at(now_ns).map(|it| ExpiredRows {
         before_ns: it.before_ns,
         before_sequence: it.before_sequence,

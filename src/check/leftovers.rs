@@ -10,19 +10,8 @@ use crate::bucket::CarriedDir;
 use crate::checkpoint::{Layout, Manifest, SegmentsDir};
 use crate::ledger::LedgerDir;
 
-/// Names in a data directory that mean something, whatever is in them.
-const KNOWN: [&str; 10] = [
-    "LOCK",
-    "RESTORING",
-    "buckets",
-    "carried",
-    "catalog.snapshot",
-    "checkpoint",
-    "ledger",
-    "log",
-    "manifest",
-    "segments",
-];
+/// Names in a data directory that mean something, besides those of what is kept there.
+const MARKERS: [&str; 2] = ["LOCK", "RESTORING"];
 
 /// Reports on files that the manifest does not name; the next start removes those of our own names.
 pub(super) fn survey(
@@ -70,7 +59,7 @@ pub(super) fn survey(
         .map_err(|error| said(&layout.data_dir, &error))?;
     for name in names
         .iter()
-        .filter(|name| !KNOWN.iter().any(|known| name == known))
+        .filter(|name| !Layout::NAMES.iter().chain(&MARKERS).any(|known| name == known))
     {
         stranger(&layout.data_dir.join(name), report);
     }

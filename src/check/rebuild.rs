@@ -17,13 +17,11 @@ use super::ledger::load;
 use super::mend::{describe, next_id};
 use crate::bucket::CarriedDir;
 use crate::catalog::{Catalog, Stream};
-use crate::checkpoint::{BucketDir, BucketMark, Layout, Manifest, SegmentsDir, shared};
+use crate::checkpoint::{
+    BucketDir, BucketMark, Layout, Manifest, SEQUENCES_UNKNOWN_MAX, SegmentsDir, shared,
+};
 use crate::ids::ObjectId;
 use crate::ledger::{LedgerDir, LedgerError, for_each_sound};
-
-/// Rows that were deleted or are lost took sequences that nothing tells any more. Points to come are numbered from
-/// behind as many, so that no two ever had one id.
-const SEQUENCES_UNKNOWN_MAX: u64 = 1 << 32;
 
 /// Makes the manifest of what is there, the log beginning behind `before`, and puts it in force; `None` where the
 /// catalog does not load: then nothing was changed.

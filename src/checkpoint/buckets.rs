@@ -15,18 +15,7 @@ pub(super) const NO_MARK: BucketMark = BucketMark {
 };
 
 /// Segments with the rows that a store uses of each, once its actor has told.
-pub(super) struct Settled(oneshot::Receiver<Vec<(u64, u64)>>);
-
-impl Settled {
-    pub(super) fn new(answer: oneshot::Receiver<Vec<(u64, u64)>>) -> Self {
-        Settled(answer)
-    }
-
-    /// `None` when the actor is gone.
-    pub(super) fn wait(self) -> Option<Vec<(u64, u64)>> {
-        self.0.blocking_recv().ok()
-    }
-}
+pub(super) type LiveSegments = oneshot::Receiver<Vec<(u64, u64)>>;
 
 /// What a bucket brings to a checkpoint.
 pub(super) struct Begun {
@@ -63,26 +52,22 @@ impl Begun {
     }
 
     /// Has the rows replaced by what a segment holds of them, and the answers let go of: readers of the ledger find
-    /// them there by now.
+    /// them there by now. `None` where there is nothing to do, and what it told at the beginning holds.
     pub(super) fn finish(
         self,
         part: Option<SegmentPart>,
         cutoff_ns: impl Fn() -> i64 + Send + 'static,
-    ) -> Settled {
+    ) -> Option<LiveSegments> {
         let Begun {
             handle,
             checkpoint,
             answers,
-            live_segments,
             ..
         } = self;
         if checkpoint.is_none() && answers.is_empty() {
-            // Nothing to give back: what it told at the beginning still holds, or is told at the next checkpoint.
-            let (told, answer) = oneshot::channel();
-            let _ = told.send(live_segments);
-            return Settled(answer);
+            return None;
         }
-        Settled(handle.ask(move |state| {
+        Some(handle.ask(move |state| {
             state.idempotency.saved(&answers);
             if let Some(checkpoint) = checkpoint {
                 state.store.finish_checkpoint(checkpoint, part, cutoff_ns());

@@ -1,9 +1,9 @@
 //! Where things are in the data directory. Drawn in src/journal/FORMAT.md.
 
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use wal::disk::Disk;
+use wal::disk::{Disk, list_existing};
 
 use super::format_1;
 use super::open_error::OpenError;
@@ -18,6 +18,18 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// Names of all that is kept there, of the present format and of format 1.
+    pub const NAMES: [&str; 8] = [
+        "buckets",
+        "carried",
+        "catalog.snapshot",
+        "checkpoint",
+        "ledger",
+        "log",
+        "manifest",
+        "segments",
+    ];
+
     /// The log's directory.
     pub fn log_dir(&self) -> PathBuf {
         self.data_dir.join("log")
@@ -50,10 +62,7 @@ impl Layout {
     /// # Errors
     /// The disk's.
     pub fn log_is_empty(&self, disk: &dyn Disk) -> io::Result<bool> {
-        match disk.list(&self.log_dir()) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
-            listed => listed.map(|names| names.is_empty()),
-        }
+        Ok(list_existing(disk, &self.log_dir())?.is_empty())
     }
 
     /// Whether there is a segment or a run.

@@ -16,6 +16,10 @@ const MAGIC: &[u8; 8] = b"TWMANI02";
 /// How manifests of all versions begin.
 const KIND: &[u8] = b"TWMANI";
 
+/// Rows that were deleted or are lost took sequences that nothing tells any more, once the mark that did is lost. Points
+/// to come are numbered from behind as many, so that no two ever had one id.
+pub const SEQUENCES_UNKNOWN_MAX: u64 = 1 << 32;
+
 /// The files in use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {

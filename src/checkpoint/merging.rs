@@ -11,7 +11,6 @@ use std::sync::mpsc::{Sender, channel};
 use engine::{ExpiredRows, Merge, MergeError, SegmentFile, SegmentUse, SegmentWriter, choose_merge};
 use wal::disk::Disk;
 
-use super::buckets::Settled;
 use super::checkpointer::CheckpointError;
 use super::segments::SegmentsDir;
 use super::task::Task;
@@ -36,7 +35,7 @@ pub(super) struct MergeJob {
 }
 
 /// What may be left out of a bucket's rows: those before the cutoff, and these.
-type Removable = Box<dyn Fn() -> (i64, Vec<ExpiredRows>) + Send>;
+type Removable = Box<dyn Fn() -> (i64, Arc<[ExpiredRows]>) + Send>;
 
 /// What became of a bucket's rows.
 type MergedRows = (u32, BucketHandle, Merge);
@@ -223,7 +222,7 @@ impl Task {
                 state.store.finish_merge(merge, part, cutoff_ns());
                 state.store.live_segments()
             });
-            settled.push((ordinal, Settled::new(told)));
+            settled.push((ordinal, told));
         }
         for (ordinal, told) in settled {
             self.note_usage(ordinal, told);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::{EngineError, SegmentFile};
-use wal::disk::{Bytes, Disk};
+use wal::disk::{Bytes, Disk, list_existing};
 
 use crate::sealed_file;
 
@@ -70,11 +70,7 @@ impl SegmentsDir {
     /// The disk's.
     pub fn list(&self, disk: &dyn Disk) -> io::Result<Listing> {
         let mut listing = Listing::default();
-        let names = match disk.list(&self.0) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(listing),
-            listed => listed?,
-        };
-        for name in names {
+        for name in list_existing(disk, &self.0)? {
             let id = name.to_str().and_then(|name| name.strip_suffix(SUFFIX));
             match id.and_then(|id| id.parse::<u64>().ok()) {
                 Some(id) => listing.segments.push(id),

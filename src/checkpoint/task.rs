@@ -10,7 +10,7 @@ use engine::{ExpiredRows, SegmentFile, SegmentPart, SegmentWriter};
 use wal::Sequence;
 use wal::disk::Disk;
 
-use super::buckets::{Begun, NO_MARK, Settled};
+use super::buckets::{Begun, LiveSegments, NO_MARK};
 use super::checkpointer::CheckpointError;
 use super::expiry::{DeletionClock, Reading};
 use super::layout::Layout;
@@ -18,7 +18,7 @@ use super::manifest::Manifest;
 use super::segments::Segments;
 use super::set_apart::SetApart;
 use super::usage::Usage;
-use crate::bucket::{BucketHandle, Buckets, CarriedDir};
+use crate::bucket::{BucketHandle, Buckets, CarriedDir, expired_rows};
 use crate::catalog::{Catalog, CatalogHandle, Frozen};
 use crate::clock::Clock;
 use crate::journal::{JournalWriter, RelaxedDisk};
@@ -105,10 +105,10 @@ impl Task {
         )?;
         let written = self.write(&begun, &frozen);
         let Written { segment, parts, runs } = written.inspect_err(|_| self.discard())?;
-        let mut manifest = self.manifest_of(&begun, &frozen, &failed, segment.as_deref());
+        let mut manifest = self.manifest_of(&begun, &frozen, segment.as_deref());
         (manifest.covered, manifest.catalog_covered) = (covered, sequence);
         manifest.runs = runs.ids();
-        manifest.carried = self.carried_files(&begun, &failed)?;
+        manifest.carried = self.carried_files(&failed)?;
         self.put_in_force(manifest)?;
         self.adopt_runs(&frozen, runs);
         self.saved = frozen.without_tail();
@@ -182,15 +182,11 @@ impl Task {
         &self,
         begun: &[(u32, Begun)],
         frozen: &Frozen,
-        failed: &BTreeSet<u32>,
         written: Option<&SegmentFile>,
     ) -> Manifest {
         let mut manifest = self.manifest.clone();
         let known = frozen.bucket_ordinals();
-        let apart = |ordinal: &u32| self.set_apart.contains(*ordinal) || failed.contains(ordinal);
-        manifest
-            .buckets
-            .retain(|ordinal, _| known.contains(ordinal) || apart(ordinal));
+        manifest.buckets.retain(|ordinal, _| known.contains(ordinal));
         for (ordinal, begun) in begun {
             if begun.mark != NO_MARK && known.contains(ordinal) {
                 manifest.buckets.insert(*ordinal, begun.mark);
@@ -205,17 +201,10 @@ impl Task {
         manifest
     }
 
-    /// The files of carried records that count: those of buckets that are set apart.
-    fn carried_files(
-        &self,
-        begun: &[(u32, Begun)],
-        failed: &BTreeSet<u32>,
-    ) -> Result<Vec<(u32, Sequence)>, CheckpointError> {
+    /// The files of carried records that count: those of buckets that are set apart, or are about to be.
+    fn carried_files(&self, failed: &BTreeSet<u32>) -> Result<Vec<(u32, Sequence)>, CheckpointError> {
         let files = CarriedDir::of(&self.layout.data_dir).list(&*self.disk)?;
-        let covered: HashSet<u32> = begun.iter().map(|(ordinal, _)| *ordinal).collect();
-        let counts = |bucket: u32| {
-            !covered.contains(&bucket) && (self.set_apart.contains(bucket) || failed.contains(&bucket))
-        };
+        let counts = |bucket: u32| self.set_apart.contains(bucket) || failed.contains(&bucket);
         let files = files.into_iter().filter(|file| counts(file.bucket));
         Ok(files.map(|file| (file.bucket, file.first)).collect())
     }
@@ -249,20 +238,20 @@ impl Task {
             let mut after = begun.live_segments.clone();
             after.extend(part.as_ref().map(|part| (part.segment(), part.rows())));
             self.usage.set(ordinal, after);
-            settled.push((ordinal, begun.finish(part, cutoff_ns)));
+            settled.extend(begun.finish(part, cutoff_ns).map(|told| (ordinal, told)));
         }
-        for (ordinal, live_segments) in settled {
-            self.note_usage(ordinal, live_segments);
+        for (ordinal, told) in settled {
+            self.note_usage(ordinal, told);
         }
     }
 
     /// Notes what a store uses, once it has told.
-    pub(super) fn note_usage(&mut self, ordinal: u32, settled: Settled) {
-        match settled.wait() {
-            Some(live_segments) => self.usage.set(ordinal, live_segments),
+    pub(super) fn note_usage(&mut self, ordinal: u32, told: LiveSegments) {
+        match told.blocking_recv() {
+            Ok(live_segments) => self.usage.set(ordinal, live_segments),
             // Deleted meanwhile; or it has panicked, and what it had is what it will have at the next start.
-            None if !self.exists(ordinal) => self.usage.remove(ordinal),
-            None => {}
+            Err(_) if !self.exists(ordinal) => self.usage.remove(ordinal),
+            Err(_) => {}
         }
     }
 
@@ -312,17 +301,11 @@ impl Task {
     }
 
     /// Which of a bucket's rows are gone although its retention reaches them, and may be removed; as for the cutoff.
-    pub(super) fn expired_rows(&self, ordinal: u32) -> impl Fn() -> Vec<ExpiredRows> + Send + use<> {
+    pub(super) fn expired_rows(&self, ordinal: u32) -> impl Fn() -> Arc<[ExpiredRows]> + Send + use<> {
         let (catalog, deletes_at_ns) = (self.catalog.clone(), self.deletes_at_ns);
         move || {
-            let expired = |catalog: &Catalog| {
-                let expired = catalog.bucket_by_ordinal(ordinal)?.expired_at(deletes_at_ns?);
-                let rows = expired.map(|it| ExpiredRows {
-                    before_ns: it.before_ns,
-                    before_sequence: it.before_sequence,
-                });
-                Some(rows.collect())
-            };
+            let expired =
+                |catalog: &Catalog| Some(expired_rows(catalog.bucket_by_ordinal(ordinal)?, deletes_at_ns?));
             catalog.read(expired).unwrap_or_default()
         }
     }

@@ -1,10 +1,9 @@
 //! The names in the ledger's directory.
 
 use std::ffi::OsString;
-use std::io;
 use std::path::{Path, PathBuf};
 
-use wal::disk::Disk;
+use wal::disk::{Disk, list_existing};
 
 use super::error::LedgerError;
 use super::run::Run;
@@ -58,10 +57,8 @@ impl LedgerDir {
     /// The disk's.
     pub fn list(&self, disk: &dyn Disk) -> Result<Listing, LedgerError> {
         let mut listing = Listing::default();
-        let names = match disk.list(&self.0) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(listing),
-            listed => listed.map_err(|error| LedgerError::Io(self.0.clone(), error))?,
-        };
+        let names = list_existing(disk, &self.0);
+        let names = names.map_err(|error| LedgerError::Io(self.0.clone(), error))?;
         for name in names {
             let id = name.to_str().and_then(|name| name.strip_suffix(RUN_SUFFIX));
             match id.and_then(|id| id.parse::<u64>().ok()) {

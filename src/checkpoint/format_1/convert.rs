@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use engine::{MergeError, SegmentFile, SegmentWriter};
-use wal::disk::Disk;
+use wal::disk::{Disk, list_existing};
 
 use super::answers::AnswersFile;
 use super::directory::{BucketDir, BucketManifest};
@@ -160,10 +160,7 @@ impl<'a, 'd> Conversion<'a, 'd> {
     /// Ordinals of the buckets to convert. Directories of deleted ones go.
     fn ordinals(&mut self) -> Result<BTreeSet<u32>, String> {
         let dir = files::buckets_dir(self.data_dir);
-        let names = match self.disk.list(&dir) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            listed => listed.map_err(|error| said(&dir, &error))?,
-        };
+        let names = list_existing(&**self.disk, &dir).map_err(|error| said(&dir, &error))?;
         let present = names.iter().filter_map(BucketDir::ordinal);
         let Some(snapshot) = &self.snapshot else {
             let waiting: BTreeSet<u32> = self.manifest.unconverted.iter().copied().collect();

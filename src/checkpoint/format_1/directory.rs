@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use wal::Sequence;
-use wal::disk::Disk;
+use wal::disk::{Disk, list_existing};
 
 use crate::checked_file;
+use crate::checkpoint::manifest::SEQUENCES_UNKNOWN_MAX;
 
 const MANIFEST_MAGIC: &[u8; 8] = b"TWMANI01";
 const MANIFEST_NAME: &str = "manifest";
@@ -16,9 +17,6 @@ const SEGMENT_SUFFIX: &str = ".segment";
 const ANSWERS_SUFFIX: &str = ".answers";
 /// Ending of the name under which the directory of a damaged bucket is kept.
 const ASIDE_SUFFIX: &str = ".damaged";
-/// Rows that were deleted or are lost took sequences that nothing tells any more. Points to come are numbered from
-/// behind as many, so that no two ever had one id.
-const SEQUENCES_UNKNOWN_MAX: u64 = 1 << 32;
 
 /// Which files make up a bucket.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,10 +99,7 @@ impl BucketDir {
     /// The disk's.
     pub fn list(&self, disk: &dyn Disk) -> io::Result<Listing> {
         let mut listing = Listing::default();
-        let names = match disk.list(&self.0) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(listing),
-            listed => listed?,
-        };
+        let names = list_existing(disk, &self.0)?;
         let id = |name: &OsString, suffix: &str| name.to_str()?.strip_suffix(suffix)?.parse::<u64>().ok();
         for name in names {
             if let Some(id) = id(&name, SEGMENT_SUFFIX) {

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use wal::Sequence;
-use wal::disk::Disk;
+use wal::disk::{Disk, list_existing};
 
 use crate::catalog::{Catalog, Command, Snapshot};
 use crate::checked_file;
@@ -38,10 +38,7 @@ pub fn exists(disk: &dyn Disk, data_dir: &Path) -> io::Result<Option<PathBuf>> {
     }
     // The directory alone says nothing: every start of an older program made it.
     let dir = buckets_dir(data_dir);
-    let names = match disk.list(&dir) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        listed => listed?,
-    };
+    let names = list_existing(disk, &dir)?;
     let bucket = names
         .iter()
         .find(|name| super::BucketDir::ordinal(name).is_some());

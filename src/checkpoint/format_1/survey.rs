@@ -1,11 +1,11 @@
 //! What a data directory of format 1 holds, for `tidewatch check`: all of it is read, nothing is altered.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use engine::SegmentFile;
 use wal::Sequence;
-use wal::disk::Disk;
+use wal::disk::{Disk, list_existing};
 
 use super::answers::AnswersFile;
 use super::directory::{BucketDir, BucketManifest};
@@ -51,26 +51,25 @@ pub fn survey(disk: &dyn Disk, data_dir: &Path) -> Result<Survey, String> {
         Err(error) => found.damages.push(error),
     }
     let dir = files::buckets_dir(data_dir);
-    let names = match disk.list(&dir) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-        listed => listed.map_err(|error| format!("{}: {error}", dir.display()))?,
-    };
+    let names = list_existing(disk, &dir);
+    let names = names.map_err(|error| format!("{}: {error}", dir.display()))?;
     let mut ordinals: Vec<u32> = names.iter().filter_map(BucketDir::ordinal).collect();
     ordinals.extend(manifests.iter().filter(|ordinal| found.exists(**ordinal)));
     ordinals.sort_unstable();
     ordinals.dedup();
+    // Read from the log where something is missing, and once.
+    let mut deleted: Option<BTreeSet<u32>> = None;
     for ordinal in ordinals {
         let dir = BucketDir::of(data_dir, ordinal);
         match dir.read_manifest(disk) {
             Ok(Some(manifest)) => found.add_bucket(disk, &dir, ordinal, &manifest),
             // Never written by a checkpoint, unless the catalog says that it was.
-            Ok(None)
-                if manifests.contains(&ordinal)
-                    && found.exists(ordinal)
-                    && !found.is_deleted(disk, data_dir, ordinal) =>
-            {
-                let path = dir.manifest_path();
-                found.damages.push(format!("{} is missing", path.display()));
+            Ok(None) if manifests.contains(&ordinal) && found.exists(ordinal) => {
+                let deleted = deleted.get_or_insert_with(|| found.deleted_in_log(disk, data_dir));
+                if !deleted.contains(&ordinal) {
+                    let path = dir.manifest_path();
+                    found.damages.push(format!("{} is missing", path.display()));
+                }
             }
             Ok(None) => {}
             Err(error) => found.damages.push(error),
@@ -80,11 +79,11 @@ pub fn survey(disk: &dyn Disk, data_dir: &Path) -> Result<Survey, String> {
 }
 
 impl Survey {
-    /// Whether the log says so.
-    fn is_deleted(&self, disk: &dyn Disk, data_dir: &Path, ordinal: u32) -> bool {
+    /// Buckets whose deletion only the log has.
+    fn deleted_in_log(&self, disk: &dyn Disk, data_dir: &Path) -> BTreeSet<u32> {
         let catalog = self.catalog.as_ref();
-        catalog.is_some_and(|(catalog, covered)| {
-            files::deleted_in_log(disk, data_dir, catalog, *covered).contains(&ordinal)
+        catalog.map_or_else(BTreeSet::new, |(catalog, covered)| {
+            files::deleted_in_log(disk, data_dir, catalog, *covered)
         })
     }
 

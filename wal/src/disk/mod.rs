@@ -118,6 +118,17 @@ pub fn replace_file(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()
     disk.sync_dir(parent(path))
 }
 
+/// What is in a directory, sorted; nothing when it does not exist.
+///
+/// # Errors
+/// Those of [`Disk::list`], but for a missing directory.
+pub fn list_existing(disk: &dyn Disk, dir: &Path) -> io::Result<Vec<OsString>> {
+    match disk.list(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        listed => listed,
+    }
+}
+
 fn write_whole(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = disk.create(path)?;
     file.write_all_at(0, bytes)?;
