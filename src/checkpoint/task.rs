@@ -88,7 +88,7 @@ impl Task {
         self.deletes_at_ns = self.deletion.read(now, self.buckets.newest_ingest_ns());
         // Messages sent from here on reach an actor behind all records up to `covered`.
         let covered = self.journal.dispatched()?;
-        let asked = self.to_ask();
+        let asked = self.asked();
         let done = self.checkpoint_of(&asked, covered);
         if done.is_err() {
             asked.iter().for_each(|(_, handle)| handle.set_changed());
@@ -98,7 +98,7 @@ impl Task {
 
     /// The buckets that have something for a checkpoint. Now and then all of them: what has expired goes although
     /// nothing has changed.
-    fn to_ask(&mut self) -> Vec<(u32, BucketHandle)> {
+    fn asked(&mut self) -> Vec<(u32, BucketHandle)> {
         let is_near = |deletes_at_ns: i64| {
             let swept_at_ns = self.swept_at_ns.unwrap_or(i64::MIN);
             deletes_at_ns.abs_diff(swept_at_ns) < SWEEP_PERIOD_NS
