@@ -2,10 +2,41 @@
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
+/// Descriptors that connections leave to the log, to files of the data directory and to deliveries.
+const RESERVE_MIN: u64 = 512;
+
+/// The same as a part of all descriptors, where there are many.
+const RESERVE_PART: u64 = 4;
+
 /// Raises the limit to what the operating system allows: many systems begin at 1,024, less than the connections and
 /// segments of a busy server, or the files of a large backup. Where it cannot be raised, opening says so.
 pub fn raise_limit() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     let _ = setrlimit(Resource::Nofile, limit);
+}
+
+/// How many connections may be open at a time without taking the descriptors that files need.
+pub fn connections_allowed() -> usize {
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    usize::try_from(beside_files(limit)).unwrap_or(usize::MAX)
+}
+
+/// What a limit of descriptors leaves to connections: half of a small one, three quarters of a large one.
+fn beside_files(limit: u64) -> u64 {
+    let reserve = RESERVE_MIN.max(limit / RESERVE_PART).min(limit / 2);
+    (limit - reserve).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_keep_their_part_of_the_descriptors() {
+        let cases = [(1, 1), (40, 20), (1_024, 512), (4_096, 3_072), (65_536, 49_152)];
+        for (limit, connections) in cases {
+            assert_eq!(beside_files(limit), connections, "{limit}");
+        }
+    }
 }

@@ -16,8 +16,8 @@ use actix_web::http::{Method, StatusCode, header};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 
-use super::connections::{self, Connections};
 use super::error::{Ended, error_response};
+use super::listener::Counts;
 use super::noted::Noted;
 use super::rate_limit;
 use super::request_id::{REQUEST_ID_HEADER, RequestId};
@@ -34,7 +34,7 @@ pub struct Edge {
     /// Counts them.
     pub traffic: Traffic,
     /// They came by.
-    pub connections: Connections,
+    pub connections: Counts,
 }
 
 /// A request, for whoever tells of it.
@@ -52,7 +52,6 @@ pub async fn serve<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let running = connections::begin(request.request());
     let told = Told {
         id: RequestId::next(),
         method: request.method().clone(),
@@ -66,10 +65,7 @@ pub async fn serve<B: MessageBody + 'static>(
             let mut answer = finish(answered?.map_into_boxed_body(), &told);
             rate_limit::write(told.noted.quota(), answer.headers_mut());
             told.served(answer.status());
-            Ok(match running {
-                Some(running) => running.answered(answer),
-                None => answer,
-            })
+            Ok(answer)
         }
         Ok(Err(panic)) => Err(told.ended(ServiceError::internal(describe(&*panic)))),
         Err(_) => {

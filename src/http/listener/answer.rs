@@ -1,0 +1,88 @@
+//! An answer's body on its way out: asked for by the HTTP library when there is room, and handed over in pieces, so that
+//! it shows whether its client takes them.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use actix_web::body::{BodySize, MessageBody};
+use actix_web::web::Bytes;
+use hyper::body::{Body, Frame, SizeHint};
+
+use super::bounds::{PIECE_BYTES, STREAM_PIECE_BYTES};
+use super::connection::Sending;
+
+/// The body of an answer.
+pub(super) struct Answer<B> {
+    sending: Sending,
+    /// What is left of what the handler has given.
+    rest: Bytes,
+    /// Where more comes from.
+    more: Option<Pin<Box<B>>>,
+    /// Bytes that are left in all; `None` when nobody knows.
+    left: Option<u64>,
+    piece_bytes: usize,
+}
+
+impl<B: MessageBody> Answer<B> {
+    pub fn new(body: B, sending: Sending, is_multiplexed: bool) -> Self {
+        let left = match body.size() {
+            BodySize::None => Some(0),
+            BodySize::Sized(bytes) => Some(bytes),
+            BodySize::Stream => None,
+        };
+        let (rest, more) = match body.try_into_bytes() {
+            Ok(whole) => (whole, None),
+            Err(body) => (Bytes::new(), Some(Box::pin(body))),
+        };
+        Self {
+            sending,
+            rest,
+            more,
+            left,
+            piece_bytes: if is_multiplexed {
+                STREAM_PIECE_BYTES
+            } else {
+                PIECE_BYTES
+            },
+        }
+    }
+}
+
+impl<B: MessageBody> Body for Answer<B> {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        self.sending.got_on();
+        while self.rest.is_empty() {
+            let Some(more) = &mut self.more else {
+                return Poll::Ready(None);
+            };
+            match more.as_mut().poll_next(context) {
+                Poll::Ready(Some(Ok(piece))) => self.rest = piece,
+                Poll::Ready(Some(Err(error))) => {
+                    let error: Box<dyn std::error::Error> = error.into();
+                    return Poll::Ready(Some(Err(io::Error::other(error.to_string()))));
+                }
+                Poll::Ready(None) => self.more = None,
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        let piece_bytes = self.rest.len().min(self.piece_bytes);
+        let piece = self.rest.split_to(piece_bytes);
+        self.left = self.left.map(|left| left.saturating_sub(piece.len() as u64));
+        Poll::Ready(Some(Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty() && (self.more.is_none() || self.left == Some(0))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.left.map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}
