@@ -3,10 +3,7 @@
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 /// Descriptors that connections leave to the log, to files of the data directory and to deliveries.
-const RESERVE_MIN: u64 = 512;
-
-/// The same as a part of all descriptors, where there are many.
-const RESERVE_PART: u64 = 4;
+const RESERVE: u64 = 1_024;
 
 /// Raises the limit to what the operating system allows: many systems begin at 1,024, less than the connections and
 /// segments of a busy server, or the files of a large backup. Where it cannot be raised, opening says so.
@@ -22,10 +19,9 @@ pub fn connections_allowed() -> usize {
     usize::try_from(beside_files(limit)).unwrap_or(usize::MAX)
 }
 
-/// What a limit of descriptors leaves to connections: half of a small one, three quarters of a large one.
+/// What a limit of descriptors leaves to connections; of a small one half.
 fn beside_files(limit: u64) -> u64 {
-    let reserve = RESERVE_MIN.max(limit / RESERVE_PART).min(limit / 2);
-    (limit - reserve).max(1)
+    (limit - RESERVE.min(limit / 2)).max(1)
 }
 
 #[cfg(test)]
@@ -34,7 +30,7 @@ mod tests {
 
     #[test]
     fn files_keep_their_part_of_the_descriptors() {
-        let cases = [(1, 1), (40, 20), (1_024, 512), (4_096, 3_072), (65_536, 49_152)];
+        let cases = [(1, 1), (40, 20), (1_024, 512), (4_096, 3_072), (65_536, 64_512)];
         for (limit, connections) in cases {
             assert_eq!(beside_files(limit), connections, "{limit}");
         }

@@ -39,6 +39,13 @@ pub fn start(service: Data<Service>, listener: &Listener, tls: Option<&Tls>) -> 
         workers => workers,
     };
     let limits = Limits::of(&config, workers);
+    if limits.connections_max < config.connections_max {
+        tracing::warn!(
+            configured = config.connections_max,
+            connections_max = limits.connections_max,
+            "server.connections_max is lowered to what there are descriptors and memory for"
+        );
+    }
     let bodies = Data::new(BodyBudget::new(
         service.config.storage.body_bytes_max() as usize,
         cores,

@@ -23,6 +23,8 @@ pub(super) struct Arriving {
     /// Whether its client sends it only when it is asked to.
     is_awaited: Cell<bool>,
     has_ended: Cell<bool>,
+    /// Whether its end can no longer be found.
+    is_broken: Cell<bool>,
     starving: Cell<Option<Starving>>,
     drained_bytes: Cell<usize>,
 }
@@ -37,6 +39,7 @@ impl Arriving {
             incoming: RefCell::new(incoming),
             is_awaited: Cell::new(is_awaited),
             has_ended: Cell::new(false),
+            is_broken: Cell::new(false),
             starving: Cell::new(None),
             drained_bytes: Cell::new(0),
         })
@@ -72,6 +75,7 @@ impl Arriving {
                             Err(_) => continue,
                         },
                         Some(Err(error)) => {
+                            self.is_broken.set(true);
                             return Poll::Ready(Some(Err(PayloadError::Io(io::Error::other(error)))));
                         }
                         None => {
@@ -91,13 +95,12 @@ impl Arriving {
             if self.has_ended.get() {
                 return Poll::Ready(true);
             }
-            if self.is_awaited.get() || self.drained_bytes.get() > DRAIN_BYTES_MAX {
+            if self.is_awaited.get() || self.is_broken.get() || self.drained_bytes.get() > DRAIN_BYTES_MAX {
                 return Poll::Ready(false);
             }
             match self.poll(context) {
                 Poll::Ready(Some(Ok(bytes))) => self.drained_bytes.update(|drained| drained + bytes.len()),
-                Poll::Ready(Some(Err(_))) => return Poll::Ready(false),
-                Poll::Ready(None) => {}
+                Poll::Ready(Some(Err(_)) | None) => {}
                 Poll::Pending if self.connection.is_read_blocked() => return Poll::Ready(false),
                 Poll::Pending => return Poll::Pending,
             }

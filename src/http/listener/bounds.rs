@@ -99,20 +99,10 @@ pub(in crate::http) struct Limits {
 impl Limits {
     /// Those of the whole server.
     pub fn of(config: &ServerConfig, workers: usize) -> Self {
-        let allowed = open_files::connections_allowed();
-        let connections_max = config.connections_max.min(CONNECTIONS_MAX).min(allowed);
-        if connections_max < config.connections_max {
-            tracing::warn!(
-                configured = config.connections_max,
-                connections_max,
-                by_descriptors = allowed,
-                by_memory = CONNECTIONS_MAX,
-                "server.connections_max is lowered to what there is room for"
-            );
-        }
+        let allowed = open_files::connections_allowed().min(CONNECTIONS_MAX);
         Self {
             workers,
-            connections_max,
+            connections_max: config.connections_max.min(allowed),
             head_timeout: config.head_timeout,
             keep_alive: Some(config.keep_alive),
             // A client may pause as long as it may be idle, send a head and take an answer, all three together.
