@@ -3,7 +3,7 @@
 use actix_web::HttpRequest;
 use actix_web::http::header::{AUTHORIZATION, HeaderName};
 
-use super::noted::note_quota;
+use super::noted::note_caller;
 use crate::error::ServiceError;
 use crate::service::{Access, Admission, Caller, Service};
 
@@ -29,7 +29,7 @@ pub fn authenticate(
             ));
         }
     };
-    note_quota(request, call.quota);
+    note_caller(request, caller.organization_id, call.quota);
     call.check(service.now_ns())?;
     access.check(&caller)?;
     Ok(caller)

@@ -7,6 +7,7 @@ use actix_web::App;
 use actix_web::middleware::{Condition, from_fn};
 use actix_web::web::Data;
 
+use super::answer_budget::AnswerBudget;
 use super::body_budget::BodyBudget;
 use super::edge::Edge;
 use super::listener::{Counts, Limits, Listener, RunningServer};
@@ -50,6 +51,7 @@ pub fn start(service: Data<Service>, listener: &Listener, tls: Option<&Tls>) -> 
         service.config.storage.body_bytes_max() as usize,
         cores,
     ));
+    let answers = AnswerBudget::new(config.answer_bytes_max);
     let traffic = Traffic::new(patterns(&service));
     process::note_start();
     let connections = Counts::default();
@@ -60,6 +62,7 @@ pub fn start(service: Data<Service>, listener: &Listener, tls: Option<&Tls>) -> 
         let edge = Data::new(Edge {
             request_timeout: config.request_timeout,
             traffic: traffic.clone(),
+            answers: answers.clone(),
             connections: connections.clone(),
         });
         App::new()

@@ -17,6 +17,8 @@ pub(super) struct Answer<B> {
     sending: Sending,
     /// What is left of what the handler has given.
     rest: Bytes,
+    /// Whether that is a part only.
+    is_cut: bool,
     /// Where more comes from.
     more: Option<Pin<Box<B>>>,
     /// Bytes that are left in all; `None` when nobody knows.
@@ -38,6 +40,7 @@ impl<B: MessageBody> Answer<B> {
         Self {
             sending,
             rest,
+            is_cut: false,
             more,
             left,
             piece_bytes: if is_multiplexed {
@@ -45,6 +48,21 @@ impl<B: MessageBody> Answer<B> {
             } else {
                 PIECE_BYTES
             },
+        }
+    }
+}
+
+impl<B> Answer<B> {
+    /// The next piece. One of a larger whole is a copy: as a part of the whole it would hold all of that in memory until it
+    /// is written, behind the back of whoever counts how long the whole is held.
+    fn piece(&mut self) -> Bytes {
+        let bytes = self.rest.len().min(self.piece_bytes);
+        self.is_cut |= bytes < self.rest.len();
+        let piece = self.rest.split_to(bytes);
+        if self.is_cut {
+            Bytes::copy_from_slice(&piece)
+        } else {
+            piece
         }
     }
 }
@@ -63,7 +81,10 @@ impl<B: MessageBody> Body for Answer<B> {
                 return Poll::Ready(None);
             };
             match more.as_mut().poll_next(context) {
-                Poll::Ready(Some(Ok(piece))) => self.rest = piece,
+                Poll::Ready(Some(Ok(piece))) => {
+                    self.rest = piece;
+                    self.is_cut = false;
+                }
                 Poll::Ready(Some(Err(error))) => {
                     let error: Box<dyn std::error::Error> = error.into();
                     return Poll::Ready(Some(Err(io::Error::other(error.to_string()))));
@@ -72,8 +93,7 @@ impl<B: MessageBody> Body for Answer<B> {
                 Poll::Pending => return Poll::Pending,
             }
         }
-        let piece_bytes = self.rest.len().min(self.piece_bytes);
-        let piece = self.rest.split_to(piece_bytes);
+        let piece = self.piece();
         self.left = self.left.map(|left| left.saturating_sub(piece.len() as u64));
         Poll::Ready(Some(Ok(Frame::data(piece))))
     }
