@@ -91,6 +91,8 @@ fn uri(uri: &hyper::Uri) -> Result<Uri, Unconvertible> {
 
 #[cfg(test)]
 mod tests {
+    use actix_web::HttpMessage;
+
     use super::*;
 
     fn converted(request: hyper::http::request::Builder) -> Request {
