@@ -13,7 +13,7 @@ use crate::bucket::point_id;
 use crate::error::ServiceError;
 use crate::ingest::json::{write_number, write_string};
 use crate::query_pool::Stop;
-use crate::timestamp::format_timestamp_ns;
+use crate::timestamp::TimestampFormatter;
 
 /// About what a row takes in the answer.
 const ROW_BYTES: usize = 160;
@@ -174,7 +174,7 @@ impl Plan {
         stop: &Stop,
     ) -> Result<bool, ServiceError> {
         let mut held = stop.budget().hold();
-        let mut names = MemberNames::new();
+        let (mut names, mut timestamps) = (MemberNames::new(), TimestampFormatter::default());
         let mut writers = Vec::new();
         for run in &page.runs {
             held.reserve(&mut writers, 1).map_err(engine_error)?;
@@ -191,7 +191,7 @@ impl Plan {
                 if !is_first {
                     out.push(b',');
                 }
-                writer.write(row, self.bucket.ordinal, out);
+                writer.write(row, self.bucket.ordinal, &mut timestamps, out);
             })
             .map_err(engine_error)?;
             progress.rows += 1;
@@ -231,7 +231,8 @@ type Member = (u16, Vec<u8>);
 /// Writes rows of one run.
 struct RunWriter<'a> {
     run: &'a PageRun,
-    source_id: [u8; 24],
+    /// What stands between a row's timestamp and its values, which names the source.
+    source: Vec<u8>,
     /// The fields wanted, by the place of their schema.
     members: Arc<Vec<Member>>,
     /// The columns of those that the run has, by their places in `members`.
@@ -257,23 +258,29 @@ impl<'a> RunWriter<'a> {
         let there = |(place, (field, _)): (usize, &Member)| Some((place, run.columns.field(*field)?));
         held.grow(run.columns.fields.len() * size_of::<(usize, &engine::Column)>())
             .map_err(engine_error)?;
+        let source_id = selected.source.id.to_hex();
+        let source = [
+            br#"","dataSourceId":""#.as_slice(),
+            &source_id,
+            br#"","values":{"#,
+        ]
+        .concat();
+        held.grow(source.capacity()).map_err(engine_error)?;
         Ok(RunWriter {
             run,
-            source_id: selected.source.id.to_hex(),
+            source,
             columns: members.iter().enumerate().filter_map(there).collect(),
             members,
         })
     }
 
-    fn write(&self, row: usize, bucket: u32, out: &mut Vec<u8>) {
+    fn write(&self, row: usize, bucket: u32, timestamps: &mut TimestampFormatter, out: &mut Vec<u8>) {
         let (timestamp_ns, sequence) = self.run.columns.key(row);
         out.extend_from_slice(br#"{"_id":""#);
         out.extend_from_slice(&point_id(bucket, sequence));
         out.extend_from_slice(br#"","timestamp":""#);
-        out.extend_from_slice(format_timestamp_ns(timestamp_ns).as_bytes());
-        out.extend_from_slice(br#"","dataSourceId":""#);
-        out.extend_from_slice(&self.source_id);
-        out.extend_from_slice(br#"","values":{"#);
+        out.extend_from_slice(timestamps.format(timestamp_ns).as_bytes());
+        out.extend_from_slice(&self.source);
         let mut first = true;
         for (place, column) in &self.columns {
             if !column.has(row) {
