@@ -106,3 +106,56 @@ impl<B: MessageBody> Body for Answer<B> {
         self.left.map_or_else(SizeHint::default, SizeHint::with_exact)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+    use std::task::Waker;
+
+    use super::super::clock::Ticks;
+    use super::super::connection::Connection;
+    use super::*;
+
+    fn answer(body: Bytes) -> Answer<Bytes> {
+        let connection = Connection::new(Rc::new(Ticks::new()));
+        Answer::new(body, connection.send(), false)
+    }
+
+    fn next(answer: &mut Answer<Bytes>) -> Option<Bytes> {
+        let mut context = Context::from_waker(Waker::noop());
+        match Pin::new(answer).poll_frame(&mut context) {
+            Poll::Ready(frame) => frame.map(|frame| frame.unwrap().into_data().unwrap()),
+            Poll::Pending => panic!("all of it is there"),
+        }
+    }
+
+    #[test]
+    fn a_small_body_is_handed_over_as_it_is() {
+        let body = Bytes::from(vec![b'x'; PIECE_BYTES]);
+        let mut answer = answer(body.clone());
+        assert_eq!(answer.size_hint().exact(), Some(PIECE_BYTES as u64));
+        assert!(!answer.is_end_stream());
+        let piece = next(&mut answer).unwrap();
+        assert_eq!((piece.as_ptr(), piece.len()), (body.as_ptr(), body.len()));
+        assert!(answer.is_end_stream());
+        assert_eq!(next(&mut answer), None);
+    }
+
+    #[test]
+    fn what_waits_of_a_large_body_does_not_hold_the_rest() {
+        let body = Bytes::from(vec![b'x'; 2 * PIECE_BYTES + 1]);
+        let mut answer = answer(body.clone());
+        let mut lengths = Vec::new();
+        while let Some(piece) = next(&mut answer) {
+            assert!(!body.as_ptr_range().contains(&piece.as_ptr()), "it is a copy");
+            lengths.push(piece.len());
+        }
+        assert_eq!(lengths, [PIECE_BYTES, PIECE_BYTES, 1]);
+        assert_eq!(answer.size_hint().exact(), Some(0));
+    }
+
+    #[test]
+    fn no_body_has_ended() {
+        assert!(answer(Bytes::new()).is_end_stream());
+    }
+}
