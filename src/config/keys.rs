@@ -62,7 +62,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "server.connections_max",
         "16384",
-        "open connections of the whole server",
+        "open connections of the whole server; fewer where descriptors or memory for them are short",
         |c, v| {
             c.server.connections_max = v.integer(1, 1_000_000)? as usize;
             Ok(())

@@ -17,8 +17,8 @@ use actix_web::middleware::Next;
 use actix_web::web::Data;
 
 use super::answer_budget::AnswerBudget;
-use super::connections::{self, Connections};
 use super::error::{Ended, error_response};
+use super::listener::Counts;
 use super::noted::Noted;
 use super::rate_limit;
 use super::request_id::{REQUEST_ID_HEADER, RequestId};
@@ -37,7 +37,7 @@ pub struct Edge {
     /// What their answers may hold.
     pub answers: AnswerBudget,
     /// They came by.
-    pub connections: Connections,
+    pub connections: Counts,
 }
 
 /// A request, for whoever tells of it.
@@ -55,7 +55,6 @@ pub async fn serve<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let running = connections::begin(request.request());
     let told = Told {
         id: RequestId::next(),
         method: request.method().clone(),
@@ -71,10 +70,7 @@ pub async fn serve<B: MessageBody + 'static>(
             let mut answer = counted.map_err(|refused| told.ended(refused))?;
             rate_limit::write(told.noted.quota(), answer.headers_mut());
             told.served(answer.status());
-            Ok(match running {
-                Some(running) => running.answered(answer),
-                None => answer,
-            })
+            Ok(answer)
         }
         Ok(Err(panic)) => Err(told.ended(ServiceError::internal(describe(&*panic)))),
         Err(_) => {

@@ -15,7 +15,6 @@ pub mod body;
 mod body_budget;
 pub mod bucket_keys;
 pub mod buckets;
-mod connections;
 pub mod dashboard;
 pub mod data;
 pub mod docs;
@@ -26,6 +25,7 @@ pub mod evaluations;
 pub mod faults;
 pub mod health;
 pub mod keys;
+mod listener;
 pub mod metrics;
 mod noted;
 pub mod operator;
@@ -57,8 +57,9 @@ use crate::error::{ErrorKind, ServiceError};
 use crate::service::Service;
 use noted::{RouteNumber, note_route};
 
+pub use listener::{Listener, RunningServer, listen};
 pub use recovering::start_recovering;
-pub use server::{Listener, RunningServer, listen, start};
+pub use server::start;
 pub use tls::{Tls, TlsError};
 
 /// Registers all routes. One that is not in the table is 404; a method that is not is 405 with `Allow`.

@@ -4,17 +4,18 @@
 use std::io;
 use std::time::Duration;
 
-use actix_web::http::{KeepAlive, Method};
-use actix_web::web::{self, method};
-use actix_web::{App, HttpResponse, HttpServer};
+use actix_web::http::header::ALLOW;
+use actix_web::http::header::HeaderValue;
+use actix_web::web;
+use actix_web::{App, HttpRequest, HttpResponse};
 
 use super::error::error_response;
 use super::health;
-use super::request_id::RequestId;
-use super::server::{DISCONNECT_TIMEOUT, Listener, RunningServer};
+use super::listener::{Counts, Limits, Listener, RunningServer};
+use super::request_id::{REQUEST_ID_HEADER, RequestId};
 use super::tls::Tls;
 use crate::config::ServerConfig;
-use crate::error::ServiceError;
+use crate::error::{ErrorKind, ServiceError};
 
 /// What a refused request should wait.
 const RETRY_AFTER_SECONDS: u32 = 5;
@@ -31,27 +32,39 @@ pub fn start_recovering(
     listener: &Listener,
     tls: Option<&Tls>,
 ) -> io::Result<RunningServer> {
-    let server = HttpServer::new(|| {
+    let limits = Limits {
+        // The next request of whoever asks now is for the whole server.
+        keep_alive: None,
+        shutdown_timeout: STOP_WITHIN,
+        ..Limits::of(config, 1)
+    };
+    let router = || {
+        let health = web::resource("/health")
+            .route(web::get().to(alive))
+            .default_service(web::to(wrong_method));
         App::new()
-            .route("/health", method(Method::GET).to(health::alive))
+            .service(health)
             .route("/ready", web::to(not_ready))
             .default_service(web::to(refused))
-    });
-    let server = server
-        .workers(1)
-        .max_connections(config.connections_max)
-        .client_request_timeout(config.head_timeout)
-        .client_disconnect_timeout(DISCONNECT_TIMEOUT)
-        // The next request of whoever asks now is for the whole server.
-        .keep_alive(KeepAlive::Disabled)
-        .shutdown_timeout(STOP_WITHIN.as_secs())
-        .disable_signals();
-    let socket = listener.socket()?;
-    let server = match tls {
-        None => server.listen(socket)?,
-        Some(tls) => server.listen_rustls_0_23(socket, tls.server_config().map_err(io::Error::other)?)?,
     };
-    Ok(listener.served_by(server.run()))
+    listener.serve(router, tls, limits, Counts::default())
+}
+
+async fn alive(request: HttpRequest) -> Result<HttpResponse, ServiceError> {
+    let mut answer = health::alive(request).await?;
+    if let Some(id) = RequestId::next().header_value() {
+        answer.headers_mut().insert(REQUEST_ID_HEADER.clone(), id);
+    }
+    Ok(answer)
+}
+
+async fn wrong_method() -> HttpResponse {
+    let error = ServiceError::new(ErrorKind::MethodNotAllowed, "this route takes GET");
+    let mut answer = error_response(&error, RequestId::next());
+    answer
+        .headers_mut()
+        .insert(ALLOW, HeaderValue::from_static("GET"));
+    answer
 }
 
 async fn not_ready() -> HttpResponse {

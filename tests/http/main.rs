@@ -21,6 +21,7 @@ mod buckets;
 mod evaluations;
 mod general;
 mod ingest;
+mod listener;
 mod operation;
 mod query;
 mod real_data;

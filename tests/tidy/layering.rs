@@ -111,6 +111,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "ingest",
             "limits",
             "metrics",
+            "open_files",
             "random",
             "service",
             "timestamp",

@@ -8,7 +8,7 @@
 //! | passwords | `passwords`, `access::login` (limits), `access::accounts` (lengths); Argon2id's cost beside the code |
 //! | tokens (JWT) | `access::tokens`: every claim and header by itself, signed with the server's own secret |
 //! | mass assignment (API3) | `mass_assignment`: unknown members are ignored, so they change neither answer nor state |
-//! | memory (API4) | `bombs`, `memory`, `crowds`, `general::bodies` (limits) |
+//! | memory (API4) | `bombs`, `memory`, `crowds`, `general::bodies` (limits), `listener`: connections without a key |
 //! | nesting | `nesting` |
 //! | slow clients | `general::slow`; thousands of them: `crowds` |
 //! | addresses of webhooks (API7) | `webhooks::addresses`; names that turn to another address beside the code |
@@ -25,5 +25,5 @@ mod mass_assignment;
 mod memory;
 mod nesting;
 mod passwords;
-mod process;
+pub mod process;
 mod secrets;

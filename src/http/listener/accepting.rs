@@ -1,0 +1,109 @@
+//! Takes connections off the listening socket and hands each to the worker that has the fewest.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
+use std::time::Duration;
+
+use actix_web::rt::time::sleep;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::{Semaphore, oneshot};
+
+use super::bounds::ROOMY_CONNECTIONS_MAX;
+use super::counts::Counts;
+use super::serving::Room;
+use super::worker::{Accepted, Command, Held};
+
+/// How long nothing is accepted when the operating system cannot open any more.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// A worker, for whoever hands it connections.
+#[derive(Clone)]
+pub(super) struct Worker {
+    pub commands: UnboundedSender<Command>,
+    /// Its open connections.
+    pub load: Arc<AtomicUsize>,
+}
+
+/// Accepts until it is told to stop; those that come when all places are taken wait in the socket's queue.
+pub(super) async fn accept(
+    socket: TcpListener,
+    workers: Vec<Worker>,
+    connections_max: usize,
+    counts: Counts,
+    stopped: oneshot::Receiver<()>,
+) {
+    let mut stopped = pin!(stopped);
+    let mut accepting = pin!(accept_all(socket, &workers, connections_max, &counts));
+    std::future::poll_fn(|context| match stopped.as_mut().poll(context) {
+        Poll::Ready(_) => Poll::Ready(()),
+        Poll::Pending => accepting.as_mut().poll(context),
+    })
+    .await;
+}
+
+async fn accept_all(socket: TcpListener, workers: &[Worker], connections_max: usize, counts: &Counts) {
+    let socket = match tokio::net::TcpListener::from_std(socket) {
+        Ok(socket) => socket,
+        Err(error) => {
+            tracing::error!(%error, "nothing can be accepted");
+            return;
+        }
+    };
+    let places = Arc::new(Semaphore::new(connections_max));
+    // It is never closed.
+    while let Ok(place) = Arc::clone(&places).acquire_owned().await {
+        let (socket, peer) = match accept_one(&socket).await {
+            Ok(accepted) => accepted,
+            Err(error) if is_of_one_connection(&error) => continue,
+            Err(error) => {
+                tracing::warn!(%error, "no connection can be accepted for the moment");
+                sleep(PAUSE).await;
+                continue;
+            }
+        };
+        let Some(worker) = workers
+            .iter()
+            .min_by_key(|worker| worker.load.load(Ordering::Relaxed))
+        else {
+            return;
+        };
+        let (open, before) = counts.open();
+        let accepted = Accepted {
+            socket,
+            peer,
+            room: if before < ROOMY_CONNECTIONS_MAX {
+                Room::Roomy
+            } else {
+                Room::Crowded
+            },
+            held: Held::new(open, place, &worker.load),
+        };
+        if worker.commands.send(Command::Serve(accepted)).is_err() {
+            tracing::error!("a worker has ended: no more connections are accepted");
+            return;
+        }
+    }
+}
+
+async fn accept_one(listener: &tokio::net::TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
+    let (socket, peer) = listener.accept().await?;
+    // An answer's last piece must not wait until the client has confirmed the one before it.
+    socket.set_nodelay(true)?;
+    // Its worker waits for it, this thread does not.
+    Ok((socket.into_std()?, peer))
+}
+
+/// Whether the fault is that of the one connection that was to be accepted.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::InvalidInput
+    )
+}

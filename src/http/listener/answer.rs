@@ -1,0 +1,161 @@
+//! An answer's body on its way out: asked for by the HTTP library when there is room, and handed over in pieces, so that
+//! it shows whether its client takes them.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use actix_web::body::{BodySize, MessageBody};
+use actix_web::web::Bytes;
+use hyper::body::{Body, Frame, SizeHint};
+
+use super::bounds::{PIECE_BYTES, STREAM_PIECE_BYTES};
+use super::connection::Sending;
+
+/// The body of an answer.
+pub(super) struct Answer<B> {
+    sending: Sending,
+    /// What is left of what the handler has given.
+    rest: Bytes,
+    /// Whether that is a part only.
+    is_cut: bool,
+    /// Where more comes from.
+    more: Option<Pin<Box<B>>>,
+    /// Bytes that are left in all; `None` when nobody knows.
+    left: Option<u64>,
+    piece_bytes: usize,
+}
+
+impl<B: MessageBody> Answer<B> {
+    pub fn new(body: B, sending: Sending, is_multiplexed: bool) -> Self {
+        let left = match body.size() {
+            BodySize::None => Some(0),
+            BodySize::Sized(bytes) => Some(bytes),
+            BodySize::Stream => None,
+        };
+        let (rest, more) = match body.try_into_bytes() {
+            Ok(whole) => (whole, None),
+            Err(body) => (Bytes::new(), Some(Box::pin(body))),
+        };
+        Self {
+            sending,
+            rest,
+            is_cut: false,
+            more,
+            left,
+            piece_bytes: if is_multiplexed {
+                STREAM_PIECE_BYTES
+            } else {
+                PIECE_BYTES
+            },
+        }
+    }
+}
+
+impl<B> Answer<B> {
+    /// The next piece. One of a larger whole is a copy: as a part of the whole it would hold all of that in memory until it
+    /// is written, behind the back of whoever counts how long the whole is held.
+    fn piece(&mut self) -> Bytes {
+        let bytes = self.rest.len().min(self.piece_bytes);
+        self.is_cut |= bytes < self.rest.len();
+        let piece = self.rest.split_to(bytes);
+        if self.is_cut {
+            Bytes::copy_from_slice(&piece)
+        } else {
+            piece
+        }
+    }
+}
+
+impl<B: MessageBody> Body for Answer<B> {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        self.sending.got_on();
+        while self.rest.is_empty() {
+            let Some(more) = &mut self.more else {
+                return Poll::Ready(None);
+            };
+            match more.as_mut().poll_next(context) {
+                Poll::Ready(Some(Ok(piece))) => {
+                    self.rest = piece;
+                    self.is_cut = false;
+                }
+                Poll::Ready(Some(Err(error))) => {
+                    let error: Box<dyn std::error::Error> = error.into();
+                    return Poll::Ready(Some(Err(io::Error::other(error.to_string()))));
+                }
+                Poll::Ready(None) => self.more = None,
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        let piece = self.piece();
+        self.left = self.left.map(|left| left.saturating_sub(piece.len() as u64));
+        Poll::Ready(Some(Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty() && (self.more.is_none() || self.left == Some(0))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.left.map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+    use std::task::Waker;
+
+    use super::super::clock::Ticks;
+    use super::super::connection::Connection;
+    use super::*;
+
+    fn answer(body: Bytes) -> Answer<Bytes> {
+        let connection = Connection::new(Rc::new(Ticks::new()));
+        Answer::new(body, connection.send(), false)
+    }
+
+    fn next(answer: &mut Answer<Bytes>) -> Option<Bytes> {
+        let mut context = Context::from_waker(Waker::noop());
+        match Pin::new(answer).poll_frame(&mut context) {
+            Poll::Ready(frame) => frame.map(|frame| frame.unwrap().into_data().unwrap()),
+            Poll::Pending => panic!("all of it is there"),
+        }
+    }
+
+    #[test]
+    fn a_small_body_is_handed_over_as_it_is() {
+        let body = Bytes::from(vec![b'x'; PIECE_BYTES]);
+        let mut answer = answer(body.clone());
+        assert_eq!(answer.size_hint().exact(), Some(PIECE_BYTES as u64));
+        assert!(!answer.is_end_stream());
+        let piece = next(&mut answer).unwrap();
+        assert_eq!((piece.as_ptr(), piece.len()), (body.as_ptr(), body.len()));
+        assert!(answer.is_end_stream());
+        assert_eq!(next(&mut answer), None);
+    }
+
+    #[test]
+    fn what_waits_of_a_large_body_does_not_hold_the_rest() {
+        let body = Bytes::from(vec![b'x'; 2 * PIECE_BYTES + 1]);
+        let mut answer = answer(body.clone());
+        let mut lengths = Vec::new();
+        while let Some(piece) = next(&mut answer) {
+            assert!(!body.as_ptr_range().contains(&piece.as_ptr()), "it is a copy");
+            lengths.push(piece.len());
+        }
+        assert_eq!(lengths, [PIECE_BYTES, PIECE_BYTES, 1]);
+        assert_eq!(answer.size_hint().exact(), Some(0));
+    }
+
+    #[test]
+    fn no_body_has_ended() {
+        assert!(answer(Bytes::new()).is_end_stream());
+    }
+}

@@ -1,0 +1,124 @@
+//! A request's body on its way in: pulled from the HTTP library only as the handler asks for it, so that the client
+//! waits for the handler.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use actix_web::dev::Payload;
+use actix_web::error::PayloadError;
+use actix_web::web::Bytes;
+use futures_core::Stream;
+use hyper::body::{Body, Incoming};
+
+use super::bounds::DRAIN_BYTES_MAX;
+use super::connection::{Connection, Starving};
+
+/// A body, for the handler that reads it and for whoever looks after what the handler left of it.
+pub(super) struct Arriving {
+    connection: Rc<Connection>,
+    incoming: RefCell<Incoming>,
+    /// Whether its client sends it only when it is asked to.
+    is_awaited: Cell<bool>,
+    has_ended: Cell<bool>,
+    /// Whether its end can no longer be found.
+    is_broken: Cell<bool>,
+    starving: Cell<Option<Starving>>,
+    drained_bytes: Cell<usize>,
+}
+
+/// What the handler reads.
+struct Handled(Rc<Arriving>);
+
+impl Arriving {
+    pub fn new(incoming: Incoming, is_awaited: bool, connection: Rc<Connection>) -> Rc<Self> {
+        Rc::new(Self {
+            connection,
+            incoming: RefCell::new(incoming),
+            is_awaited: Cell::new(is_awaited),
+            has_ended: Cell::new(false),
+            is_broken: Cell::new(false),
+            starving: Cell::new(None),
+            drained_bytes: Cell::new(0),
+        })
+    }
+
+    /// For the handler.
+    pub fn payload(self: &Rc<Self>) -> Payload {
+        Payload::Stream {
+            payload: Box::pin(Handled(Rc::clone(self))),
+        }
+    }
+
+    fn poll(&self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, PayloadError>>> {
+        if self.has_ended.get() {
+            return Poll::Ready(None);
+        }
+        self.is_awaited.set(false);
+        loop {
+            match Pin::new(&mut *self.incoming.borrow_mut()).poll_frame(context) {
+                Poll::Pending => {
+                    let starving = self.starving.take();
+                    self.starving
+                        .set(Some(starving.unwrap_or_else(|| self.connection.starve())));
+                    return Poll::Pending;
+                }
+                Poll::Ready(frame) => {
+                    self.starving.take();
+                    self.connection.got_on();
+                    match frame {
+                        // Trailers say nothing that anybody here asks for.
+                        Some(Ok(frame)) => match frame.into_data() {
+                            Ok(bytes) => return Poll::Ready(Some(Ok(bytes))),
+                            Err(_) => continue,
+                        },
+                        Some(Err(error)) => {
+                            self.is_broken.set(true);
+                            return Poll::Ready(Some(Err(PayloadError::Io(io::Error::other(error)))));
+                        }
+                        None => {
+                            self.has_ended.set(true);
+                            return Poll::Ready(None);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes in what has arrived of it and was not asked for, a little at most; answers whether that was its end, so that
+    /// the connection can be used again.
+    pub fn poll_drained(&self, context: &mut Context<'_>) -> Poll<bool> {
+        loop {
+            if self.has_ended.get() {
+                return Poll::Ready(true);
+            }
+            if self.is_awaited.get() || self.is_broken.get() || self.drained_bytes.get() > DRAIN_BYTES_MAX {
+                return Poll::Ready(false);
+            }
+            match self.poll(context) {
+                Poll::Ready(Some(Ok(bytes))) => self.drained_bytes.update(|drained| drained + bytes.len()),
+                Poll::Ready(Some(Err(_)) | None) => {}
+                Poll::Pending if self.connection.is_read_blocked() => return Poll::Ready(false),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+}
+
+impl Stream for Handled {
+    type Item = Result<Bytes, PayloadError>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll(context)
+    }
+}
+
+impl Drop for Handled {
+    fn drop(&mut self) {
+        // Nobody waits for more of it.
+        self.0.starving.take();
+    }
+}

@@ -1,0 +1,163 @@
+//! Between the HTTP library below, whose types are those of `http` 1, and the router above, whose types are of `http` 0.2.
+
+use std::net::SocketAddr;
+
+use actix_http::Request;
+use actix_web::dev::{Payload, Response};
+use actix_web::http::ConnectionType;
+use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::http::{Method, StatusCode, Uri, Version};
+use actix_web::web::Bytes;
+use hyper::header;
+
+/// A head with something in it that only one of the two libraries understands.
+pub(super) struct Unconvertible;
+
+/// The request as the router takes it.
+pub(super) fn request(
+    head: &hyper::http::request::Parts,
+    payload: Payload,
+    peer: SocketAddr,
+) -> Result<Request, Unconvertible> {
+    let mut request = Request::with_payload(payload);
+    let converted = request.head_mut();
+    converted.method = method(&head.method)?;
+    converted.uri = uri(&head.uri)?;
+    converted.version = version(head.version);
+    converted.peer_addr = Some(peer);
+    for (name, value) in &head.headers {
+        let name = HeaderName::from_bytes(name.as_ref()).map_err(|_| Unconvertible)?;
+        let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| Unconvertible)?;
+        converted.headers.append(name, value);
+    }
+    Ok(request)
+}
+
+/// The head of an answer as the HTTP library takes it.
+pub(super) fn answer<B>(head: &Response<()>, body: B) -> hyper::Response<B> {
+    let mut answer = hyper::Response::new(body);
+    *answer.status_mut() = status(head.status());
+    let headers = answer.headers_mut();
+    headers.reserve(head.headers().len());
+    for (name, value) in head.headers() {
+        // What one library takes for a header the other does, too.
+        if let Ok(name) = header::HeaderName::from_bytes(name.as_ref())
+            && let Ok(value) = header::HeaderValue::from_bytes(value.as_bytes())
+        {
+            headers.append(name, value);
+        }
+    }
+    if head.head().connection_type() == ConnectionType::Close {
+        close(&mut answer);
+    }
+    answer
+}
+
+/// Ends the connection with this answer.
+pub(super) fn close<B>(answer: &mut hyper::Response<B>) {
+    let close = header::HeaderValue::from_static("close");
+    answer.headers_mut().insert(header::CONNECTION, close);
+}
+
+fn status(status: StatusCode) -> hyper::StatusCode {
+    // Both take every number of three digits.
+    hyper::StatusCode::from_u16(status.as_u16()).unwrap_or(hyper::StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+fn method(method: &hyper::Method) -> Result<Method, Unconvertible> {
+    Ok(match *method {
+        hyper::Method::GET => Method::GET,
+        hyper::Method::POST => Method::POST,
+        hyper::Method::PATCH => Method::PATCH,
+        hyper::Method::DELETE => Method::DELETE,
+        _ => Method::from_bytes(method.as_str().as_bytes()).map_err(|_| Unconvertible)?,
+    })
+}
+
+fn version(version: hyper::Version) -> Version {
+    match version {
+        hyper::Version::HTTP_2 => Version::HTTP_2,
+        hyper::Version::HTTP_10 => Version::HTTP_10,
+        _ => Version::HTTP_11,
+    }
+}
+
+/// The path and the query; whatever host a client names, it means this one.
+fn uri(uri: &hyper::Uri) -> Result<Uri, Unconvertible> {
+    let path = uri.path_and_query().map_or("", |path| path.as_str());
+    let path = if path.is_empty() { "/" } else { path };
+    Uri::from_maybe_shared(Bytes::copy_from_slice(path.as_bytes())).map_err(|_| Unconvertible)
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::HttpMessage;
+
+    use super::*;
+
+    fn converted(request: hyper::http::request::Builder) -> Request {
+        let (head, ()) = request.body(()).unwrap().into_parts();
+        let peer = "192.0.2.7:4711".parse().unwrap();
+        match super::request(&head, Payload::None, peer) {
+            Ok(request) => request,
+            Err(Unconvertible) => panic!("{head:?} should be understood"),
+        }
+    }
+
+    #[test]
+    fn a_head_arrives_as_it_was_sent() {
+        let sent = hyper::Request::builder()
+            .method("PATCH")
+            .uri("http://example.com/api/buckets/1?x=%20y&z=%C3%A4")
+            .version(hyper::Version::HTTP_10)
+            .header("X-API-Key", "secret")
+            .header("X-Twice", "1")
+            .header("X-Twice", "2")
+            .header("X-Bytes", &b"\xe4"[..]);
+        let request = converted(sent);
+        assert_eq!(request.method(), Method::PATCH);
+        assert_eq!(request.uri(), "/api/buckets/1?x=%20y&z=%C3%A4");
+        assert_eq!(request.version(), Version::HTTP_10);
+        assert_eq!(request.peer_addr().unwrap().port(), 4_711);
+        let header = |name: &str| {
+            let values = request.headers().get_all(name);
+            values.map(|value| value.as_bytes().to_vec()).collect::<Vec<_>>()
+        };
+        assert_eq!(header("x-api-key"), [b"secret"]);
+        assert_eq!(header("x-twice"), [b"1", b"2"]);
+        assert_eq!(header("x-bytes"), [b"\xe4"]);
+    }
+
+    #[test]
+    fn methods_and_targets_of_any_kind_reach_the_router() {
+        for (method, target, path) in [
+            ("BREW", "/pot", "/pot"),
+            ("OPTIONS", "*", "*"),
+            ("CONNECT", "example.com:443", "/"),
+            ("GET", "http://example.com", "/"),
+        ] {
+            let request = converted(hyper::Request::builder().method(method).uri(target));
+            assert_eq!((request.method().as_str(), request.path()), (method, path));
+        }
+    }
+
+    #[test]
+    fn an_answer_leaves_as_it_was_made() {
+        let mut made = Response::new(StatusCode::from_u16(207).unwrap());
+        for value in ["a", "b"] {
+            made.headers_mut().append(
+                HeaderName::from_static("x-twice"),
+                HeaderValue::from_static(value),
+            );
+        }
+        let (made, _) = made.into_parts();
+        let sent = answer(&made, ());
+        assert_eq!(sent.status(), 207);
+        let values: Vec<_> = sent.headers().get_all("x-twice").iter().collect();
+        assert_eq!(values, ["a", "b"]);
+        assert!(!sent.headers().contains_key("connection"));
+        let mut last = Response::new(StatusCode::OK).drop_body();
+        last.head_mut().set_connection_type(ConnectionType::Close);
+        assert_eq!(answer(&last, ()).headers()["connection"], "close");
+    }
+}

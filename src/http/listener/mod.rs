@@ -1,0 +1,190 @@
+//! The listener: sockets in, requests to the router, answers out. hyper speaks HTTP, the router of actix-web decides whose
+//! a request is; what stands between them is here.
+//!
+//! Nobody can exhaust it. A connection has one head at a time and a bounded buffer (`bounds`), its body is read only as a
+//! handler asks for it (`arriving`), its next request is read only when its answer is sent, and it has a time for
+//! everything it may keep the server waiting for (`connection`). Called by `server` and by `recovering`.
+//!
+//! `accepting` takes connections, a `worker` serves them, `serving` is one of them from beginning to end, `exchange` one
+//! request of it.
+
+mod accepting;
+mod answer;
+mod arriving;
+mod bounds;
+mod clock;
+mod connection;
+mod convert;
+mod counts;
+mod exchange;
+mod refusal;
+mod serving;
+mod stream;
+mod worker;
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use actix::Arbiter;
+use actix_http::Request;
+use actix_service::{IntoServiceFactory, ServiceFactory};
+use actix_web::Error;
+use actix_web::body::MessageBody;
+use actix_web::dev::{AppConfig, Response, Service};
+use tokio::runtime::Builder;
+use tokio::sync::{mpsc, oneshot};
+
+use super::tls::Tls;
+use crate::config::ServerConfig;
+use accepting::Worker;
+use serving::Acceptors;
+use worker::{Command, Shared};
+
+pub(super) use bounds::Limits;
+pub(super) use counts::Counts;
+
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 1_024;
+
+/// Threads of all workers together for work that blocks.
+const BLOCKING_THREADS_MAX: usize = 512;
+
+/// A bound address, where connections wait for whoever serves next.
+pub struct Listener {
+    /// Where it listens; the real port when the configuration says 0.
+    pub address: SocketAddr,
+    socket: TcpListener,
+}
+
+/// A server that takes requests.
+pub struct RunningServer {
+    /// Where it listens; the real port when the configuration says 0.
+    pub address: SocketAddr,
+    accepting: Arbiter,
+    stop_accepting: oneshot::Sender<()>,
+    workers: Vec<(Arbiter, Worker)>,
+}
+
+/// Binds the configured address. Connections inherit the time that their clients have to take what they were sent: a
+/// client that reads nothing would otherwise keep its answer in memory for as long as it likes.
+///
+/// # Errors
+/// The address cannot be bound.
+pub fn listen(config: &ServerConfig) -> io::Result<Listener> {
+    let socket = TcpListener::bind(config.listen)?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    #[cfg(target_os = "linux")]
+    rustix::net::sockopt::set_tcp_user_timeout(
+        &socket,
+        u32::try_from(config.write_timeout.as_millis()).unwrap_or(u32::MAX),
+    )?;
+    socket.set_nonblocking(true)?;
+    Ok(Listener {
+        address: socket.local_addr()?,
+        socket,
+    })
+}
+
+impl Listener {
+    /// Serves with the router that `router` makes, one for each worker.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub(super) fn serve<F, I, S, B>(
+        &self,
+        router: F,
+        tls: Option<&Tls>,
+        limits: Limits,
+        counts: Counts,
+    ) -> io::Result<RunningServer>
+    where
+        F: Fn() -> I + Send + Clone + 'static,
+        I: IntoServiceFactory<S, Request> + 'static,
+        S: ServiceFactory<Request, Config = AppConfig> + 'static,
+        S::Service: Service<Request, Error: Into<Error>, Response: Into<Response<B>>> + 'static,
+        B: MessageBody + 'static,
+    {
+        // The same socket under another name: the next server finds it open when this one has closed its own.
+        let socket = self.socket.try_clone()?;
+        let tls = tls.map(|tls| tls.server_config().map(Acceptors::new));
+        let shared = Shared {
+            tls: tls.transpose().map_err(io::Error::other)?,
+            counts: counts.clone(),
+            streams: Arc::new(AtomicUsize::new(0)),
+            limits,
+        };
+        let limits = &shared.limits;
+        let blocking_threads = (BLOCKING_THREADS_MAX / limits.workers).max(1);
+        let mut workers = Vec::with_capacity(limits.workers);
+        for _ in 0..limits.workers {
+            let arbiter = thread(blocking_threads)?;
+            let (commands, told) = mpsc::unbounded_channel();
+            let (router, shared) = (router.clone(), shared.clone());
+            arbiter.spawn_fn(move || {
+                actix_web::rt::spawn(worker::work(router(), shared, told));
+            });
+            let load = Arc::new(AtomicUsize::new(0));
+            workers.push((arbiter, Worker { commands, load }));
+        }
+        let accepting = thread(1)?;
+        let (stop_accepting, stopped) = oneshot::channel();
+        let (handed, connections_max) = (
+            workers.iter().map(|(_, worker)| worker.clone()).collect(),
+            limits.connections_max,
+        );
+        accepting.spawn_fn(move || {
+            let arbiter = Arbiter::current();
+            actix_web::rt::spawn(async move {
+                accepting::accept(socket, handed, connections_max, counts, stopped).await;
+                arbiter.stop();
+            });
+        });
+        Ok(RunningServer {
+            address: self.address,
+            accepting,
+            stop_accepting,
+            workers,
+        })
+    }
+}
+
+fn thread(blocking_threads: usize) -> io::Result<Arbiter> {
+    Arbiter::try_with_tokio_rt(move || {
+        Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(blocking_threads)
+            .build()
+    })
+}
+
+impl RunningServer {
+    /// Stops accepting, and returns when the requests in flight are answered or out of time.
+    pub async fn stop(self) {
+        // It may have ended by itself.
+        let _ = self.stop_accepting.send(());
+        joined(self.accepting).await;
+        let told: Vec<_> = self
+            .workers
+            .into_iter()
+            .map(|(arbiter, worker)| {
+                let (done, stopped) = oneshot::channel();
+                // One that has ended answers by dropping this.
+                let _ = worker.commands.send(Command::Stop(done));
+                (arbiter, stopped)
+            })
+            .collect();
+        for (arbiter, stopped) in told {
+            let _ = stopped.await;
+            arbiter.stop();
+            joined(arbiter).await;
+        }
+    }
+}
+
+/// Waits for the end of a thread that has been told to end.
+async fn joined(arbiter: Arbiter) {
+    // A thread that panicked has ended, too.
+    let _ = actix_web::rt::task::spawn_blocking(move || arbiter.join()).await;
+}

@@ -1,0 +1,251 @@
+//! HTTP/2, frame by frame: clients that open requests and never end them.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rcgen::{CertifiedKey, generate_simple_self_signed};
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use tempfile::TempDir;
+
+use crate::operation::spoken::Spoken;
+use crate::support::process::{command, variable};
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
+const SETTINGS: u8 = 4;
+const GOAWAY: u8 = 7;
+const END_STREAM: u8 = 1;
+const END_HEADERS: u8 = 4;
+
+const STREAMS: usize = 100_000;
+/// What the server may have open of one connection, each with all that a request needs before its handler has a body.
+const GROWTH_BYTES_MAX: u64 = 32 << 20;
+
+/// A server with TLS.
+struct Served {
+    _root: TempDir,
+    server: Spoken,
+    certificate: CertificateDer<'static>,
+}
+
+struct Frame {
+    kind: u8,
+    flags: u8,
+    stream: u32,
+    payload: Vec<u8>,
+}
+
+/// A client that may do what HTTP/2 forbids.
+struct Raw(StreamOwned<ClientConnection, TcpStream>);
+
+impl Served {
+    fn start() -> Self {
+        let root = TempDir::new().unwrap();
+        let CertifiedKey { cert, signing_key } =
+            generate_simple_self_signed(vec![String::from("localhost")]).unwrap();
+        fs::write(root.path().join("certificate.pem"), cert.pem()).unwrap();
+        fs::write(root.path().join("key.pem"), signing_key.serialize_pem()).unwrap();
+        let mut command = command(root.path());
+        command
+            .args(["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"])
+            .env(variable("server.tls_certificate"), "certificate.pem")
+            .env(variable("server.tls_key"), "key.pem");
+        Self {
+            server: Spoken::start(&mut command),
+            _root: root,
+            certificate: cert.der().clone(),
+        }
+    }
+
+    fn connect(&self) -> Raw {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.certificate.clone()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        let name = ServerName::try_from("localhost").unwrap();
+        let connection = ClientConnection::new(Arc::new(config), name).unwrap();
+        let socket = TcpStream::connect(self.server.base.trim_start_matches("https://")).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        socket.set_write_timeout(Some(Duration::from_secs(20))).unwrap();
+        let mut raw = Raw(StreamOwned::new(connection, socket));
+        raw.0.write_all(PREFACE).unwrap();
+        raw.0.write_all(&frame(SETTINGS, 0, 0, &[])).unwrap();
+        raw
+    }
+
+    fn resident_bytes(&self) -> u64 {
+        let text = fs::read_to_string(format!("/proc/{}/status", self.server.pid())).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        let digits: String = line.chars().filter(char::is_ascii_digit).collect();
+        digits.parse::<u64>().unwrap() * 1_024
+    }
+}
+
+impl Raw {
+    fn read_frame(&mut self) -> io::Result<Frame> {
+        let mut head = [0; 9];
+        self.0.read_exact(&mut head)?;
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+        let mut payload = vec![0; length as usize];
+        self.0.read_exact(&mut payload)?;
+        Ok(Frame {
+            kind: head[3],
+            flags: head[4],
+            stream: u32::from_be_bytes([head[5], head[6], head[7], head[8]]) & 0x7fff_ffff,
+            payload,
+        })
+    }
+
+    /// The next frame of this kind.
+    #[track_caller]
+    fn wait_for(&mut self, kind: u8) -> Frame {
+        loop {
+            let frame = self.read_frame().unwrap();
+            if frame.kind == kind {
+                return frame;
+            }
+        }
+    }
+}
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let mut frame = (payload.len() as u32).to_be_bytes()[1..].to_vec();
+    frame.extend([kind, flags]);
+    frame.extend(stream.to_be_bytes());
+    frame.extend(payload);
+    frame
+}
+
+/// `:method`, `:scheme`, `:path` and `:authority`, none of which the server is to remember.
+fn head(method: u8, path: &str) -> Vec<u8> {
+    let mut head = vec![method, 0x87];
+    for (name, value) in [(0x04, path), (0x01, "localhost")] {
+        head.extend([name, value.len() as u8]);
+        head.extend(value.as_bytes());
+    }
+    head
+}
+
+fn get(path: &str) -> Vec<u8> {
+    head(0x82, path)
+}
+
+fn post(path: &str) -> Vec<u8> {
+    head(0x83, path)
+}
+
+fn stream(nth: usize) -> u32 {
+    2 * nth as u32 + 1
+}
+
+#[test]
+fn requests_are_answered_by_http2() {
+    let served = Served::start();
+    let mut client = served.connect();
+    client
+        .0
+        .write_all(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &get("/health")))
+        .unwrap();
+    let answer = client.wait_for(HEADERS);
+    assert_eq!((answer.stream, answer.flags & END_HEADERS), (1, END_HEADERS));
+    // The first of the indexed statuses.
+    assert!(answer.payload.contains(&0x88), "200: {:?}", answer.payload);
+    let body = client.wait_for(DATA);
+    assert_eq!(String::from_utf8_lossy(&body.payload), "{\"status\":\"ok\"}");
+    // A body in two frames.
+    let log_in = b"{\"email\": \"somebody@example.com\", \"password\": \"wrong-password\"}";
+    let (first, second) = log_in.split_at(20);
+    for frame in [
+        frame(HEADERS, END_HEADERS, 3, &post("/api/auth/login")),
+        frame(DATA, 0, 3, first),
+        frame(DATA, END_STREAM, 3, second),
+    ] {
+        client.0.write_all(&frame).unwrap();
+    }
+    let body = client.wait_for(DATA);
+    let body = String::from_utf8_lossy(&body.payload).into_owned();
+    assert_eq!(body.matches("\"Unauthorized\"").count(), 1, "{body}");
+}
+
+/// One connection once opened 890,000 in eight seconds, which took 2.7 GiB.
+#[test]
+fn a_client_that_opens_a_hundred_thousand_requests_loses_its_connection() {
+    let served = Served::start();
+    let before = served.resident_bytes();
+    for ends_them in [false, true] {
+        let mut client = served.connect();
+        let mut ended = None;
+        for nth in 0..STREAMS {
+            let mut frames = frame(HEADERS, END_HEADERS, stream(nth), &post("/api/auth/login"));
+            if ends_them {
+                // Opened and reset at once, over and over.
+                frames.extend(frame(RST_STREAM, 0, stream(nth), &8_u32.to_be_bytes()));
+            }
+            if client.0.write_all(&frames).is_err() {
+                ended = Some(nth);
+                break;
+            }
+        }
+        // What was sent before the end may be read, unless the end has overtaken it.
+        let mut goodbyes = 0;
+        while let Ok(frame) = client.read_frame() {
+            goodbyes += usize::from(frame.kind == GOAWAY);
+        }
+        assert!(
+            ended.is_some() || goodbyes > 0,
+            "its connection ends (resets: {ends_them})"
+        );
+        let grown = served.resident_bytes().saturating_sub(before);
+        assert!(
+            grown < GROWTH_BYTES_MAX,
+            "the server grew by {} MiB (resets: {ends_them})",
+            grown >> 20
+        );
+    }
+    let mut honest = served.connect();
+    honest
+        .0
+        .write_all(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &get("/health")))
+        .unwrap();
+    assert_eq!(honest.wait_for(HEADERS).stream, 1, "others are served");
+}
+
+#[test]
+fn requests_that_never_end_are_a_hundred_at_a_time_and_their_connection_may_wait() {
+    const OPEN: usize = 100;
+    let served = Served::start();
+    let mut client = served.connect();
+    for nth in 0..=OPEN {
+        let opened = frame(HEADERS, END_HEADERS, stream(nth), &post("/api/auth/login"));
+        client.0.write_all(&opened).unwrap();
+    }
+    let refused = client.wait_for(RST_STREAM);
+    assert_eq!(refused.stream, stream(OPEN), "the one that is too many");
+    assert_eq!(refused.payload, 7_u32.to_be_bytes(), "REFUSED_STREAM");
+    // One that ends makes room for another.
+    client
+        .0
+        .write_all(&frame(DATA, END_STREAM, stream(0), b"{}"))
+        .unwrap();
+    let answer = client.wait_for(HEADERS);
+    assert_eq!(answer.stream, stream(0));
+    let next = frame(
+        HEADERS,
+        END_HEADERS | END_STREAM,
+        stream(OPEN + 1),
+        &get("/health"),
+    );
+    client.0.write_all(&next).unwrap();
+    assert_eq!(client.wait_for(HEADERS).stream, stream(OPEN + 1));
+}

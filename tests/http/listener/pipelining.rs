@@ -1,0 +1,100 @@
+//! Requests one behind the other, without a look at the answers.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::thread;
+use std::time::Instant;
+
+use super::wire::{connect, write_what_fits};
+use crate::scene;
+use crate::security::process::resident_bytes;
+use crate::support::waiting::until;
+
+const CONNECTIONS: usize = 300;
+
+/// A read buffer, an answer and what the allocator makes of them. The HTTP library of before took 17 to 26 MB.
+const BYTES_PER_CONNECTION_MAX: u64 = 400 << 10;
+
+/// The answers were once queued without a bound: 300 connections took 8 GiB in six seconds.
+#[test]
+fn pipelined_requests_whose_answers_nobody_reads_take_little_memory() {
+    let server = scene::server();
+    let before = resident_bytes(&server);
+    for path in ["/health", "/api/buckets", "/no/such/route"] {
+        let requests = format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n").repeat(600);
+        let mut connections: Vec<TcpStream> = (0..CONNECTIONS).map(|_| connect(&server)).collect();
+        let mut last_progress = Instant::now();
+        until("nothing more is taken", || {
+            let fits = |connection| write_what_fits(connection, requests.as_bytes());
+            if connections.iter_mut().map(fits).sum::<usize>() > 0 {
+                last_progress = Instant::now();
+            }
+            let grown = resident_bytes(&server).saturating_sub(before);
+            assert!(
+                grown < CONNECTIONS as u64 * BYTES_PER_CONNECTION_MAX,
+                "GET {path}: the server grew by {} MiB",
+                grown >> 20
+            );
+            (last_progress.elapsed().as_millis() > 500).then_some(())
+        });
+        let health = server.client.get("/health").send();
+        assert_eq!(health.status, 200, "others are served: {health}");
+    }
+}
+
+#[test]
+fn all_of_many_pipelined_requests_are_answered_in_order() {
+    const REQUESTS: usize = 30_000;
+    let server = scene::server();
+    let before = resident_bytes(&server);
+    let mut connection = connect(&server);
+    let mut writer = connection.try_clone().unwrap();
+    let sender = thread::spawn(move || {
+        for nth in 0..REQUESTS {
+            // Some without a body, whose answers were once kept in memory however many there were.
+            let (method, path) = if nth % 3 == 0 {
+                ("GET", "/health")
+            } else {
+                ("HEAD", "/health")
+            };
+            let ending = if nth + 1 == REQUESTS {
+                "Connection: close\r\n"
+            } else {
+                ""
+            };
+            let request = format!("{method} {path} HTTP/1.1\r\nHost: test\r\n{ending}\r\n");
+            writer.write_all(request.as_bytes()).unwrap();
+        }
+    });
+    // Nothing is read until nothing more is taken.
+    let mut idle_since = (Instant::now(), 0);
+    until("the requests wait for their answers to be read", || {
+        let grown = resident_bytes(&server).saturating_sub(before);
+        if grown != idle_since.1 {
+            idle_since = (Instant::now(), grown);
+        }
+        (idle_since.0.elapsed().as_millis() > 300).then_some(())
+    });
+    assert!(
+        idle_since.1 < 16 << 20,
+        "the server grew by {} KiB for one connection",
+        idle_since.1 >> 10
+    );
+    let mut received = Vec::new();
+    connection.read_to_end(&mut received).unwrap();
+    sender.join().unwrap();
+    let received = String::from_utf8_lossy(&received);
+    let statuses: Vec<&str> = received
+        .split("HTTP/1.1 ")
+        .skip(1)
+        .map(|answer| &answer[..3])
+        .collect();
+    assert_eq!(statuses.len(), REQUESTS);
+    for (nth, status) in statuses.iter().enumerate() {
+        assert_eq!(
+            *status,
+            if nth % 3 == 0 { "200" } else { "405" },
+            "the answer {nth}"
+        );
+    }
+}

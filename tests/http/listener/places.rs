@@ -1,0 +1,109 @@
+//! More connections than there are places or descriptors for.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::wire::{connect, read_answer};
+use crate::operation::spoken::Spoken;
+use crate::scene;
+use crate::support::client::Client;
+use crate::support::given::{Account, point};
+use crate::support::process::{command, variable};
+use crate::support::time::now_ns;
+use crate::support::waiting::until;
+
+const REQUEST: &[u8] = b"GET /health HTTP/1.1\r\nHost: test\r\n\r\n";
+const DESCRIPTORS: usize = 128;
+
+#[test]
+fn who_comes_when_all_places_are_taken_waits_until_one_is_free() {
+    let server = scene::server_with("server.connections_max", "4");
+    let mut connections: Vec<TcpStream> = (0..4).map(|_| connect(&server)).collect();
+    for connection in &mut connections {
+        connection.write_all(REQUEST).unwrap();
+        assert!(read_answer(connection).starts_with("HTTP/1.1 200"));
+    }
+    let mut waiting = connect(&server);
+    waiting.write_all(REQUEST).unwrap();
+    waiting
+        .set_read_timeout(Some(Duration::from_millis(500)))
+        .unwrap();
+    let nothing = waiting.read(&mut [0; 1]).unwrap_err();
+    assert!(
+        matches!(nothing.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut),
+        "{nothing}"
+    );
+    waiting.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    drop(connections.pop());
+    assert!(read_answer(&mut waiting).starts_with("HTTP/1.1 200"));
+}
+
+/// The same command, which may open so many files and connections.
+fn with_descriptors(command: &Command) -> Command {
+    let mut limited = Command::new("sh");
+    let script = format!("ulimit -n {DESCRIPTORS} && exec \"$0\" \"$@\"");
+    limited
+        .args(["-c", &script])
+        .arg(command.get_program())
+        .args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => limited.env(name, value),
+            None => limited.env_remove(name),
+        };
+    }
+    if let Some(directory) = command.get_current_dir() {
+        limited.current_dir(directory);
+    }
+    limited
+}
+
+/// A crowd of connections once took the descriptors that the log needs for its next file, which ended writing.
+#[test]
+fn connections_leave_descriptors_to_the_files() {
+    let root = TempDir::new().unwrap();
+    let mut limited = command(root.path());
+    limited
+        .args(["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"])
+        .env(variable("storage.checkpoint_bytes"), "65536")
+        .env(variable("accounts.default_plan"), "Enterprise");
+    let mut server = Spoken::start(&mut with_descriptors(&limited));
+    assert!(
+        server.log().contains("connections_max is lowered"),
+        "{}",
+        server.log()
+    );
+    let client = Client::new();
+    client.point_at(&server.base);
+    let bucket = Account::sign_up(&client).bucket("tides");
+    let source = bucket.source("gauge", &["level"]);
+    let address = server.base.trim_start_matches("http://");
+    let crowd: Vec<TcpStream> = (0..2 * DESCRIPTORS)
+        .map(|_| TcpStream::connect(address).unwrap())
+        .collect();
+    let filler = "x".repeat(1_000);
+    for _ in 0..30 {
+        let points: Vec<Value> = (0..40)
+            .map(|number| {
+                let mut point = point(&source, now_ns(), &json!({"level": number}));
+                point["metadata"] = json!({"filler": filler});
+                point
+            })
+            .collect();
+        // On the connection from before the crowd came.
+        bucket.send(&points);
+    }
+    drop(crowd);
+    until("those who come behind the crowd are served", || {
+        let other = Client::new();
+        other.point_at(&server.base);
+        let ready = other.get("/ready").try_send().ok()?;
+        (ready.status == 200).then_some(())
+    });
+    assert!(server.stop().success());
+}
