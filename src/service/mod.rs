@@ -6,6 +6,7 @@
 
 pub mod access;
 pub mod accounts;
+mod allowance;
 pub mod analytics;
 pub mod buckets;
 mod credentials;
