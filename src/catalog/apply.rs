@@ -158,7 +158,7 @@ impl Catalog {
         };
         if let Some(siblings) = siblings {
             siblings.push(Arc::clone(&key));
-            self.hold(key.organization_id, |held| held.add_key(&key));
+            self.hold(self.owner_of(&key), |held| held.add_key(&key));
             self.key_by_hash.insert(key.hash, Arc::clone(&key));
             self.keys.insert(key.id, key);
         }
@@ -225,8 +225,14 @@ impl Catalog {
             if let Some(siblings) = siblings {
                 siblings.retain(|sibling| sibling.id != id);
             }
-            self.hold(key.organization_id, |held| held.remove_key(&key));
+            self.hold(self.owner_of(&key), |held| held.remove_key(&key));
         }
+    }
+
+    /// Whose a key is: where it stands is what counts.
+    fn owner_of(&self, key: &Key) -> ObjectId {
+        let bucket = key.bucket_id.and_then(|id| self.bucket(id));
+        bucket.map_or(key.organization_id, |bucket| bucket.organization_id)
     }
 
     fn touch_keys(&mut self, touches: &[(ObjectId, u32)]) {

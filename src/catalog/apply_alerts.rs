@@ -56,7 +56,9 @@ impl Catalog {
         let Some(known) = self.rules.get(id).cloned() else {
             return;
         };
-        self.hold_bucket(known.bucket_id, |held| held.replace_rule(&known.settings, settings));
+        self.hold_bucket(known.bucket_id, |held| {
+            held.replace_rule(&known.settings, settings)
+        });
         self.rules.change(id, |rule| {
             rule.settings = Arc::new(settings.clone());
             rule.runtime = runtime;
@@ -125,7 +127,9 @@ impl Catalog {
 
     /// Adds a webhook that has its ordinal, which is greater than those of all that were added before.
     pub(super) fn restore_webhook(&mut self, ordinal: u64, webhook: Arc<Webhook>) {
-        self.hold(webhook.organization_id, |held| held.add_webhook(&webhook.settings));
+        self.hold(webhook.organization_id, |held| {
+            held.add_webhook(&webhook.settings)
+        });
         self.outbox.restore_webhook(ordinal, webhook);
     }
 
@@ -133,7 +137,9 @@ impl Catalog {
         let Some(known) = self.outbox.webhook(id).cloned() else {
             return;
         };
-        self.hold(known.organization_id, |held| held.replace_webhook(&known.settings, settings));
+        self.hold(known.organization_id, |held| {
+            held.replace_webhook(&known.settings, settings)
+        });
         self.outbox.change_webhook(id, |webhook| {
             webhook.settings.clone_from(settings);
             webhook.updated_at_ns = at_ns;
@@ -142,7 +148,9 @@ impl Catalog {
 
     /// New deliveries, and such that had finished and begin again.
     pub(super) fn owe(&mut self, deliveries: &[Delivery]) {
-        deliveries.iter().for_each(|delivery| self.owe_one(delivery.clone()));
+        deliveries
+            .iter()
+            .for_each(|delivery| self.owe_one(delivery.clone()));
     }
 
     /// Deliveries of one event that share its body.
@@ -209,13 +217,17 @@ impl Catalog {
     /// Ends deliveries as failed until what the organization owes is within these bounds, or nothing else is left than
     /// these, which stay.
     fn make_room(&mut self, room: &OwedRoom, stay: &[ObjectId], at_ns: i64) {
-        let within = |owed: OwedFigures| owed.deliveries <= room.deliveries_max && owed.bytes <= room.bytes_max;
+        let within =
+            |owed: OwedFigures| owed.deliveries <= room.deliveries_max && owed.bytes <= room.bytes_max;
         if within(self.outbox.owed().of(room.organization_id)) {
             return;
         }
         let stay: HashSet<ObjectId> = stay.iter().copied().collect();
         while !within(self.outbox.owed().of(room.organization_id))
-            && let Some(delivery_id) = self.outbox.owed().first(room.organization_id, |id| stay.contains(&id))
+            && let Some(delivery_id) = self
+                .outbox
+                .owed()
+                .first(room.organization_id, |id| stay.contains(&id))
         {
             let attempt = Attempt {
                 at_ns,

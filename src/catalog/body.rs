@@ -94,10 +94,17 @@ impl Body {
 
 impl EventBody {
     /// The body of an event, given as it would be sent to a receiver who knows the delivery by the event's id.
-    pub fn new(id: ObjectId, organization_id: ObjectId, created_at_ns: i64, text: impl Into<Arc<[u8]>>) -> Self {
+    pub fn new(
+        id: ObjectId,
+        organization_id: ObjectId,
+        created_at_ns: i64,
+        text: impl Into<Arc<[u8]>>,
+    ) -> Self {
         let text = text.into();
         let place = id.to_string();
-        let found = text.windows(ID_CHARS).position(|window| window == place.as_bytes());
+        let found = text
+            .windows(ID_CHARS)
+            .position(|window| window == place.as_bytes());
         let webhook_id_at = found.and_then(|at| u32::try_from(at).ok());
         Self {
             id,
@@ -236,13 +243,16 @@ mod tests {
 
     #[test]
     fn bodies_are_bytes_or_name_their_event() {
-        let read = |body: &Body| -> Body {
-            rmp_serde::from_slice(&rmp_serde::to_vec_named(body).unwrap()).unwrap()
-        };
+        let read =
+            |body: &Body| -> Body { rmp_serde::from_slice(&rmp_serde::to_vec_named(body).unwrap()).unwrap() };
         let whole = Body::whole(b"{}".as_slice());
         assert_eq!(read(&whole), whole);
         let bytes = rmp_serde::to_vec_named(&BodyBytes(b"{}".as_slice().into())).unwrap();
-        assert_eq!(rmp_serde::from_slice::<Body>(&bytes).unwrap(), whole, "as it always was");
+        assert_eq!(
+            rmp_serde::from_slice::<Body>(&bytes).unwrap(),
+            whole,
+            "as it always was"
+        );
         let event = EventBody::new(id(7), id(1), 5, b"{}".as_slice());
         let shared = Body::Shared(Arc::new(event.clone()));
         assert_eq!(read(&shared), Body::Named(event.name()));

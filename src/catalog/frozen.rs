@@ -132,6 +132,10 @@ impl Frozen {
         let webhooks = self.webhooks.iter().map(|it| it.webhook.id);
         let buckets = self.buckets.iter().map(|it| bucket_owner(it.bucket.ordinal));
         let organizations = self.organizations.iter().map(|it| it.organization.id);
-        rules.chain(webhooks).chain(buckets).chain(organizations).collect()
+        rules
+            .chain(webhooks)
+            .chain(buckets)
+            .chain(organizations)
+            .collect()
     }
 }

@@ -68,7 +68,10 @@ impl Held {
 
     pub fn add_source(&mut self, source: &Source) {
         self.holdings.sources += 1;
-        self.change(0, of_source(&source.name, &source.kind, source.description.as_deref()));
+        self.change(
+            0,
+            of_source(&source.name, &source.kind, source.description.as_deref()),
+        );
         let address = Arc::as_ptr(&source.schema).addr();
         let (schema, sources) = self
             .schemas
@@ -82,7 +85,10 @@ impl Held {
 
     pub fn remove_source(&mut self, source: &Source) {
         self.holdings.sources -= 1;
-        self.change(of_source(&source.name, &source.kind, source.description.as_deref()), 0);
+        self.change(
+            of_source(&source.name, &source.kind, source.description.as_deref()),
+            0,
+        );
         if let Entry::Occupied(mut shared) = self.schemas.entry(Arc::as_ptr(&source.schema).addr()) {
             shared.get_mut().1 -= 1;
             if shared.get().1 == 0 {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Bytes;
+use super::body::{Body, EventBody};
 use super::bucket::Bucket;
 use super::calls::{CallTotals, MonthDay};
-use super::body::{Body, EventBody};
 use super::delivery::{Attempt, Delivery, DeliveryStatus, Receiver};
 use super::frozen::{FrozenBucket, FrozenKey, FrozenWebhook};
 use super::key::Key;
@@ -168,15 +168,17 @@ impl Object<'_> {
             }),
             Self::Event(event) => rmp_serde::to_vec_named(event),
             // A shared body is written as the name of its event.
-            Self::DeliveryBody(delivery) | Self::SharedDelivery(delivery) => rmp_serde::to_vec_named(&DeliveryBodyImage {
-                id: delivery.id,
-                webhook_id: delivery.webhook_id,
-                receiver: delivery.receiver.clone(),
-                event: delivery.event,
-                body: delivery.body.clone(),
-                created_at_ns: delivery.created_at_ns,
-                organization_id: delivery.organization_id,
-            }),
+            Self::DeliveryBody(delivery) | Self::SharedDelivery(delivery) => {
+                rmp_serde::to_vec_named(&DeliveryBodyImage {
+                    id: delivery.id,
+                    webhook_id: delivery.webhook_id,
+                    receiver: delivery.receiver.clone(),
+                    event: delivery.event,
+                    body: delivery.body.clone(),
+                    created_at_ns: delivery.created_at_ns,
+                    organization_id: delivery.organization_id,
+                })
+            }
             Self::DeliveryState(delivery) => rmp_serde::to_vec_named(&DeliveryStateImage {
                 id: delivery.id,
                 status: delivery.status,

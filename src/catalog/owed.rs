@@ -104,7 +104,10 @@ impl Owed {
     pub fn resize(&mut self, delivery: &Delivery, before: usize) {
         let after = delivery.owed_bytes() as u64;
         self.bytes = self.bytes + after - before as u64;
-        if let Some(of) = delivery.organization_id.and_then(|id| self.organizations.get_mut(&id)) {
+        if let Some(of) = delivery
+            .organization_id
+            .and_then(|id| self.organizations.get_mut(&id))
+        {
             of.bytes = of.bytes + after - before as u64;
         }
     }

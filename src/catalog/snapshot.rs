@@ -116,10 +116,7 @@ impl Catalog {
             catalog.insert_source(source);
         }
         catalog.rules.last_ordinal = image.last_rule_ordinal;
-        image
-            .rules
-            .into_iter()
-            .for_each(|rule| catalog.insert_rule(rule));
+        image.rules.into_iter().for_each(|rule| catalog.insert_rule(rule));
         image
             .webhooks
             .into_iter()

@@ -55,7 +55,10 @@ pub fn of_rule(settings: &RuleSettings) -> usize {
 
 fn of_evaluation(evaluation: &Evaluation) -> usize {
     let of_input = |input: &Input| {
-        let grouping = input.grouping.as_ref().map_or(0, |(name, unit)| name.len() + unit.len());
+        let grouping = input
+            .grouping
+            .as_ref()
+            .map_or(0, |(name, unit)| name.len() + unit.len());
         ENTRY_BYTES + input.key.len() + input.field.len() + grouping
     };
     let of_parameter = |(name, value): &(Box<str>, Parameter)| {

@@ -361,7 +361,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "webhooks.allow_private_networks",
         "false",
-        "whether deliveries may go to loopback, private and link-local addresses",
+        "whether deliveries may go to loopback and private addresses; they never go to link-local ones",
         |c, v| {
             c.webhooks.allow_private_networks = v.boolean()?;
             Ok(())

@@ -200,7 +200,7 @@ impl std::fmt::Debug for OperatorConfig {
 /// `[webhooks]`
 #[derive(Clone, Debug, PartialEq)]
 pub struct WebhooksConfig {
-    /// Whether deliveries may go to loopback, private and link-local addresses.
+    /// Whether deliveries may go to loopback and private addresses. They never go to link-local ones.
     pub allow_private_networks: bool,
 }
 

@@ -186,7 +186,9 @@ impl DeliveryActor {
         }
         let recent = Arc::clone(&self.recent);
         let catalog = self.neighbours.catalog.clone();
-        let is_gone = |id: &ObjectId| recent.get(*id).is_none() && catalog.read(|it| it.pending_delivery(*id).is_none());
+        let is_gone = |id: &ObjectId| {
+            recent.get(*id).is_none() && catalog.read(|it| it.pending_delivery(*id).is_none())
+        };
         let gone: Vec<ObjectId> = self.schedule.ids().filter(is_gone).collect();
         gone.into_iter().for_each(|id| self.schedule.remove(id));
         self.sweep_at = (2 * self.schedule.len()).max(SWEEP_LEN_MIN);

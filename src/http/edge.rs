@@ -21,6 +21,7 @@ use super::error::{Ended, error_response};
 use super::noted::Noted;
 use super::rate_limit;
 use super::request_id::{REQUEST_ID_HEADER, RequestId};
+use super::respond::forbid_sniffing;
 use super::traffic::Traffic;
 use crate::error::{ErrorKind, ServiceError};
 
@@ -157,6 +158,7 @@ fn with_id(mut answer: ServiceResponse<BoxBody>, request_id: RequestId) -> Servi
     if let Some(id) = request_id.header_value() {
         answer.headers_mut().insert(REQUEST_ID_HEADER.clone(), id);
     }
+    forbid_sniffing(answer.headers_mut());
     answer
 }
 

@@ -3,7 +3,9 @@
 use std::io::Write;
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, VARY};
+use actix_web::http::header::{
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, HeaderMap, HeaderValue, VARY, X_CONTENT_TYPE_OPTIONS,
+};
 use actix_web::web::block;
 use actix_web::{HttpRequest, HttpResponse};
 use flate2::Compression;
@@ -17,6 +19,11 @@ const COMPRESS_BYTES_MIN: usize = 1_024;
 /// Above this, compressing takes about a millisecond and is done off the worker thread.
 const INLINE_COMPRESS_BYTES_MAX: usize = 64 * 1_024;
 const ZSTD_LEVEL: i32 = 1;
+
+/// Says that the answer is of the type it says, whatever it looks like: a text that somebody stored is no page.
+pub fn forbid_sniffing(headers: &mut HeaderMap) {
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+}
 
 /// The coding of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +96,9 @@ pub fn respond_encoded(status: StatusCode, body: Encoded) -> HttpResponse {
             builder.insert_header((CONTENT_ENCODING, "zstd"));
         }
     }
-    builder.body(body.bytes)
+    let mut response = builder.body(body.bytes);
+    forbid_sniffing(response.headers_mut());
+    response
 }
 
 /// An answer of a finished JSON body, compressed as the client likes.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::page::{Page, PageRequest};
 use super::allowance::Countable;
+use super::page::{Page, PageRequest};
 use super::{Caller, Service, bucket_for};
 use crate::catalog::{Bucket, BucketContents, Command, Event, NewBucket, Owing, text_bytes};
 use crate::delivery::{BucketUpdate, owing};
@@ -157,7 +157,8 @@ impl Service {
         if name == known.name && description == known.description && retention_days == known.retention_days {
             return Ok(known);
         }
-        let text_bytes = |name: &str, description: &Option<Box<str>>| text_bytes::of_bucket(name, description.as_deref());
+        let text_bytes =
+            |name: &str, description: &Option<Box<str>>| text_bytes::of_bucket(name, description.as_deref());
         let (before, after) = (
             text_bytes(&known.name, &known.description),
             text_bytes(&name, &description),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::credentials::FreshKey;
 use super::allowance::Countable;
+use super::credentials::FreshKey;
 use super::page::{Page, PageRequest};
 use super::{Caller, Credential, Service, bucket_for};
 use crate::catalog::{Bucket, Catalog, Command, Key, KeyType, text_bytes};
@@ -76,7 +76,11 @@ impl Service {
             KeyScope::Organization => None,
             KeyScope::Bucket(id) => Some(self.catalog.read(|catalog| bucket_for(catalog, caller, id))?),
         };
-        self.admit_one_more(caller.organization_id, Countable::Key, text_bytes::of_key(&new.name))?;
+        self.admit_one_more(
+            caller.organization_id,
+            Countable::Key,
+            text_bytes::of_key(&new.name),
+        )?;
         let fresh = FreshKey::new(new.kind)?;
         let key = Key::new(
             self.next_id(),

@@ -83,8 +83,11 @@ impl Service {
             Some(event) => event,
             None => {
                 let not_before_ns = Stream::Events.cutoff_ns(self.now_ns());
-                let found = view.get(event_id, not_before_ns).map_err(ServiceError::internal)?;
-                let (_, Content::Stored(payload)) = found.ok_or_else(|| ServiceError::not_found("delivery"))?;
+                let found = view
+                    .get(event_id, not_before_ns)
+                    .map_err(ServiceError::internal)?;
+                let (_, Content::Stored(payload)) =
+                    found.ok_or_else(|| ServiceError::not_found("delivery"))?;
                 Arc::new(EventBody::decode(&payload).map_err(ServiceError::internal)?)
             }
         };

@@ -165,7 +165,10 @@ impl Service {
         let decision = self.decisions.begin(caller.organization_id).await;
         let known = self.changeable_rule(caller, rule_id)?;
         let settings = patched(&known.settings, patch.clone());
-        let (before, after) = (text_bytes::of_rule(&known.settings), text_bytes::of_rule(&settings));
+        let (before, after) = (
+            text_bytes::of_rule(&known.settings),
+            text_bytes::of_rule(&settings),
+        );
         self.admit_text(caller.organization_id, before, after)?;
         let (catalog, for_change) = (self.catalog.clone(), *caller);
         let alerts = self.alerts.clone();

@@ -7,7 +7,8 @@ use super::page::{Page, PageRequest};
 use super::{Caller, Service, bucket_for, source_for};
 use crate::bucket::SourceStats;
 use crate::catalog::{
-    Command, Field, FieldType, NewSource, Schema, SchemaMode, Source, SourceSettings, SourceStatus, text_bytes,
+    Command, Field, FieldType, NewSource, Schema, SchemaMode, Source, SourceSettings, SourceStatus,
+    text_bytes,
 };
 use crate::error::{Detail, ServiceError};
 use crate::ids::ObjectId;

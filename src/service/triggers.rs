@@ -8,12 +8,12 @@ use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
-use super::allowance::owed_room;
+use super::allowance::trigger_room;
 use super::query::QueryInput;
 use super::{Caller, Service};
-use crate::catalog::{CatalogHandle, Event, Owing, ParsedCondition, Receiver, Rule};
-use crate::delivery::{Named, Point, Trigger, TriggerPoint, delivery, owing};
+use crate::catalog::{Catalog, CatalogHandle, Event, Owing, ParsedCondition, Receiver, Rule};
 use crate::config::Config;
+use crate::delivery::{Named, Point, Trigger, TriggerPoint, delivery, owing};
 use crate::error::ServiceError;
 use crate::ids::ObjectIds;
 use crate::ingest::timestamp;
@@ -135,13 +135,7 @@ impl Service {
 
 impl Triggers {
     /// One for each webhook that hears of it, and one for the rule's own URL.
-    pub fn owing(
-        &self,
-        rule: &Rule,
-        facts: &Facts,
-        newest: Option<&NewestPoint>,
-        now_ns: i64,
-    ) -> Owing {
+    pub fn owing(&self, rule: &Rule, facts: &Facts, newest: Option<&NewestPoint>, now_ns: i64) -> Owing {
         let found = self.catalog.read(|catalog| {
             let bucket = catalog.bucket(rule.bucket_id)?;
             let source = catalog.source(rule.source_id)?;
@@ -200,7 +194,8 @@ impl Triggers {
             let delivery = delivery(receiver, organization_id, event, &self.ids, now_ns, body);
             owing.deliveries.push(delivery);
         }
-        owing.room = Some(owed_room(&self.config, bucket.organization_id));
+        let room = |catalog: &Catalog| trigger_room(&self.config, catalog, bucket.organization_id);
+        owing.room = Some(self.catalog.read(room));
         owing
     }
 }

@@ -190,9 +190,9 @@ impl World {
     /// A delivery that is owed and queued.
     pub(super) async fn owe(&self, receiver: Receiver) -> ObjectId {
         let now_ns = self.clock.now_ns();
-        let owed = delivery(receiver, Event::AlertTriggered, &self.ids, now_ns, |webhook_id| {
-            Body(webhook_id.to_string().into_bytes().into())
-        });
+        let body = |webhook_id: ObjectId| Body::whole(webhook_id.to_string().into_bytes());
+        let (organization_id, event) = (id(ORGANIZATION), Event::AlertTriggered);
+        let owed = delivery(receiver, organization_id, event, &self.ids, now_ns, body);
         self.queue(owed).await
     }
 
