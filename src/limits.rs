@@ -77,8 +77,6 @@ pub const PARAMETERS_MAX: usize = 256;
 pub const PARAMETER_CHARS_MAX: usize = 4_096;
 /// Evidence of a verdict, as sent.
 pub const EVIDENCE_BYTES_MAX: usize = 65_536;
-/// Bytes of the texts of rules that are listed as due at once: the rule that goes past it is the last one.
-pub const DUE_BYTES_MAX: usize = 4 << 20;
 /// Seconds of a claim, least and most.
 pub const CLAIM_SECONDS: (u64, u64) = (5, 3_600);
 /// Days that a rule's history is kept.

@@ -9,13 +9,12 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::schedule::Schedule;
 use super::transition::due_at_ns;
-use super::{Decision, DueRule, Neighbours};
+use super::{DUE_BYTES_MAX, Decision, DueRule, Neighbours};
 use crate::catalog::{Command, Rule, RuleStatus, text_bytes};
 use crate::clock::SECOND_NS;
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::journal::JournalError;
-use crate::limits::DUE_BYTES_MAX;
 
 /// Half the shortest interval: a clock set back further could hide rules that are due.
 const CLOCK_STEP_NS: i64 = 30 * SECOND_NS;

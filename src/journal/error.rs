@@ -41,8 +41,8 @@ impl JournalError {
     /// Why, for anybody who asks: no path, nothing of the system. The log tells those.
     pub(super) fn in_short(&self) -> &'static str {
         match self {
-            JournalError::Saturated => "too many bytes wait for it",
-            JournalError::TailTooLong => "it waits for a checkpoint",
+            JournalError::Saturated => "too many bytes wait for the log",
+            JournalError::TailTooLong => "the log waits for a checkpoint",
             JournalError::Full(_) => "the disk is full",
             JournalError::Poisoned(_) => "a write failed; restart the server",
             JournalError::Panicked => "its thread panicked; restart the server",

@@ -251,6 +251,9 @@ impl Author {
             let webhook_id = self.dice.pick(&self.webhooks)?;
             // Sent again, it has a body of its own.
             let own = self.delivery(Receiver::Webhook(webhook_id));
+            if let Some(queued) = self.queued.last_mut() {
+                (queued.event, queued.created_at_ns) = (event, at_ns);
+            }
             deliveries.push((webhook_id, own.id, own.webhook_id));
         }
         Some(FanOut {
