@@ -33,28 +33,62 @@ impl TimestampText {
 
 /// The timestamp as the API shows it; `timestamp_ns` is UTC nanoseconds since the epoch.
 pub fn format_timestamp_ns(timestamp_ns: i64) -> TimestampText {
-    let (year, month, day) = civil_from_days(timestamp_ns.div_euclid(DAY_NS));
-    let of_day_ns = timestamp_ns.rem_euclid(DAY_NS);
-    let second = of_day_ns / SECOND_NS;
-    let mut bytes = *b"0000-00-00T00:00:00.000000000Z";
-    digits(&mut bytes[0..4], year);
-    digits(&mut bytes[5..7], month);
-    digits(&mut bytes[8..10], day);
-    digits(&mut bytes[11..13], second / 3_600);
-    digits(&mut bytes[14..16], second / 60 % 60);
-    digits(&mut bytes[17..19], second % 60);
-    let fraction_ns = of_day_ns % SECOND_NS;
-    digits(&mut bytes[20..29], fraction_ns);
-    let end = match fraction_ns {
-        0 => WHOLE_SECONDS_BYTES,
-        ns if ns % 1_000_000 == 0 => WHOLE_SECONDS_BYTES + 4,
-        ns if ns % 1_000 == 0 => WHOLE_SECONDS_BYTES + 7,
-        _ => WHOLE_SECONDS_BYTES + 10,
-    };
-    bytes[end] = b'Z';
-    TimestampText {
-        bytes,
-        length: end as u8 + 1,
+    TimestampFormatter::default().format(timestamp_ns)
+}
+
+/// Formats many timestamps: those of one day share its date.
+pub struct TimestampFormatter {
+    /// Counted from 1970-01-01.
+    day: i64,
+    /// Midnight of that day.
+    midnight: [u8; TEXT_BYTES_MAX],
+}
+
+impl Default for TimestampFormatter {
+    fn default() -> Self {
+        TimestampFormatter {
+            day: 0,
+            midnight: *b"1970-01-01T00:00:00.000000000Z",
+        }
+    }
+}
+
+impl TimestampFormatter {
+    /// The timestamp as the API shows it; `timestamp_ns` is UTC nanoseconds since the epoch.
+    pub fn format(&mut self, timestamp_ns: i64) -> TimestampText {
+        let day = timestamp_ns.div_euclid(DAY_NS);
+        if day != self.day {
+            let (year, month, date) = civil_from_days(day);
+            self.day = day;
+            // Years of i64 nanoseconds have four digits, and none is negative.
+            pair(&mut self.midnight, 0, year as u32 / 100);
+            pair(&mut self.midnight, 2, year as u32 % 100);
+            pair(&mut self.midnight, 5, month as u32);
+            pair(&mut self.midnight, 8, date as u32);
+        }
+        let of_day_ns = timestamp_ns.rem_euclid(DAY_NS);
+        let (second, fraction_ns) = ((of_day_ns / SECOND_NS) as u32, (of_day_ns % SECOND_NS) as u32);
+        let mut bytes = self.midnight;
+        pair(&mut bytes, 11, second / 3_600);
+        pair(&mut bytes, 14, second / 60 % 60);
+        pair(&mut bytes, 17, second % 60);
+        let end = match fraction_ns {
+            0 => WHOLE_SECONDS_BYTES,
+            ns => {
+                let (milliseconds, microseconds) = (ns / 1_000_000, ns / 1_000);
+                digits(&mut bytes[20..29], ns);
+                match (ns - milliseconds * 1_000_000, ns - microseconds * 1_000) {
+                    (0, _) => WHOLE_SECONDS_BYTES + 4,
+                    (_, 0) => WHOLE_SECONDS_BYTES + 7,
+                    _ => WHOLE_SECONDS_BYTES + 10,
+                }
+            }
+        };
+        bytes[end] = b'Z';
+        TimestampText {
+            bytes,
+            length: end as u8 + 1,
+        }
     }
 }
 
@@ -74,7 +108,13 @@ impl Serialize for Timestamp {
     }
 }
 
-fn digits(place: &mut [u8], mut value: i64) {
+/// Writes a number below 100 at this place.
+fn pair(bytes: &mut [u8; TEXT_BYTES_MAX], place: usize, value: u32) {
+    bytes[place] = b'0' + (value / 10) as u8;
+    bytes[place + 1] = b'0' + (value % 10) as u8;
+}
+
+fn digits(place: &mut [u8], mut value: u32) {
     for digit in place.iter_mut().rev() {
         *digit = b'0' + (value % 10) as u8;
         value /= 10;
@@ -121,6 +161,24 @@ mod tests {
                 serde_json::to_string(&Timestamp(ns)).unwrap(),
                 format!("\"{text}\"")
             );
+        }
+    }
+
+    #[test]
+    fn one_formatter_formats_timestamps_of_any_days_in_any_order() {
+        let seed = fastrand::u64(..);
+        println!("seed {seed}");
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut formatter = TimestampFormatter::default();
+        let mut timestamp_ns = 0i64;
+        for _ in 0..2_000 {
+            timestamp_ns = match random.u8(..3) {
+                0 => random.i64(..),
+                1 => timestamp_ns.saturating_add(random.i64(-2 * DAY_NS..2 * DAY_NS)),
+                _ => timestamp_ns.saturating_add(random.i64(-100..100) * SECOND_NS),
+            };
+            let (shared, alone) = (formatter.format(timestamp_ns), format_timestamp_ns(timestamp_ns));
+            assert_eq!(shared.as_str(), alone.as_str());
         }
     }
 

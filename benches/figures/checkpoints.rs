@@ -1,5 +1,7 @@
 //! What a checkpoint costs by what was touched since the last one.
 
+use std::path::Path;
+
 use crate::Outcome;
 use crate::client::{drive, request};
 use crate::fleet::{Filler, Fleet};
@@ -23,16 +25,43 @@ pub const SYNCS: Experiment = Experiment {
             bar: Bar::Shown,
             unit: "×",
         },
+        Figure {
+            what: "time of a checkpoint with one bucket touched, of 10,000 against of 1,000",
+            bar: Bar::AtMost(2.0),
+            unit: "×",
+        },
     ],
     run: syncs,
 };
 
 const BUCKETS: usize = 10_000;
+const FEW_BUCKETS: usize = BUCKETS / 10;
 const CHECKPOINT_BYTES: (&str, &str) = ("storage.checkpoint_bytes", "8388608");
 /// The rest, up to the checkpoint, is sent while syncs are counted.
 const FILLED_BYTES: f64 = 8_388_608.0 * 0.96;
 const ROUNDS: usize = 5;
 const SECONDS: &str = "tidewatch_checkpoint_seconds_total";
+
+/// What checkpoints took, with one bucket touched and with all.
+#[derive(Default)]
+struct Rounds {
+    one: Taken,
+    all: Taken,
+}
+
+/// What several checkpoints took, one by one.
+#[derive(Default)]
+struct Taken {
+    syncs: Vec<f64>,
+    milliseconds: Vec<f64>,
+}
+
+impl Taken {
+    fn push(&mut self, took: Took) {
+        self.syncs.push(took.syncs);
+        self.milliseconds.push(took.milliseconds);
+    }
+}
 
 /// What one checkpoint took.
 struct Took {
@@ -45,45 +74,58 @@ fn syncs() -> Outcome<Vec<Measured>> {
     let data_dir = dir.path().join("data");
     let server = Server::start(&data_dir, &[])?;
     let mut fleet = Fleet::sign_up(&server)?;
-    fleet.create(&server, BUCKETS, 1)?;
+    fleet.create(&server, FEW_BUCKETS, 1)?;
     server.stop()?;
-    let server = Server::start(&data_dir, &[CHECKPOINT_BYTES])?;
-    let account = fleet.accounts.remove(0).on(&server)?;
-    fleet.accounts.insert(0, account);
-    let mut filler = Filler::of(&server, &mut fleet.accounts[0])?;
-    filler.until_checkpoint(&server, metric(&server, CHECKPOINTS)?)?;
-    let mut rounds = [const { (Vec::new(), Vec::new()) }; 2];
-    for round in 0..2 * ROUNDS {
-        let all = round % 2 == 0;
-        if all {
-            touch(&server, &fleet, round)?;
-        }
-        let took = checkpoint(&server, &mut filler)?;
-        let (syncs, milliseconds) = &mut rounds[usize::from(all)];
-        syncs.push(took.syncs);
-        milliseconds.push(took.milliseconds);
-    }
-    let [(mut one, mut one_ms), (mut all, mut all_ms)] = rounds;
+    let few = rounds(&data_dir, &mut fleet, 0)?;
+    let server = Server::start(&data_dir, &[])?;
+    fleet.create(&server, BUCKETS - FEW_BUCKETS, 1)?;
+    server.stop()?;
+    let Rounds { mut one, mut all } = rounds(&data_dir, &mut fleet, 1)?;
     let note = format!(
-        "{all:?} against {one:?} syncs of files and directories, less those that tidewatch_log_syncs_total counts; the \
-         least of {ROUNDS} rounds taken in turns, for now and then a new file of the log or a merge of the ledger falls \
-         into one"
+        "{:?} against {:?} syncs of files and directories, less those that tidewatch_log_syncs_total counts; the least of \
+         {ROUNDS} rounds taken in turns, for now and then a new file of the log or a merge of the ledger falls into one",
+        all.syncs, one.syncs
     );
-    let (one_ms, all_ms) = (median(&mut one_ms), median(&mut all_ms));
+    let mut few_ms = few.one.milliseconds;
+    let (few_ms, one_ms, all_ms) = (
+        median(&mut few_ms),
+        median(&mut one.milliseconds),
+        median(&mut all.milliseconds),
+    );
+    let against = |ms: f64, other_ms: f64| Measured {
+        value: ms / other_ms,
+        note: format!(
+            "{} against {} ms, medians of {ROUNDS} rounds",
+            significant(ms),
+            significant(other_ms)
+        ),
+    };
     Ok(vec![
         Measured {
-            value: quantile(&mut all, 0.0) / quantile(&mut one, 0.0),
+            value: quantile(&mut all.syncs, 0.0) / quantile(&mut one.syncs, 0.0),
             note,
         },
-        Measured {
-            value: all_ms / one_ms,
-            note: format!(
-                "{} against {} ms, medians of the same rounds",
-                significant(all_ms),
-                significant(one_ms)
-            ),
-        },
+        against(all_ms, one_ms),
+        against(one_ms, few_ms),
     ])
+}
+
+/// Takes checkpoints with one bucket touched and with all of them, in turns. The log is filled by this account, each time
+/// another one.
+fn rounds(data_dir: &Path, fleet: &mut Fleet, filling: usize) -> Outcome<Rounds> {
+    let server = Server::start(data_dir, &[CHECKPOINT_BYTES])?;
+    let account = fleet.accounts.remove(filling).on(&server)?;
+    fleet.accounts.insert(filling, account);
+    let mut filler = Filler::of(&server, &mut fleet.accounts[filling])?;
+    filler.until_checkpoint(&server, metric(&server, CHECKPOINTS)?)?;
+    let mut rounds = Rounds::default();
+    for round in 0..ROUNDS {
+        touch(&server, fleet, round)?;
+        rounds.all.push(checkpoint(&server, &mut filler)?);
+        rounds.one.push(checkpoint(&server, &mut filler)?);
+    }
+    server.stop()?;
+    Ok(rounds)
 }
 
 /// A point for each bucket.

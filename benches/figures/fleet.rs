@@ -2,6 +2,7 @@
 //!
 //! Organizations decide one command at a time each: several that create at once share a sync.
 
+use std::ops::Range;
 use std::thread;
 
 use serde_json::{Value, json};
@@ -35,8 +36,9 @@ impl Fleet {
         })
     }
 
-    /// Creates so many buckets with so many sources each, all organizations at once.
+    /// Creates so many more buckets with so many sources each, all organizations at once.
     pub fn create(&mut self, server: &Server, buckets: usize, sources: usize) -> Outcome<()> {
+        let before = self.buckets.len();
         let created: Vec<Outcome<Vec<Bucket>>> = thread::scope(|scope| {
             let threads: Vec<_> = self
                 .accounts
@@ -44,7 +46,8 @@ impl Fleet {
                 .enumerate()
                 .map(|(index, account)| {
                     let count = buckets / ORGANIZATIONS + usize::from(index < buckets % ORGANIZATIONS);
-                    scope.spawn(move || create_of(server, index, account, count, sources))
+                    let numbers = before..before + count;
+                    scope.spawn(move || create_of(server, index, account, numbers, sources))
                 })
                 .collect();
             let joined = threads.into_iter().map(|thread| thread.join());
@@ -67,7 +70,7 @@ fn create_of(
     server: &Server,
     index: usize,
     account: &Account,
-    buckets: usize,
+    numbers: Range<usize>,
     sources: usize,
 ) -> Outcome<Vec<Bucket>> {
     let mut connection = Connection::open(server.address)?;
@@ -81,9 +84,9 @@ fn create_of(
         let id = answer.pointer(pointer).and_then(Value::as_str);
         Ok(id.ok_or_else(|| format!("no {pointer} in {answer}"))?.to_owned())
     };
-    let mut created = Vec::with_capacity(buckets);
-    for bucket in 0..buckets {
-        let body = json!({"name": format!("bucket {bucket}")});
+    let mut created = Vec::with_capacity(numbers.len());
+    for number in numbers {
+        let body = json!({"name": format!("bucket {number}")});
         let id = create("/api/buckets", &body, "/bucket/_id")?;
         let path = format!("/api/buckets/{id}/sources");
         let source = |source| {

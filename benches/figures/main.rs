@@ -49,6 +49,7 @@ const EXPERIMENTS: &[Experiment] = &[
     computing::ALLOCATIONS,
     querying::TOUCHED,
     querying::HOURLY,
+    querying::MINUTELY,
     querying::TENFOLD,
     querying::BREADTH,
     analytics::BUCKET,

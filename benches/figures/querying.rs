@@ -29,6 +29,15 @@ pub const HOURLY: Experiment = Experiment {
     run: hourly,
 };
 
+pub const MINUTELY: Experiment = Experiment {
+    figures: &[Figure {
+        what: "average by minute over 100,000 points at 1 Hz, within the engine",
+        bar: Bar::AtMost(0.4),
+        unit: "ms",
+    }],
+    run: minutely,
+};
+
 pub const TENFOLD: Experiment = Experiment {
     figures: &[Figure {
         what: "grouped query with 10× more points in the range, same rows in the answer, within the engine",
@@ -164,6 +173,24 @@ fn hourly() -> Outcome<Vec<Measured>> {
         significant(three),
         significant(ragged),
         significant(daily)
+    );
+    Ok(vec![Measured {
+        value: one / 1e3,
+        note,
+    }])
+}
+
+/// A minute has 60 points: too few for a rollup, so that each point is read.
+fn minutely() -> Outcome<Vec<Measured>> {
+    let points = POINTS / 10;
+    let snapshot = sealed(points, SECOND_NS)?;
+    let series = &snapshot.series[0];
+    let one = median_us(series, ALL, Unit::Minute, &[0])?;
+    let three = median_us(series, ALL, Unit::Minute, &[0, 1, 2])?;
+    let note = format!(
+        "median of {ROUNDS}, one field, {} ns a point; three fields {} µs",
+        significant(one * 1e3 / points as f64),
+        significant(three)
     );
     Ok(vec![Measured {
         value: one / 1e3,

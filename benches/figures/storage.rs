@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde_json::json;
 
 use crate::Outcome;
-use crate::client::{Connection, drive};
+use crate::client::{Connection, drive, request};
 use crate::points::{BATCH, SECOND_NS, Series, days_ago_ns};
 use crate::server::{Account, Server, bytes_below, data_root};
 use crate::table::{Bar, Experiment, Figure, Measured, median, significant};
@@ -21,6 +21,11 @@ pub const DISK: Experiment = Experiment {
             what: "grouped query with 10× more points in the range, same rows in the answer, over HTTP",
             bar: Bar::AtMost(1.3),
             unit: "× time",
+        },
+        Figure {
+            what: "the last 1,000 points of three fields, over HTTP",
+            bar: Bar::AtMost(0.4),
+            unit: "ms",
         },
     ],
     run: disk,
@@ -84,7 +89,37 @@ fn disk() -> Outcome<Vec<Measured>> {
             value: dense_ms / sparse_ms,
             note: time_note,
         },
+        last(&server, &account, &bucket, &dense)?,
     ])
+}
+
+/// The newest rows of a source as they are.
+fn last(server: &Server, account: &Account, bucket: &str, source: &str) -> Outcome<Measured> {
+    let mut connection = Connection::open(server.address)?;
+    let query = account.query(
+        &json!({"bucketId": bucket, "filters": {"dataSourceIds": [source]}, "limit": 1_000,
+        "sort": "desc", "downsampling": false}),
+    );
+    let health = request("GET", "/health", &account.credential, b"");
+    let (mut took_ms, mut bare_ms, mut bytes) = (Vec::new(), Vec::new(), 0);
+    let before = server.cpu_seconds()?;
+    for _ in 0..QUERIES {
+        for (request, took_ms) in [(&query, &mut took_ms), (&health, &mut bare_ms)] {
+            let started = Instant::now();
+            bytes = connection.done(request)?.len().max(bytes);
+            took_ms.push(started.elapsed().as_secs_f64() * 1e3);
+        }
+    }
+    let note = format!(
+        "median of {QUERIES}, {} KB each, with {} µs of server CPU; taken in turns with GET /health, which took {} ms",
+        significant(bytes as f64 / 1e3),
+        significant((server.cpu_seconds()? - before) * 1e6 / QUERIES as f64),
+        significant(median(&mut bare_ms))
+    );
+    Ok(Measured {
+        value: median(&mut took_ms),
+        note,
+    })
 }
 
 /// Sends a source's points in order, one batch after the other.

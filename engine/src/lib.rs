@@ -31,6 +31,7 @@ mod segment;
 mod series;
 mod snapshot;
 mod store;
+mod times;
 
 pub use aggregate::Aggregate;
 pub use bitmap::Bitmap;

@@ -10,6 +10,7 @@ use actix::{Actor, AsyncContext, Context, Handler, Message};
 use tokio::sync::oneshot;
 
 use super::budget::Holds;
+use super::handle::Changed;
 use super::sealer::Sealer;
 use super::state::BucketState;
 use super::{Digest, Ingest, Ingested, point_id};
@@ -82,6 +83,8 @@ pub(super) struct Surroundings {
     pub(super) memory: Box<dyn Fn(u64, u64) + Send>,
     /// When the newest ingest of all buckets was taken, UTC nanoseconds.
     pub(super) newest_ingest_ns: Arc<AtomicI64>,
+    /// Tells checkpoints that there is something to ask for.
+    pub(super) changed: Changed,
     /// Called when the bucket is deleted.
     pub(super) deleted: Box<dyn Fn() + Send>,
     /// Called when the actor is gone without having been stopped: it has panicked.
@@ -227,7 +230,7 @@ impl Handler<Take> for BucketActor {
             .record
             .number(first_sequence, &point_id(self.state.ordinal, first_sequence));
         let key = ingest.idempotency.map(|(key, _)| key);
-        let address = context.address();
+        let (address, changed) = (context.address(), self.around.changed.clone());
         // The reply travels with the record; a refused submission hands it back through this slot.
         let slot = Arc::new(parking_lot::Mutex::new(Some((reply, holds))));
         let for_completion = Arc::clone(&slot);
@@ -242,6 +245,7 @@ impl Handler<Take> for BucketActor {
                         reply,
                         holds,
                     });
+                    changed.set();
                 }
             }),
         );
@@ -332,7 +336,7 @@ impl Handler<Delete> for BucketActor {
         }: Delete,
         context: &mut Self::Context,
     ) {
-        let address = context.address();
+        let (address, changed) = (context.address(), self.around.changed.clone());
         let slot = Arc::new(parking_lot::Mutex::new(Some(reply)));
         let for_completion = Arc::clone(&slot);
         let submitted = self.around.journal.submit_command(command, move |outcome| {
@@ -342,6 +346,7 @@ impl Handler<Delete> for BucketActor {
                     source,
                     reply,
                 });
+                changed.set();
             }
         });
         match submitted {

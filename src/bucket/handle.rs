@@ -1,6 +1,7 @@
 //! How one bucket's actor is reached.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use actix::Addr;
 use tokio::sync::oneshot;
@@ -16,6 +17,27 @@ use crate::error::ServiceError;
 pub struct BucketHandle {
     pub(super) address: Addr<BucketActor>,
     pub(super) mailbox: Arc<Budget>,
+    pub(super) changed: Changed,
+}
+
+/// Whether a bucket may have what no checkpoint has asked for: checkpoints cost what has changed, not what there is.
+#[derive(Clone)]
+pub(super) struct Changed(Arc<AtomicBool>);
+
+impl Changed {
+    /// Of a bucket that was just opened: what was replayed is in no segment yet.
+    pub(super) fn new() -> Self {
+        Changed(Arc::new(AtomicBool::new(true)))
+    }
+
+    /// Called behind the message that changes the bucket, so that whoever takes the flag away asks behind that message.
+    pub(super) fn set(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    fn take(&self) -> bool {
+        self.0.swap(false, Ordering::AcqRel)
+    }
 }
 
 pub(super) fn gone() -> ServiceError {
@@ -40,6 +62,16 @@ impl BucketHandle {
         work: impl FnOnce(&mut BucketState) -> R + Send + 'static,
     ) -> Option<R> {
         self.ask(work).blocking_recv().ok()
+    }
+
+    /// Whether a checkpoint has to ask it: it has changed since the last call, or its actor is gone.
+    pub fn take_changed(&self) -> bool {
+        self.changed.take() || !self.address.connected()
+    }
+
+    /// Has the next checkpoint ask it again: what this one asked for did not get into files.
+    pub fn set_changed(&self) {
+        self.changed.set();
     }
 
     /// Bytes on their way into the bucket.

@@ -63,9 +63,9 @@ pub enum Ingested {
 pub fn point_id(bucket: u32, sequence: u64) -> [u8; 24] {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut id = [0; 24];
-    let value = u128::from(bucket) << 64 | u128::from(sequence);
-    for (index, digit) in id.iter_mut().enumerate() {
-        *digit = DIGITS[(value >> (4 * (23 - index)) & 15) as usize];
+    let bytes = bucket.to_be_bytes().into_iter().chain(sequence.to_be_bytes());
+    for (pair, byte) in id.as_chunks_mut::<2>().0.iter_mut().zip(bytes) {
+        *pair = [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
     }
     id
 }

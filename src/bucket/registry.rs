@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use super::actor::{BucketActor, Surroundings, Take};
 use super::budget::{Budget, Holds};
-use super::handle::{BucketHandle, gone};
+use super::handle::{BucketHandle, Changed, gone};
 use super::load::{BucketsLoad, SetApart};
 use super::sealer::Sealer;
 use super::state::BucketState;
@@ -467,6 +467,8 @@ impl Inner {
                 (inner.neighbours.order_checkpoint)();
             }
         });
+        let changed = Changed::new();
+        let of_actor = changed.clone();
         let arbiter = inner.next_arbiter.fetch_add(1, Ordering::Relaxed) % inner.arbiters.len();
         let address = BucketActor::start_in_arbiter(&inner.arbiters[arbiter].handle(), move |_| {
             let around = Surroundings {
@@ -475,6 +477,7 @@ impl Inner {
                 known,
                 memory,
                 newest_ingest_ns,
+                changed: of_actor,
                 deleted,
                 failed,
             };
@@ -485,6 +488,7 @@ impl Inner {
             BucketHandle {
                 address,
                 mailbox: Budget::new(inner.options.mailbox_bytes_max),
+                changed,
             },
         )
     }

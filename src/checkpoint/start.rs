@@ -213,6 +213,7 @@ pub(super) fn assemble(
         clock,
         deletion: DeletionClock::default(),
         deletes_at_ns: None,
+        swept_at_ns: None,
         journal: writer,
         segments: opened.segments,
         usage,

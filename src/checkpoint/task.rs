@@ -20,9 +20,12 @@ use super::set_apart::SetApart;
 use super::usage::Usage;
 use crate::bucket::{BucketHandle, Buckets, CarriedDir, expired_rows};
 use crate::catalog::{Catalog, CatalogHandle, Frozen};
-use crate::clock::Clock;
+use crate::clock::{Clock, MINUTE_NS};
 use crate::journal::{JournalWriter, RelaxedDisk};
 use crate::ledger::{Keep, LedgerFiles, NewEntry, Runs, Saving};
+
+/// What has expired goes from the files within this time, besides what [`DeletionClock`] waits for.
+const SWEEP_PERIOD_NS: u64 = 10 * MINUTE_NS as u64;
 
 /// What the checkpointer's thread owns.
 pub(super) struct Task {
@@ -34,6 +37,8 @@ pub(super) struct Task {
     pub(super) deletion: DeletionClock,
     /// The moment that the last checkpoint deleted by; `None` when it deleted nothing.
     pub(super) deletes_at_ns: Option<i64>,
+    /// The same of the last checkpoint that asked all buckets for what has expired.
+    pub(super) swept_at_ns: Option<i64>,
     pub(super) journal: JournalWriter,
     pub(super) segments: Segments,
     pub(super) usage: Usage,
@@ -83,8 +88,36 @@ impl Task {
         self.deletes_at_ns = self.deletion.read(now, self.buckets.newest_ingest_ns());
         // Messages sent from here on reach an actor behind all records up to `covered`.
         let covered = self.journal.dispatched()?;
-        let running = self.buckets.running();
-        let (begun, gone) = self.begin(&running);
+        let asked = self.to_ask();
+        let done = self.checkpoint_of(&asked, covered);
+        if done.is_err() {
+            asked.iter().for_each(|(_, handle)| handle.set_changed());
+        }
+        done
+    }
+
+    /// The buckets that have something for a checkpoint. Now and then all of them: what has expired goes although
+    /// nothing has changed.
+    fn to_ask(&mut self) -> Vec<(u32, BucketHandle)> {
+        let is_near = |deletes_at_ns: i64| {
+            let swept_at_ns = self.swept_at_ns.unwrap_or(i64::MIN);
+            deletes_at_ns.abs_diff(swept_at_ns) < SWEEP_PERIOD_NS
+        };
+        let all = !self.deletes_at_ns.is_none_or(is_near);
+        let mut asked = self.buckets.running();
+        // Each is taken: what is asked for now is not asked for again.
+        asked.retain(|(_, handle)| handle.take_changed() || all);
+        self.swept_at_ns = if all { self.deletes_at_ns } else { self.swept_at_ns };
+        asked
+    }
+
+    /// Brings what these buckets have, and what changed in the catalog, into files.
+    fn checkpoint_of(
+        &mut self,
+        asked: &[(u32, BucketHandle)],
+        covered: Sequence,
+    ) -> Result<(), CheckpointError> {
+        let (begun, gone) = self.begin(asked);
         // One whose actor is gone though it was not deleted has panicked: what only its memory had is in the log, and is
         // carried on until a restart has replayed it.
         let failed: BTreeSet<u32> = gone.into_iter().filter(|ordinal| self.exists(*ordinal)).collect();
@@ -368,8 +401,8 @@ impl Task {
         Ok(())
     }
 
-    fn begin(&self, running: &[(u32, BucketHandle)]) -> (Vec<(u32, Begun)>, Vec<u32>) {
-        let asked: Vec<_> = running
+    fn begin(&self, asked: &[(u32, BucketHandle)]) -> (Vec<(u32, Begun)>, Vec<u32>) {
+        let asked: Vec<_> = asked
             .iter()
             .map(|(ordinal, handle)| {
                 let begun = Begun::ask(handle, self.cutoff_ns(*ordinal), self.deletes_at_ns);

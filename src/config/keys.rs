@@ -105,6 +105,15 @@ pub(super) const KEYS: &[Key] = &[
         },
     ),
     key(
+        "server.answer_bytes_max",
+        "134217728",
+        "memory of large answers that wait for their clients to take them, of one organization half as much; above it 503",
+        |c, v| {
+            c.server.answer_bytes_max = v.integer(1 << 20, BYTES_MAX)?;
+            Ok(())
+        },
+    ),
+    key(
         "server.shutdown_timeout_seconds",
         "30",
         "time for requests in flight when the server stops",

@@ -57,6 +57,8 @@ pub struct ServerConfig {
     pub request_timeout: Duration,
     /// Time for a client to take what it was sent.
     pub write_timeout: Duration,
+    /// Memory of large answers that wait for their clients to take them.
+    pub answer_bytes_max: u64,
     /// Time for requests in flight when the server stops.
     pub shutdown_timeout: Duration,
     /// The PEM file with the certificate and those that vouch for it; TLS needs its key, too.
@@ -233,6 +235,7 @@ impl Default for Config {
                 keep_alive: Duration::from_secs(75),
                 request_timeout: Duration::from_secs(30),
                 write_timeout: Duration::from_secs(30),
+                answer_bytes_max: 128 << 20,
                 shutdown_timeout: Duration::from_secs(30),
                 tls_certificate: None,
                 tls_key: None,

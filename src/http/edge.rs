@@ -16,6 +16,7 @@ use actix_web::http::{Method, StatusCode, header};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 
+use super::answer_budget::AnswerBudget;
 use super::connections::{self, Connections};
 use super::error::{Ended, error_response};
 use super::noted::Noted;
@@ -34,6 +35,8 @@ pub struct Edge {
     pub request_timeout: Duration,
     /// Counts them.
     pub traffic: Traffic,
+    /// What their answers may hold.
+    pub answers: AnswerBudget,
     /// They came by.
     pub connections: Connections,
 }
@@ -64,7 +67,9 @@ pub async fn serve<B: MessageBody + 'static>(
     let deadline = told.edge.request_timeout;
     match tokio::time::timeout(deadline, without_panic(next.call(request))).await {
         Ok(Ok(answered)) => {
-            let mut answer = finish(answered?.map_into_boxed_body(), &told);
+            let answer = finish(answered?.map_into_boxed_body(), &told);
+            let counted = told.edge.answers.count(told.noted.organization(), answer);
+            let mut answer = counted.map_err(|refused| told.ended(refused))?;
             rate_limit::write(told.noted.quota(), answer.headers_mut());
             told.served(answer.status());
             Ok(match running {

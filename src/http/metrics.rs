@@ -24,6 +24,16 @@ pub async fn expose(request: HttpRequest, service: Data<Service>) -> Result<Http
     if let Some(edge) = request.app_data::<Data<Edge>>() {
         edge.connections.write(&mut text);
         edge.traffic.write(&mut text);
+        text.gauge(
+            "tidewatch_answer_bytes",
+            "Memory of large answers that their clients have not taken.",
+            edge.answers.held_bytes(),
+        );
+        text.gauge(
+            "tidewatch_answer_bytes_max",
+            "Memory that large answers may take until their clients have taken them; above it 503.",
+            edge.answers.bytes_max(),
+        );
     }
     if let Some(bodies) = request.app_data::<Data<BodyBudget>>() {
         text.gauge(

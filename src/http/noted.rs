@@ -7,6 +7,7 @@ use std::rc::Rc;
 use actix_web::dev::{Extensions, ServiceRequest};
 use actix_web::{HttpMessage, HttpRequest};
 
+use crate::ids::ObjectId;
 use crate::service::quota::Quota;
 
 /// A route's place in the table.
@@ -18,6 +19,7 @@ pub(super) struct Noted(Rc<Facts>);
 
 #[derive(Default)]
 struct Facts {
+    organization: Cell<Option<ObjectId>>,
     quota: Cell<Option<Quota>>,
     route: Cell<Option<RouteNumber>>,
 }
@@ -28,6 +30,11 @@ impl Noted {
         let noted = Self::default();
         request.extensions_mut().insert(noted.clone());
         noted
+    }
+
+    /// Of the caller, when there is one.
+    pub fn organization(&self) -> Option<ObjectId> {
+        self.0.organization.get()
     }
 
     /// Of the caller, when there is one on a limited plan.
@@ -41,9 +48,10 @@ impl Noted {
     }
 }
 
-/// Notes the quota of a request's caller; `None` on a plan without a limit.
-pub(super) fn note_quota(request: &HttpRequest, quota: Option<Quota>) {
+/// Notes the organization of a request's caller, and its quota; `None` on a plan without a limit.
+pub(super) fn note_caller(request: &HttpRequest, organization: ObjectId, quota: Option<Quota>) {
     if let Some(noted) = request.extensions().get::<Noted>() {
+        noted.0.organization.set(Some(organization));
         noted.0.quota.set(quota);
     }
 }

@@ -10,12 +10,13 @@ use utoipa::ToSchema;
 
 use super::docs::{AggregationDoc, GroupByDoc, MeasurementDoc, SortDoc};
 use super::faults::{Faults, Members};
+use super::pieces::{self, Encoder, respond_in_pieces};
 use super::{auth, body, respond, values};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::ingest::timestamp;
 use crate::limits::{METADATA_FILTER_MEMBERS_MAX, QUERY_ENTRIES_MAX, QUERY_FIELDS_MAX, QUERY_LIMIT_MAX};
-use crate::service::query::{Aggregation, AskedField, Cursor, QueryInput, UNIT_NAMES};
+use crate::service::query::{Aggregation, Answered, AskedField, Cursor, QueryInput, UNIT_NAMES};
 use crate::service::{Access, Service};
 use crate::timestamp::Timestamp;
 
@@ -209,10 +210,22 @@ pub async fn query(
     let body = body::read_json(&request, payload).await?;
     let input = read_query(&body)?;
     let coding = respond::coding_of(&request);
-    let encoded = service
-        .query(&caller, input, move |body| respond::encode(coding, body))
-        .await?;
-    Ok(respond::respond_encoded(StatusCode::OK, encoded))
+    let encode = move |piece, more: bool| match more {
+        false => respond::encode(coding, piece).map(Begun::Whole),
+        true => Encoder::new(coding)?.encode(piece, more).map(Begun::Piece),
+    };
+    let Answered { piece, rest } = service.query(&caller, input, encode).await?;
+    match (piece, rest) {
+        (Begun::Whole(body), _) => Ok(respond::respond_encoded(StatusCode::OK, body)),
+        (Begun::Piece(first), Some(rest)) => Ok(respond_in_pieces(coding, first, rest)),
+        (Begun::Piece(_), None) => Err(ServiceError::internal("BUG: a piece without those behind it")),
+    }
+}
+
+/// A whole answer, or the beginning of one that is made in pieces.
+enum Begun {
+    Whole(respond::Encoded),
+    Piece(pieces::Encoded),
 }
 
 /// The body's shape, with all its faults.

@@ -7,7 +7,7 @@ use actix_web::http::header::{
     ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, HeaderMap, HeaderValue, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use actix_web::web::block;
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::Serialize;
@@ -18,11 +18,14 @@ use crate::error::ServiceError;
 const COMPRESS_BYTES_MIN: usize = 1_024;
 /// Above this, compressing takes about a millisecond and is done off the worker thread.
 const INLINE_COMPRESS_BYTES_MAX: usize = 64 * 1_024;
-const ZSTD_LEVEL: i32 = 1;
+/// Little memory, and most of what a higher level gains.
+pub(super) const ZSTD_LEVEL: i32 = 1;
+
+const NO_SNIFFING: &str = "nosniff";
 
 /// Says that the answer is of the type it says, whatever it looks like: a text that somebody stored is no page.
 pub fn forbid_sniffing(headers: &mut HeaderMap) {
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static(NO_SNIFFING));
 }
 
 /// The coding of an answer.
@@ -83,11 +86,16 @@ pub fn encode_json(coding: Coding, value: &impl Serialize) -> Result<Encoded, Se
 
 /// An answer of a body that is encoded already.
 pub fn respond_encoded(status: StatusCode, body: Encoded) -> HttpResponse {
+    head(status, body.coding).body(body.bytes)
+}
+
+/// The head of a JSON answer in this coding.
+pub fn head(status: StatusCode, coding: Coding) -> HttpResponseBuilder {
     let mut builder = HttpResponse::build(status);
     builder.content_type("application/json");
     builder.insert_header((CACHE_CONTROL, "no-store"));
     builder.insert_header((VARY, "accept-encoding"));
-    match body.coding {
+    match coding {
         Coding::Identity => {}
         Coding::Gzip => {
             builder.insert_header((CONTENT_ENCODING, "gzip"));
@@ -96,9 +104,8 @@ pub fn respond_encoded(status: StatusCode, body: Encoded) -> HttpResponse {
             builder.insert_header((CONTENT_ENCODING, "zstd"));
         }
     }
-    let mut response = builder.body(body.bytes);
-    forbid_sniffing(response.headers_mut());
-    response
+    builder.insert_header((X_CONTENT_TYPE_OPTIONS, NO_SNIFFING));
+    builder
 }
 
 /// An answer of a finished JSON body, compressed as the client likes.

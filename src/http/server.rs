@@ -10,6 +10,7 @@ use actix_web::middleware::{Condition, from_fn};
 use actix_web::web::Data;
 use actix_web::{App, HttpServer};
 
+use super::answer_budget::AnswerBudget;
 use super::body_budget::BodyBudget;
 use super::connections::Connections;
 use super::edge::Edge;
@@ -65,6 +66,7 @@ pub fn start(service: Data<Service>, listener: &Listener, tls: Option<&Tls>) -> 
         service.config.storage.body_bytes_max() as usize,
         cores,
     ));
+    let answers = AnswerBudget::new(config.answer_bytes_max);
     let traffic = Traffic::new(patterns(&service));
     process::note_start();
     let connections = Connections::new(&config);
@@ -76,6 +78,7 @@ pub fn start(service: Data<Service>, listener: &Listener, tls: Option<&Tls>) -> 
         let edge = Data::new(Edge {
             request_timeout: config.request_timeout,
             traffic: traffic.clone(),
+            answers: answers.clone(),
             connections: connections.clone(),
         });
         App::new()

@@ -207,7 +207,7 @@ impl LedgerFiles {
             let (of_stream, mut others): (Vec<_>, Vec<_>) =
                 runs.iter().cloned().partition(|run| run.stream() == stream);
             let sizes: Vec<u64> = of_stream.iter().map(|run| run.bytes()).collect();
-            let Some(merged) = worth_merging(&sizes) else {
+            let Some(merged) = worth_merging(stream, &sizes) else {
                 continue;
             };
             others.extend_from_slice(&of_stream[..merged.start]);

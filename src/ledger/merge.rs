@@ -17,6 +17,9 @@ use crate::ids::ObjectId;
 const RATIO: u64 = 2;
 /// Smaller runs count as this: to write so much again costs little, and a look-up in one more run costs more.
 const RUN_BYTES_MIN: u64 = 256 << 10;
+/// This many runs of the catalog of about one size are merged. What is owed may be the same objects at each checkpoint, so
+/// that a merge of two would write as much again as the checkpoint did; and nobody looks anything up in these runs.
+const CATALOG_RUNS_MIN: usize = 4;
 
 /// Which entries are kept when files are written.
 pub struct Keep {
@@ -44,9 +47,17 @@ impl Keep {
     }
 }
 
-/// The runs to merge, of all of these sizes in bytes, oldest first: the newest ones, up to a larger one. Never a single
-/// one.
-pub(super) fn worth_merging(sizes: &[u64]) -> Option<Range<usize>> {
+/// The runs of a stream to merge, of all of these sizes in bytes, oldest first: always the newest ones, so that of two
+/// runs the one with the larger number is the newer.
+pub(super) fn worth_merging(stream: Stream, sizes: &[u64]) -> Option<Range<usize>> {
+    match stream {
+        Stream::Catalog => of_one_size(sizes),
+        _ => newest(sizes),
+    }
+}
+
+/// Those up to a larger one.
+fn newest(sizes: &[u64]) -> Option<Range<usize>> {
     let mut first = sizes.len().checked_sub(1)?;
     let size = |index: usize| sizes[index].max(RUN_BYTES_MIN);
     let mut newer = size(first);
@@ -56,6 +67,25 @@ pub(super) fn worth_merging(sizes: &[u64]) -> Option<Range<usize>> {
     }
     let runs = first..sizes.len();
     (runs.len() > 1).then_some(runs)
+}
+
+/// Enough of about one size, and those behind them, which are smaller.
+fn of_one_size(sizes: &[u64]) -> Option<Range<usize>> {
+    let size = |index: usize| sizes[index].max(RUN_BYTES_MIN);
+    let mut end = sizes.len();
+    while end > 0 {
+        let mut first = end - 1;
+        let mut largest = size(first);
+        while first > 0 && size(first - 1) <= RATIO * largest {
+            first -= 1;
+            largest = largest.max(size(first));
+        }
+        if end - first >= CATALOG_RUNS_MIN {
+            return Some(first..sizes.len());
+        }
+        end = first;
+    }
+    None
 }
 
 /// What is written in the place of several runs: the newest version of each entry, expired ones and those of nobody left
@@ -237,14 +267,14 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     /// Sizes of the runs, largest number of runs at any time, and bytes written, after checkpoints of this size.
-    fn grow(checkpoints: u64, bytes: u64) -> (Vec<u64>, usize, u64) {
+    fn grow(stream: Stream, checkpoints: u64, bytes: u64) -> (Vec<u64>, usize, u64) {
         let (mut sizes, mut most, mut written) = (Vec::new(), 0, 0);
         for _ in 0..checkpoints {
             sizes.push(bytes);
             written += bytes;
-            if let Some(runs) = worth_merging(&sizes) {
-                let merged = sizes.drain(runs).sum();
-                sizes.push(merged);
+            if let Some(runs) = worth_merging(stream, &sizes) {
+                let merged = sizes[runs.clone()].iter().sum();
+                sizes.splice(runs, [merged]);
                 written += merged;
             }
             most = most.max(sizes.len());
@@ -255,7 +285,7 @@ mod tests {
     #[test]
     fn runs_stay_few_and_entries_are_seldom_written_again() {
         for (checkpoints, bytes) in [(1_000, MIB), (30_000, MIB), (20_000, 8 * MIB), (5_000, 10)] {
-            let (sizes, most, written) = grow(checkpoints, bytes);
+            let (sizes, most, written) = grow(Stream::History, checkpoints, bytes);
             let total: u64 = sizes.iter().sum();
             assert_eq!(total, checkpoints * bytes, "nothing is lost");
             let amplification = written as f64 / total as f64;
@@ -274,10 +304,45 @@ mod tests {
     }
 
     #[test]
+    fn runs_of_the_catalog_are_as_many_as_the_logarithm_of_what_changed() {
+        for (checkpoints, bytes) in [(5_000, 10), (5_000, MIB)] {
+            let (sizes, most, written) = grow(Stream::Catalog, checkpoints, bytes);
+            assert_eq!(sizes.iter().sum::<u64>(), checkpoints * bytes, "nothing is lost");
+            let classes = checkpoints.ilog2() / 2 + 1;
+            assert!(most <= 4 * classes as usize, "{most} runs");
+            let amplification = written as f64 / (checkpoints * bytes) as f64;
+            if bytes >= MIB {
+                assert!(amplification <= f64::from(classes + 1), "{amplification}");
+            }
+        }
+    }
+
+    /// Of objects that change again and again, behind a run of those that do not.
+    #[test]
+    fn what_overrides_itself_costs_a_third_more_than_its_checkpoints() {
+        let (mut sizes, mut merged) = (vec![100 * MIB], 0);
+        for _ in 0..300 {
+            sizes.push(24 * MIB);
+            if let Some(runs) = worth_merging(Stream::Catalog, &sizes) {
+                assert!(runs.start > 0, "the rest is not written again: {sizes:?}");
+                sizes.splice(runs, [24 * MIB]);
+                merged += 1;
+            }
+        }
+        assert!(merged <= 100, "{merged} merges");
+    }
+
+    #[test]
     fn a_single_run_is_left_alone() {
-        assert_eq!(worth_merging(&[]), None);
-        assert_eq!(worth_merging(&[5]), None);
-        assert_eq!(worth_merging(&[100 * MIB, MIB]), None);
-        assert_eq!(worth_merging(&[100 * MIB, MIB, MIB]), Some(1..3));
+        for stream in Stream::ALL {
+            assert_eq!(worth_merging(stream, &[]), None);
+            assert_eq!(worth_merging(stream, &[5]), None);
+            assert_eq!(worth_merging(stream, &[100 * MIB, MIB]), None);
+        }
+        let sizes = [100 * MIB, MIB, MIB];
+        assert_eq!(worth_merging(Stream::History, &sizes), Some(1..3));
+        assert_eq!(worth_merging(Stream::Catalog, &sizes), None);
+        let sizes = [100 * MIB, MIB, MIB, MIB, MIB];
+        assert_eq!(worth_merging(Stream::Catalog, &sizes), Some(1..5));
     }
 }

@@ -5,10 +5,11 @@ use crate::EngineError;
 use crate::aggregate::Aggregate;
 use crate::bitmap::Bitmap;
 use crate::bytes::Reader;
-use crate::codec::{decode_doubles, decode_integers, decode_texts};
+use crate::codec::{decode_doubles, decode_integers, decode_texts, even};
 use crate::column::{Column, FieldColumn, Values};
 use crate::columns::Columns;
 use crate::rollup::{self, LEVELS};
+use crate::times::Times;
 
 /// What a section holds; the numbers are those of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,6 +148,27 @@ impl<'a> BlockReader<'a> {
     /// Ascending timestamps, one a row.
     pub fn timestamps_ns(&self) -> Result<Vec<i64>, EngineError> {
         decode_integers(self.required(SectionKind::Timestamps)?, self.rows)
+    }
+
+    /// The same, not written out where they are even.
+    pub(crate) fn times(&self) -> Result<Times<'static>, EngineError> {
+        let bytes = self.required(SectionKind::Timestamps)?;
+        if let Some((first_ns, step_ns)) = even(bytes)?
+            && step_ns >= 0
+            && let Ok(steps) = i64::try_from(self.rows.saturating_sub(1))
+            && step_ns
+                .checked_mul(steps)
+                .and_then(|span| first_ns.checked_add(span))
+                .is_some()
+        {
+            let rows = self.rows;
+            return Ok(Times::Even {
+                first_ns,
+                step_ns,
+                rows,
+            });
+        }
+        decode_integers(bytes, self.rows).map(|listed| Times::Listed(listed.into()))
     }
 
     /// Sequences, one a row.

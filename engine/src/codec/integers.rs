@@ -105,6 +105,15 @@ fn spread(values: &[i64]) -> f64 {
     values.iter().map(bits).sum::<f64>() / values.len() as f64
 }
 
+/// The first value and the step of values that are written so; `None` for all others.
+pub(crate) fn even(bytes: &[u8]) -> Result<Option<(i64, i64)>, EngineError> {
+    let mut reader = Reader::new(bytes, "column of integers");
+    match reader.byte()? {
+        LINEAR => Ok(Some((reader.signed()?, reader.signed()?))),
+        _ => Ok(None),
+    }
+}
+
 /// Reads `count` values from the whole of `bytes`.
 pub(crate) fn decode_integers(bytes: &[u8], count: usize) -> Result<Vec<i64>, EngineError> {
     if count == 0 {

@@ -6,7 +6,7 @@ mod integers;
 mod texts;
 
 pub(crate) use doubles::{decode_doubles, encode_doubles};
-pub(crate) use integers::{decode_integers, encode_integers};
+pub(crate) use integers::{decode_integers, encode_integers, even};
 pub(crate) use texts::{decode_texts, encode_texts};
 
 use pco::ChunkConfig;

@@ -14,10 +14,11 @@ use crate::block::{BlockReader, BlockSummary};
 use crate::calendar::Unit;
 use crate::column::{Column, Values};
 use crate::columns::Columns;
+use crate::times::Times;
 
 /// The rows of a chunk or a block with the fields asked for.
 pub(super) struct Rows<'c, 'b> {
-    timestamps_ns: Cow<'c, [i64]>,
+    times: Times<'c>,
     /// Columns in which most rows have a value, with their numbers.
     columns: Vec<(u32, Cow<'c, Column>)>,
     /// The values of the others, by row.
@@ -62,7 +63,7 @@ impl<'c, 'b> Rows<'c, 'b> {
             None => None,
         };
         let mut rows = Rows {
-            timestamps_ns: Cow::Borrowed(&chunk.timestamps_ns),
+            times: Times::Listed(Cow::Borrowed(&chunk.timestamps_ns)),
             columns: Vec::new(),
             single: Vec::new(),
             passes,
@@ -101,7 +102,7 @@ impl<'c, 'b> Rows<'c, 'b> {
             None => None,
         };
         let mut rows = Rows {
-            timestamps_ns: Cow::Owned(reader.timestamps_ns()?),
+            times: reader.times()?,
             columns: Vec::new(),
             single: Vec::new(),
             passes,
@@ -123,7 +124,7 @@ impl<'c, 'b> Rows<'c, 'b> {
     }
 
     fn add(&mut self, number: u32, column: Cow<'c, Column>, range: Range<usize>) -> Result<(), EngineError> {
-        let total = self.timestamps_ns.len();
+        let total = self.times.len();
         let values = column.count(total);
         if 2 * values >= total {
             let owned = match &column {
@@ -157,7 +158,7 @@ impl<'c, 'b> Rows<'c, 'b> {
 
     /// The rows with such timestamps.
     pub(super) fn within(&self, range_ns: (i64, i64)) -> Range<usize> {
-        rows_within(&self.timestamps_ns, range_ns)
+        self.times.within(range_ns)
     }
 
     /// Adds rows one by one, cell after cell and column after column. Answers how many were looked at.
@@ -168,17 +169,14 @@ impl<'c, 'b> Rows<'c, 'b> {
         source: u32,
         cells: &mut Cells<'_>,
     ) -> Result<u64, EngineError> {
-        let timestamps_ns = &self.timestamps_ns[..rows.end];
         let mut row = rows.start;
         let mut single = self.single.partition_point(|single| (single.row as usize) < row);
         while row < rows.end {
-            let next = unit.next_ns(timestamps_ns[row]);
-            let len = timestamps_ns[row..]
-                .partition_point(|timestamp| *timestamp < next)
-                .max(1);
-            let start_ns = unit.start_ns(timestamps_ns[row]);
-            let of_cell = row..row + len;
-            row += len;
+            let timestamp_ns = self.times.get(row);
+            let start_ns = unit.start_ns(timestamp_ns);
+            let past = self.times.first_at(row + 1..rows.end, unit.next_ns(timestamp_ns));
+            let of_cell = row..past;
+            row = past;
             let first = single;
             while self
                 .single
@@ -229,7 +227,7 @@ impl<'c, 'b> Rows<'c, 'b> {
         };
         match &column.values {
             Values::Numbers { values, .. } if passes.is_none() && column.present.is_none() => {
-                values[rows].iter().for_each(|value| into.add(*value));
+                into.add_all(&values[rows]);
             }
             Values::Numbers { values, .. } => {
                 into.add(values[first]);

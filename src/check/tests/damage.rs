@@ -24,7 +24,7 @@ fn a_sound_directory_is_told_in_figures_and_left_as_it_is() {
         "2 segments",
         "80 points",
         "200 points, those in the log included",
-        "ledger: 3 runs",
+        "ledger: 4 runs",
         "catalog: 1 organizations, 1 buckets",
     ] {
         assert!(said.contains(expected), "{expected:?} is not in: {said}");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use wal::disk::sim::{Operation, SimDisk};
+use wal::disk::sim::{Fault, Operation, SimDisk};
 
 use super::live::{rooms_of, store_in};
 use super::seed;
@@ -45,6 +45,47 @@ fn a_checkpoint_of_many_buckets_syncs_as_often_as_that_of_one() {
         }
         println!("{syncs:?} syncs");
         assert_eq!(syncs[0], syncs[1]);
+        live.stop();
+    });
+}
+
+/// The buckets that the next checkpoint asks; it still does.
+fn changed(live: &Live) -> Vec<u32> {
+    let running = live.rooms.buckets.running().into_iter();
+    let changed = running.filter(|(_, handle)| handle.take_changed());
+    let mut ordinals: Vec<u32> = changed
+        .map(|(ordinal, handle)| {
+            handle.set_changed();
+            ordinal
+        })
+        .collect();
+    ordinals.sort_unstable();
+    ordinals
+}
+
+/// Ten thousand idle buckets were asked at each checkpoint.
+#[test]
+fn a_checkpoint_asks_what_has_changed_and_when_it_fails_the_next_asks_again() {
+    let disk = SimDisk::new(seed());
+    let mut world = World::new(seed());
+    in_system(async {
+        let started = Live::start(Arc::new(disk.clone()), Arc::clone(&world.clock));
+        let mut live = started.unwrap_or_else(|error| panic!("{error}"));
+        with_buckets(&mut world, &live).await;
+        for ordinal in 1..=BUCKETS {
+            store_in(&rooms_of(&live), ordinal, world.clock.now_ns(), 0, 3).await;
+        }
+        assert_eq!(changed(&live), (1..=BUCKETS).collect::<Vec<_>>());
+        live.checkpoint().unwrap();
+        assert_eq!(changed(&live), Vec::<u32>::new());
+        for ordinal in [7, 3] {
+            store_in(&rooms_of(&live), ordinal, world.clock.now_ns(), 0, 3).await;
+        }
+        disk.fail(Operation::Write, 1, Fault::Io);
+        live.checkpoint().unwrap_err();
+        assert_eq!(changed(&live), [3, 7]);
+        live.checkpoint().unwrap();
+        assert_eq!(changed(&live), Vec::<u32>::new());
         live.stop();
     });
 }

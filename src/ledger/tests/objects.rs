@@ -124,14 +124,19 @@ fn an_object_that_is_gone_is_remembered_until_its_oldest_version_is_merged() {
         found.map(|(place, _)| place).collect()
     };
     assert_eq!(places(&files), [place(2)]);
-    save(&mut files, &[object(place(3), b"new")]);
-    assert_eq!(files.ledger().stats().runs, 3);
-    assert!(merge(&mut files), "the two small ones");
+    for version in [b"first", b"other", b"third"] {
+        assert!(!merge(&mut files), "too few are of one size");
+        save(&mut files, &[object(place(3), version)]);
+    }
+    assert_eq!(files.ledger().stats().runs, 5);
+    assert!(merge(&mut files), "the four small ones");
     assert_eq!(files.ledger().stats().runs, 2);
     assert_eq!(files.ledger().stats().entries, 4, "it overrides the oldest run's");
     assert_eq!(places(&files), [place(2), place(3)]);
     // So large that the oldest is merged, too.
-    save(&mut files, &[object(place(4), &large)]);
+    for _ in 0..2 {
+        save(&mut files, &[object(place(4), &large)]);
+    }
     assert!(merge(&mut files));
     assert_eq!(files.ledger().stats().runs, 1);
     assert_eq!(files.ledger().stats().entries, 3, "nothing is left to override");

@@ -10,18 +10,23 @@ mod metadata;
 mod plan;
 mod raw;
 
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
 use engine::query::{Budget, Downsampling, Estimate, Expected, choose_unit};
-use engine::{EngineError, Unit};
+use engine::{EngineError, Unit, View};
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 pub use cursor::Cursor;
 
 use super::{Caller, Service};
-use crate::error::ServiceError;
+use crate::error::{ErrorKind, ServiceError};
 use crate::ids::ObjectId;
 use crate::limits::{QUERY_LIMIT_DEFAULT, QUERY_LIMIT_MAX};
-use crate::query_pool::{Step, Stop, Turn, wait};
+use crate::query_pool::{QueryPool, Step, Stop, Turn, wait};
 use plan::{Plan, Reached};
+use raw::Progress;
 
 /// Values, about, that are read and written in a short turn: a few milliseconds.
 pub(in crate::service) const SHORT_VALUES_MAX: u64 = 1 << 19;
@@ -125,12 +130,33 @@ pub struct AskedField {
 
 /// An answer that is longer is packed in a long turn.
 const SHORT_ANSWER_BYTES_MAX: usize = 1 << 20;
+/// How long a piece of an answer whose beginning was sent waits for a place on the pool, and how often it asks.
+const PIECE_PATIENCE: Duration = Duration::from_secs(20);
+const PIECE_RETRY_PERIOD: Duration = Duration::from_millis(100);
 
-/// A finished answer: JSON.
+/// An answer, or a piece of one: JSON.
 pub type AnswerBytes = Vec<u8>;
 
+/// What of an answer is made.
+pub struct Answered<R> {
+    /// Its beginning, or its next piece.
+    pub piece: R,
+    /// What makes the others; `None` when this is the last.
+    pub rest: Option<Rest>,
+}
+
+/// The rows of an answer that nobody has taken yet. It is of one moment, however long its reader takes.
+pub struct Rest {
+    queries: QueryPool,
+    organization: ObjectId,
+    plan: Arc<Plan>,
+    view: View,
+    progress: Progress,
+}
+
 impl Service {
-    /// Answers a query. `finish` works on the body while still on the query pool (compression).
+    /// Answers a query. `finish` works on a piece while still on the query pool (compression); it is told whether more
+    /// follow.
     ///
     /// # Errors
     /// 404, 403, 400 for faults that only the sources can tell and for questions that need more memory than they may
@@ -139,13 +165,14 @@ impl Service {
         &self,
         caller: &Caller,
         input: QueryInput,
-        finish: impl FnOnce(AnswerBytes) -> Result<R, ServiceError> + Send + 'static,
-    ) -> Result<R, ServiceError> {
+        finish: impl FnOnce(AnswerBytes, bool) -> Result<R, ServiceError> + Send + 'static,
+    ) -> Result<Answered<R>, ServiceError> {
         let now_ns = self.now_ns();
         let (bucket, sources) = self
             .catalog
             .read(|catalog| plan::select(catalog, caller, &input))?;
-        let buckets = self.buckets.clone();
+        let (buckets, queries) = (self.buckets.clone(), self.queries.clone());
+        let organization = caller.organization_id;
         let mut selected = Some((bucket, sources, input));
         let mut planned = None;
         let mut finish = Some(finish);
@@ -157,34 +184,84 @@ impl Service {
                 return Ok(Step::Long);
             }
             if let Some((bucket, sources, input)) = selected.take() {
-                planned = Some(Plan::of(bucket, sources, input, now_ns)?);
+                planned = Some(Arc::new(Plan::of(bucket, sources, input, now_ns)?));
             }
             let Some(plan) = &planned else {
                 return Err(ServiceError::internal("BUG: a query without a plan"));
             };
-            let _held = plan::hold_sources(plan.sources.named_len(), stop.budget())?;
-            // The view is let go of as soon as the sources are chosen: writers copy what it holds.
-            let reached = plan.reach(&wait(buckets.view(&plan.bucket))?, stop.budget())?;
-            let kind = plan.kind(&reached, stop.budget())?;
-            if turn == Turn::Short && plan.is_long(kind, &reached, stop.budget())? {
-                // They are chosen again: waiting holds no memory of the store.
+            // The view is let go of as soon as the turn is over, or its answer made: writers copy what it holds.
+            let view = wait(buckets.view(&plan.bucket))?;
+            let Step::Answer((bytes, progress)) = plan.piece(&view, Progress::new(), stop, turn)? else {
                 return Ok(Step::Long);
-            }
-            let (answer, _held) = match kind {
-                Kind::Grouped(grouping) => plan.grouped(reached, grouping, stop)?,
-                Kind::Raw => plan.raw(&reached, stop)?,
             };
-            if turn == Turn::Short && (stop.turn_is_over() || answer.len() > SHORT_ANSWER_BYTES_MAX) {
-                // Packing it would take as long again.
-                return Ok(Step::Long);
-            }
-            match finish.take() {
-                Some(finish) => finish(answer).map(Step::Answer),
-                None => Err(ServiceError::internal("BUG: a query was answered twice")),
-            }
+            let rest = progress.map(|progress| Rest {
+                queries: queries.clone(),
+                organization,
+                plan: Arc::clone(plan),
+                view,
+                progress,
+            });
+            finished(bytes, rest, &mut finish)
         };
-        self.queries.run(caller.organization_id, answer).await
+        self.queries.run(organization, answer).await
     }
+}
+
+impl Rest {
+    /// Makes the next piece.
+    ///
+    /// # Errors
+    /// 503 when the pool has no room for it for long, and what a query answers.
+    pub async fn next<R: Send + 'static>(
+        self,
+        finish: impl FnOnce(AnswerBytes, bool) -> Result<R, ServiceError> + Send + 'static,
+    ) -> Result<Answered<R>, ServiceError> {
+        let until = Instant::now() + PIECE_PATIENCE;
+        let (queries, organization) = (self.queries.clone(), self.organization);
+        let (rest, finish) = (Arc::new(self), Arc::new(Mutex::new(Some(finish))));
+        loop {
+            let (rest, finish) = (Arc::clone(&rest), Arc::clone(&finish));
+            let answer = move |stop: &Stop, turn: Turn| {
+                let Step::Answer((bytes, progress)) =
+                    rest.plan.piece(&rest.view, rest.progress, stop, turn)?
+                else {
+                    return Ok(Step::Long);
+                };
+                let following = progress.map(|progress| rest.at(progress));
+                finished(bytes, following, &mut *finish.lock())
+            };
+            match queries.run(organization, answer).await {
+                // Others ask for much. The client has the beginning already, so that a refusal would cut it off.
+                Err(error) if error.kind == ErrorKind::Unavailable && Instant::now() < until => {
+                    tokio::time::sleep(PIECE_RETRY_PERIOD).await;
+                }
+                answered => return answered,
+            }
+        }
+    }
+
+    fn at(&self, progress: Progress) -> Self {
+        Rest {
+            queries: self.queries.clone(),
+            organization: self.organization,
+            plan: Arc::clone(&self.plan),
+            view: self.view.clone(),
+            progress,
+        }
+    }
+}
+
+/// A piece, worked on.
+fn finished<R, F: FnOnce(AnswerBytes, bool) -> Result<R, ServiceError>>(
+    bytes: AnswerBytes,
+    rest: Option<Rest>,
+    finish: &mut Option<F>,
+) -> Result<Step<Answered<R>>, ServiceError> {
+    let Some(finish) = finish.take() else {
+        return Err(ServiceError::internal("BUG: a query was answered twice"));
+    };
+    let piece = finish(bytes, rest.is_some())?;
+    Ok(Step::Answer(Answered { piece, rest }))
 }
 
 /// Which answer a query gets.
@@ -203,6 +280,39 @@ struct Grouping {
 }
 
 impl Plan {
+    /// Makes a piece of the answer, the first one or one behind others, as the bucket was in this view.
+    fn piece(
+        &self,
+        view: &View,
+        progress: Progress,
+        stop: &Stop,
+        turn: Turn,
+    ) -> Result<Step<(AnswerBytes, Option<Progress>)>, ServiceError> {
+        let _held = plan::hold_sources(self.sources.named_len(), stop.budget())?;
+        let reached = self.reach(view, stop.budget())?;
+        let kind = match progress.is_at_beginning() {
+            true => self.kind(&reached, stop.budget())?,
+            // Groups are one piece.
+            false => Kind::Raw,
+        };
+        if turn == Turn::Short && self.is_long(kind, &reached, &progress, stop.budget())? {
+            // They are chosen again: waiting holds no memory of the store.
+            return Ok(Step::Long);
+        }
+        let (bytes, rest, _held) = match kind {
+            Kind::Grouped(grouping) => {
+                let (bytes, held) = self.grouped(reached, grouping, stop)?;
+                (bytes, None, held)
+            }
+            Kind::Raw => self.raw(&reached, progress, stop)?,
+        };
+        if turn == Turn::Short && (stop.turn_is_over() || bytes.len() > SHORT_ANSWER_BYTES_MAX) {
+            // Packing it would take as long again.
+            return Ok(Step::Long);
+        }
+        Ok(Step::Answer((bytes, rest)))
+    }
+
     fn kind(&self, reached: &Reached<'_>, budget: &Budget) -> Result<Kind, ServiceError> {
         if let Some((aggregation, unit)) = self.input.grouping {
             return Ok(Kind::Grouped(Grouping {
@@ -222,12 +332,18 @@ impl Plan {
     }
 
     /// Whether it costs more than a short turn, by what is known of blocks without reading them.
-    fn is_long(&self, kind: Kind, reached: &Reached<'_>, budget: &Budget) -> Result<bool, ServiceError> {
+    fn is_long(
+        &self,
+        kind: Kind,
+        reached: &Reached<'_>,
+        progress: &Progress,
+        budget: &Budget,
+    ) -> Result<bool, ServiceError> {
         let mut estimate = Estimate::new(SHORT_VALUES_MAX);
         estimate.add((self.sources.named_len() + reached.sources.len()) as u64);
         match kind {
             Kind::Grouped(grouping) => self.estimate_grouped(grouping, reached, &mut estimate, budget)?,
-            Kind::Raw => self.estimate_raw(reached, &mut estimate)?,
+            Kind::Raw => self.estimate_raw(reached, progress, &mut estimate)?,
         }
         Ok(estimate.is_over())
     }

@@ -1,9 +1,10 @@
-//! Raw rows, written straight from columns to the answer.
+//! Raw rows, written straight from columns to the answer, which is made in pieces: no more of it is in memory than its
+//! reader is about to take, however large the rows are.
 
 use std::sync::Arc;
 
-use engine::Values;
-use engine::query::{Estimate, Held, Page, PageRun, ScanQuery, Selection, scan_within};
+use engine::query::{Estimate, Held, Page, PageRun, Position, ScanQuery, Selection, scan_within};
+use engine::{EngineError, Values};
 
 use super::answer::Answer;
 use super::plan::{MemberNames, Plan, Reached, Selected};
@@ -12,17 +13,58 @@ use crate::bucket::point_id;
 use crate::error::ServiceError;
 use crate::ingest::json::{write_number, write_string};
 use crate::query_pool::Stop;
-use crate::timestamp::format_timestamp_ns;
+use crate::timestamp::TimestampFormatter;
 
 /// About what a row takes in the answer.
 const ROW_BYTES: usize = 160;
+/// A piece of an answer ends behind the row that makes it so long.
+const PIECE_BYTES: usize = 512 * 1_024;
+/// Rows that are read at first: most answers have fewer. From then on as many as will make a piece.
+const ROWS_FIRST: usize = 4_096;
+/// So many times fewer rows are read when they are more than the query may hold.
+const FEWER_ROWS: usize = 8;
+
+/// How far a raw answer is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Progress {
+    /// Rows written.
+    rows: usize,
+    /// The last of them.
+    last: Option<Position>,
+    /// Rows to read next.
+    next_rows: usize,
+}
+
+impl Progress {
+    /// At its beginning.
+    pub(super) fn new() -> Self {
+        Progress {
+            rows: 0,
+            last: None,
+            next_rows: ROWS_FIRST,
+        }
+    }
+
+    /// Whether nothing is written yet.
+    pub(super) fn is_at_beginning(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// Reads as many rows next as make a piece, when they are like those that were written just now.
+    fn expect(&mut self, rows: usize, bytes: usize) {
+        let fitting = rows.saturating_mul(PIECE_BYTES) / bytes.max(1);
+        self.next_rows = fitting.clamp(1, self.next_rows.saturating_mul(2));
+    }
+}
 
 impl Plan {
+    /// Writes the next piece; answers where the one behind it goes on, if there is one.
     pub(super) fn raw<'b>(
         &self,
         reached: &Reached<'_>,
+        mut progress: Progress,
         stop: &'b Stop,
-    ) -> Result<(AnswerBytes, Held<'b>), ServiceError> {
+    ) -> Result<(AnswerBytes, Option<Progress>, Held<'b>), ServiceError> {
         let mut held = stop.budget().hold();
         let mut selections = Vec::new();
         held.reserve(&mut selections, reached.series.len())
@@ -31,25 +73,72 @@ impl Plan {
             series,
             fields: self.resolved(selected).fields.clone(),
         }));
+        let rows = (self.raw_limit() - progress.rows).min(progress.next_rows);
+        let mut out =
+            Answer::new((256 + ROW_BYTES * rows).min(PIECE_BYTES), stop.budget()).map_err(engine_error)?;
+        if progress.rows == 0 {
+            out.write(|out| out.extend_from_slice(br#"{"data":["#))
+                .map_err(engine_error)?;
+        }
+        let is_at_end = loop {
+            let (page, _held) = self.page(&selections, &mut progress, stop)?;
+            let (rows_before, bytes_before) = (progress.rows, out.bytes.len());
+            let is_whole = self.write_rows(&page, &reached.sources, &mut progress, &mut out, stop)?;
+            if is_whole && (!page.more || progress.rows == self.raw_limit()) {
+                out.write(|out| self.write_end(&progress, page.more, out))
+                    .map_err(engine_error)?;
+                break true;
+            }
+            progress.expect(progress.rows - rows_before, out.bytes.len() - bytes_before);
+            if out.bytes.len() >= PIECE_BYTES {
+                break false;
+            }
+        };
+        let (bytes, held) = out.finish().map_err(engine_error)?;
+        Ok((bytes, (!is_at_end).then_some(progress), held))
+    }
+
+    /// Reads the next rows: fewer, where those expected are more than the query may hold.
+    fn page<'b>(
+        &self,
+        selections: &[Selection<'_>],
+        progress: &mut Progress,
+        stop: &'b Stop,
+    ) -> Result<(Page, Held<'b>), ServiceError> {
         let filter = |text: Option<&str>| self.filter.as_ref().is_none_or(|filter| filter.passes(text));
         let stop_now = || stop.now();
-        let query = self.scan_query(&filter, &stop_now);
-        let (page, _held) = scan_within(&selections, &query, stop.budget()).map_err(engine_error)?;
-        stop.touched(page.touched);
-        self.write(&page, &reached.sources, query.limit, stop)
+        loop {
+            let query = self.scan_query(&filter, progress, &stop_now);
+            match scan_within(selections, &query, stop.budget()) {
+                Err(EngineError::OverBudget { .. }) if query.limit > 1 => {
+                    progress.next_rows = (query.limit / FEWER_ROWS).max(1);
+                }
+                scanned => {
+                    let (page, held) = scanned.map_err(engine_error)?;
+                    stop.touched(page.touched);
+                    return Ok((page, held));
+                }
+            }
+        }
     }
 
     fn scan_query<'a>(
         &self,
         filter: &'a dyn Fn(Option<&str>) -> bool,
+        progress: &Progress,
         stop: &'a dyn Fn() -> bool,
     ) -> ScanQuery<'a> {
+        let cursor = self.input.cursor.map(|cursor| cursor.position);
         ScanQuery {
             range_ns: self.range_ns,
             descending: self.input.descending,
-            after: self.input.cursor.map(|cursor| cursor.position),
-            skip: self.input.offset,
-            limit: self.raw_limit(),
+            after: progress.last.or(cursor),
+            skip: if progress.last.is_none() {
+                self.input.offset
+            } else {
+                0
+            },
+            limit: (self.raw_limit() - progress.rows).min(progress.next_rows),
             metadata: self.filter.as_ref().map(|_| filter),
             stop,
         }
@@ -58,9 +147,10 @@ impl Plan {
     pub(super) fn estimate_raw(
         &self,
         reached: &Reached<'_>,
+        progress: &Progress,
         estimate: &mut Estimate,
     ) -> Result<(), ServiceError> {
-        let query = self.scan_query(&|_| true, &|| false);
+        let query = self.scan_query(&|_| true, progress, &|| false);
         for (selected, series) in reached.iter() {
             let selection = Selection {
                 series,
@@ -74,52 +164,55 @@ impl Plan {
         Ok(())
     }
 
-    fn write<'b>(
+    /// Writes rows until the piece is full; whether that were all of the page.
+    fn write_rows(
         &self,
         page: &Page,
         sources: &[Selected],
-        limit: usize,
-        stop: &'b Stop,
-    ) -> Result<(AnswerBytes, Held<'b>), ServiceError> {
+        progress: &mut Progress,
+        out: &mut Answer<'_>,
+        stop: &Stop,
+    ) -> Result<bool, ServiceError> {
         let mut held = stop.budget().hold();
-        let mut names = MemberNames::new();
+        let (mut names, mut timestamps) = (MemberNames::new(), TimestampFormatter::default());
         let mut writers = Vec::new();
         for run in &page.runs {
             held.reserve(&mut writers, 1).map_err(engine_error)?;
             let selected = &sources[run.selection];
             writers.push(RunWriter::new(self, run, selected, &mut names, &mut held)?);
         }
-        let mut out = Answer::new(256 + ROW_BYTES * page.rows.len(), stop.budget()).map_err(engine_error)?;
-        out.write(|out| out.extend_from_slice(br#"{"data":["#))
-            .map_err(engine_error)?;
-        for (index, (run, row)) in page.rows.iter().enumerate() {
-            let row = |out: &mut Vec<u8>| {
-                if index > 0 {
+        for (run, row) in &page.rows {
+            if out.bytes.len() >= PIECE_BYTES {
+                return Ok(false);
+            }
+            let (writer, row) = (&writers[*run as usize], *row as usize);
+            let is_first = progress.rows == 0;
+            out.write(|out| {
+                if !is_first {
                     out.push(b',');
                 }
-                writers[*run as usize].write(*row as usize, self.bucket.ordinal, out);
-            };
-            out.write(row).map_err(engine_error)?;
-        }
-        out.write(|out| self.write_end(page, limit, out))
+                writer.write(row, self.bucket.ordinal, &mut timestamps, out);
+            })
             .map_err(engine_error)?;
-        out.finish().map_err(engine_error)
+            progress.rows += 1;
+            progress.last = Some(writer.run.columns.key(row));
+        }
+        Ok(true)
     }
 
-    fn write_end(&self, page: &Page, limit: usize, out: &mut Vec<u8>) {
+    fn write_end(&self, progress: &Progress, more: bool, out: &mut Vec<u8>) {
         out.extend_from_slice(br#"],"metadata":{"count":"#);
-        write_number(page.rows.len() as f64, out);
+        write_number(progress.rows as f64, out);
         out.extend_from_slice(br#","limit":"#);
-        write_number(limit as f64, out);
+        write_number(self.raw_limit() as f64, out);
         out.extend_from_slice(br#","offset":"#);
         write_number(self.input.offset as f64, out);
-        out.extend_from_slice(if page.more {
+        out.extend_from_slice(if more {
             br#","hasMore":true"#
         } else {
             br#","hasMore":false"#
         });
-        if let (true, Some((run, row))) = (page.more, page.rows.last()) {
-            let position = page.runs[*run as usize].columns.key(*row as usize);
+        if let (true, Some(position)) = (more, progress.last) {
             let cursor = Cursor {
                 position,
                 fingerprint: self.input.fingerprint(),
@@ -138,7 +231,8 @@ type Member = (u16, Vec<u8>);
 /// Writes rows of one run.
 struct RunWriter<'a> {
     run: &'a PageRun,
-    source_id: [u8; 24],
+    /// What stands between a row's timestamp and its values, which names the source.
+    source: Vec<u8>,
     /// The fields wanted, by the place of their schema.
     members: Arc<Vec<Member>>,
     /// The columns of those that the run has, by their places in `members`.
@@ -164,23 +258,29 @@ impl<'a> RunWriter<'a> {
         let there = |(place, (field, _)): (usize, &Member)| Some((place, run.columns.field(*field)?));
         held.grow(run.columns.fields.len() * size_of::<(usize, &engine::Column)>())
             .map_err(engine_error)?;
+        let source_id = selected.source.id.to_hex();
+        let source = [
+            br#"","dataSourceId":""#.as_slice(),
+            &source_id,
+            br#"","values":{"#,
+        ]
+        .concat();
+        held.grow(source.capacity()).map_err(engine_error)?;
         Ok(RunWriter {
             run,
-            source_id: selected.source.id.to_hex(),
+            source,
             columns: members.iter().enumerate().filter_map(there).collect(),
             members,
         })
     }
 
-    fn write(&self, row: usize, bucket: u32, out: &mut Vec<u8>) {
+    fn write(&self, row: usize, bucket: u32, timestamps: &mut TimestampFormatter, out: &mut Vec<u8>) {
         let (timestamp_ns, sequence) = self.run.columns.key(row);
         out.extend_from_slice(br#"{"_id":""#);
         out.extend_from_slice(&point_id(bucket, sequence));
         out.extend_from_slice(br#"","timestamp":""#);
-        out.extend_from_slice(format_timestamp_ns(timestamp_ns).as_bytes());
-        out.extend_from_slice(br#"","dataSourceId":""#);
-        out.extend_from_slice(&self.source_id);
-        out.extend_from_slice(br#"","values":{"#);
+        out.extend_from_slice(timestamps.format(timestamp_ns).as_bytes());
+        out.extend_from_slice(&self.source);
         let mut first = true;
         for (place, column) in &self.columns {
             if !column.has(row) {

@@ -37,7 +37,7 @@ fn wide(bucket: &Bucket) -> i64 {
 }
 
 /// The most memory that the process ever had, in bytes.
-fn peak_bytes(server: &Server) -> u64 {
+pub(super) fn peak_bytes(server: &Server) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
     let kilobytes: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();

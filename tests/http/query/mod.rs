@@ -1,5 +1,6 @@
 //! Chapter 5: raw rows, filters, paging, groups, downsampling.
 
+mod answers;
 mod budget;
 mod cursor;
 mod downsampling;

@@ -1,0 +1,122 @@
+//! Ascending timestamps of the rows of a block or a chunk. Those of a sensor with a fixed period are a first one and a
+//! step, and are never written out.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// One timestamp a row, UTC nanoseconds.
+pub(crate) enum Times<'a> {
+    /// Each so long behind the one before; the last is within the range of i64.
+    Even {
+        /// Of the first row.
+        first_ns: i64,
+        /// Not negative.
+        step_ns: i64,
+        /// How many.
+        rows: usize,
+    },
+    /// Any.
+    Listed(Cow<'a, [i64]>),
+}
+
+impl Times<'_> {
+    /// How many.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Times::Even { rows, .. } => *rows,
+            Times::Listed(listed) => listed.len(),
+        }
+    }
+
+    /// That of a row that is there.
+    pub(crate) fn get(&self, row: usize) -> i64 {
+        match self {
+            Times::Even {
+                first_ns, step_ns, ..
+            } => first_ns + step_ns * row as i64,
+            Times::Listed(listed) => listed[row],
+        }
+    }
+
+    /// The first row of these at or behind a moment; the end where there is none. Looks near the beginning first: cells
+    /// have few rows.
+    pub(crate) fn first_at(&self, rows: Range<usize>, moment_ns: i64) -> usize {
+        match self {
+            Times::Even {
+                first_ns, step_ns, ..
+            } => {
+                let before = i128::from(moment_ns) - i128::from(*first_ns);
+                let row = match (before, *step_ns) {
+                    (..=0, _) => 0,
+                    (_, 0) => usize::MAX,
+                    (before, step_ns) => match (u64::try_from(before), step_ns as u64) {
+                        (Ok(before), step_ns) => before.div_ceil(step_ns) as usize,
+                        (Err(_), _) => usize::MAX,
+                    },
+                };
+                row.clamp(rows.start, rows.end)
+            }
+            Times::Listed(listed) => {
+                let listed = &listed[rows.clone()];
+                let (mut near, mut far) = (0, 1);
+                while far < listed.len() && listed[far] < moment_ns {
+                    (near, far) = (far, far * 2);
+                }
+                let far = listed.len().min(far + 1);
+                rows.start + near + listed[near..far].partition_point(|timestamp| *timestamp < moment_ns)
+            }
+        }
+    }
+
+    /// The rows with timestamps within these, both inclusive.
+    pub(crate) fn within(&self, (start_ns, end_ns): (i64, i64)) -> Range<usize> {
+        let first = self.first_at(0..self.len(), start_ns);
+        let past = match end_ns.checked_add(1) {
+            Some(behind_ns) => self.first_at(first..self.len(), behind_ns),
+            None => self.len(),
+        };
+        first..past
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn even_and_listed_times_say_the_same() {
+        let seed = fastrand::u64(..);
+        println!("seed {seed}");
+        let mut random = fastrand::Rng::with_seed(seed);
+        for _ in 0..2_000 {
+            let (rows, step_ns) = (random.usize(1..50), random.i64(0..4));
+            let first_ns = match random.u8(..3) {
+                0 => i64::MIN,
+                1 => i64::MAX - step_ns * (rows as i64 - 1),
+                _ => random.i64(-100..100),
+            };
+            let even = Times::Even {
+                first_ns,
+                step_ns,
+                rows,
+            };
+            let listed = (0..rows).map(|row| even.get(row)).collect::<Vec<_>>();
+            let plain = Times::Listed(Cow::Borrowed(&listed));
+            assert_eq!(even.len(), plain.len());
+            for _ in 0..20 {
+                let mut moment = || match random.u8(..5) {
+                    0 => i64::MIN,
+                    1 => i64::MAX,
+                    _ => first_ns.saturating_add(random.i64(-5..200)),
+                };
+                let (one, other) = (moment(), moment());
+                let expected = listed.partition_point(|it| *it < one)
+                    ..listed
+                        .partition_point(|it| *it <= other)
+                        .max(listed.partition_point(|it| *it < one));
+                assert_eq!(even.within((one, other)), expected, "{listed:?} {one} {other}");
+                assert_eq!(plain.within((one, other)), expected, "{listed:?} {one} {other}");
+            }
+        }
+    }
+}

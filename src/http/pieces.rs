@@ -1,0 +1,141 @@
+//! Answers that are made in pieces, each when its reader has taken the one before: what a slow reader costs is a piece,
+//! not its whole answer.
+
+use std::io::{self, Write};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use actix_web::HttpResponse;
+use actix_web::body::{BodySize, MessageBody};
+use actix_web::http::StatusCode;
+use actix_web::web::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::respond::{self, Coding, ZSTD_LEVEL};
+use crate::error::ServiceError;
+use crate::service::query::{Answered, Rest};
+
+/// Encodes pieces as one body, each so that it can be read at once.
+pub enum Encoder {
+    /// As they are.
+    Identity,
+    /// gzip.
+    Gzip(GzEncoder<Vec<u8>>),
+    /// Zstandard.
+    Zstd(zstd::stream::write::Encoder<'static, Vec<u8>>),
+}
+
+/// A piece as it is sent, and what encodes those behind it.
+pub type Encoded = (Bytes, Encoder);
+
+impl Encoder {
+    /// At the beginning of a body.
+    ///
+    /// # Errors
+    /// 500 when the library has no memory for it.
+    pub fn new(coding: Coding) -> Result<Self, ServiceError> {
+        Ok(match coding {
+            Coding::Identity => Encoder::Identity,
+            Coding::Gzip => Encoder::Gzip(GzEncoder::new(Vec::new(), Compression::fast())),
+            Coding::Zstd => {
+                let encoder = zstd::stream::write::Encoder::new(Vec::new(), ZSTD_LEVEL);
+                Encoder::Zstd(encoder.map_err(ServiceError::internal)?)
+            }
+        })
+    }
+
+    /// Encodes a piece, whether more follow or not.
+    ///
+    /// # Errors
+    /// Never in memory; the encoders' types say so all the same.
+    pub fn encode(self, piece: Vec<u8>, more: bool) -> Result<Encoded, ServiceError> {
+        self.encoded(piece, more).map_err(ServiceError::internal)
+    }
+
+    fn encoded(mut self, piece: Vec<u8>, more: bool) -> io::Result<Encoded> {
+        let bytes = match &mut self {
+            Encoder::Identity => piece,
+            Encoder::Gzip(encoder) => {
+                encoder.write_all(&piece)?;
+                match more {
+                    true => encoder.flush()?,
+                    false => encoder.try_finish()?,
+                }
+                std::mem::take(encoder.get_mut())
+            }
+            Encoder::Zstd(encoder) => {
+                encoder.write_all(&piece)?;
+                match more {
+                    true => encoder.flush()?,
+                    false => drop(encoder.do_finish()?),
+                }
+                std::mem::take(encoder.get_mut())
+            }
+        };
+        Ok((bytes.into(), self))
+    }
+}
+
+type Next = Pin<Box<dyn Future<Output = Result<Answered<Encoded>, ServiceError>>>>;
+
+/// The body of such an answer.
+struct Pieces {
+    /// Made, and not taken yet.
+    ready: Option<Bytes>,
+    /// What makes the next one, begun only once it is asked for.
+    next: Option<Next>,
+}
+
+/// An answer whose first piece is made.
+pub fn respond_in_pieces(coding: Coding, (first, encoder): Encoded, rest: Rest) -> HttpResponse {
+    respond::head(StatusCode::OK, coding).body(Pieces {
+        ready: Some(first),
+        next: Some(next(encoder, rest)),
+    })
+}
+
+fn next(encoder: Encoder, rest: Rest) -> Next {
+    Box::pin(rest.next(move |piece, more| encoder.encode(piece, more)))
+}
+
+impl MessageBody for Pieces {
+    type Error = ServiceError;
+
+    fn size(&self) -> BodySize {
+        BodySize::Stream
+    }
+
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        if let Some(ready) = self.ready.take() {
+            return Poll::Ready(Some(Ok(ready)));
+        }
+        let Some(making) = &mut self.next else {
+            return Poll::Ready(None);
+        };
+        let Poll::Ready(made) = making.as_mut().poll(context) else {
+            return Poll::Pending;
+        };
+        self.next = None;
+        Poll::Ready(Some(match made {
+            Ok(Answered { piece, rest }) => {
+                let (bytes, encoder) = piece;
+                self.next = rest.map(|rest| next(encoder, rest));
+                Ok(bytes)
+            }
+            // The head is sent: that the answer is not whole shows by its missing end.
+            Err(error) => {
+                let cause = error.cause().map(ToString::to_string);
+                tracing::error!(
+                    cause,
+                    "an answer was cut off behind its beginning: {}",
+                    error.message
+                );
+                Err(error)
+            }
+        }))
+    }
+}

@@ -1,0 +1,188 @@
+//! Large answers are made in pieces, as their clients take them, and what waits for slow clients is bounded.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use serde_json::{Value, json};
+
+use super::budget::peak_bytes;
+use crate::scene::{self, array};
+use crate::support::given::{Account, Bucket, point};
+use crate::support::process::{Server, Setup};
+use crate::support::time::{MINUTE, SECOND, now_ns};
+use crate::support::waiting::until;
+
+const ROWS: i64 = 2_000;
+const TEXT_BYTES: usize = 15_000;
+const MEMORY_BYTES_MAX: &str = "8388608";
+
+/// A note that no other row has, and that does not compress.
+fn note(nth: i64) -> String {
+    let mut random = fastrand::Rng::with_seed(nth as u64);
+    (0..TEXT_BYTES).map(|_| random.alphanumeric()).collect()
+}
+
+fn wide_rows(bucket: &Bucket, rows: i64) {
+    let sources = [bucket.source("one", &["nth"]), bucket.source("other", &["nth"])];
+    let start = (now_ns() - rows * SECOND) / MINUTE * MINUTE;
+    for from in (0..rows).step_by(500) {
+        let points: Vec<Value> = (from..rows.min(from + 500))
+            .map(|nth| {
+                let mut point = point(
+                    &sources[usize::from(nth % 3 == 0)],
+                    start + nth * SECOND,
+                    &json!({"nth": nth}),
+                );
+                point["metadata"] = json!({"note": note(nth)});
+                point
+            })
+            .collect();
+        bucket.send(&points);
+    }
+}
+
+fn assert_is_whole(answer: &Value, rows: i64, context: &str) {
+    let found = array(answer, "/data");
+    assert_eq!(found.len() as i64, rows, "contract 5: {context}");
+    for (nth, row) in (0..).zip(&found) {
+        assert_eq!(row["values"]["nth"], nth, "contract 5: in order, {context}");
+        assert!(
+            row["metadata"]["note"] == note(nth),
+            "contract 4: as sent, {context}: {nth}"
+        );
+    }
+    assert_eq!(answer["metadata"]["count"], rows, "contract 5: {context}");
+}
+
+/// An answer was made whole: 30 MB of it, for whoever asked.
+#[test]
+fn an_answer_is_larger_than_what_a_query_may_hold() {
+    for checkpoint_bytes in ["67108864", "1048576"] {
+        let setup = Setup::unlimited()
+            .set("query.memory_bytes_max", MEMORY_BYTES_MAX)
+            .set("storage.checkpoint_bytes", checkpoint_bytes);
+        let (_server, _, bucket) = scene::bucket_on(Server::start_with(setup));
+        wide_rows(&bucket, ROWS);
+        let body = json!({"bucketId": bucket.id, "limit": 10_000, "downsampling": false});
+        for coding in ["identity", "gzip", "zstd"] {
+            let request = bucket.client.post("/api/data/query").key(&bucket.admin);
+            let answer = request.header("Accept-Encoding", coding).json(&body).send();
+            assert_eq!(answer.status, 200, "contract 5: {answer}");
+            let plain = match coding {
+                "zstd" => zstd::stream::decode_all(answer.body.as_slice()).unwrap(),
+                "gzip" => {
+                    let mut plain = Vec::new();
+                    let mut decoder = flate2::read::GzDecoder::new(answer.body.as_slice());
+                    decoder.read_to_end(&mut plain).unwrap();
+                    plain
+                }
+                _ => answer.body.clone(),
+            };
+            let answer: Value = serde_json::from_slice(&plain).unwrap();
+            assert_is_whole(&answer, ROWS, coding);
+            assert_eq!(answer["metadata"]["hasMore"], false);
+            assert!(answer["metadata"].get("nextCursor").is_none());
+        }
+        // A page that ends within the rows, and what follows it.
+        let page = bucket.query(&json!({"limit": 700, "offset": 0, "downsampling": false}));
+        assert_is_whole(&page, 700, "a page");
+        assert_eq!(page["metadata"]["hasMore"], true);
+        let cursor = &page["metadata"]["nextCursor"];
+        let next = bucket.query(&json!({"limit": 10_000, "cursor": cursor, "downsampling": false}));
+        let rows = array(&next, "/data");
+        assert_eq!(rows.len() as i64, ROWS - 700);
+        assert_eq!(rows[0]["values"]["nth"], 700);
+        let behind = bucket.query(&json!({"limit": 10_000, "offset": 1_800, "downsampling": false}));
+        assert_eq!(array(&behind, "/data")[0]["values"]["nth"], 1_800);
+        assert_eq!(behind["metadata"]["count"], ROWS - 1_800);
+    }
+}
+
+/// What an answer says is of one moment, however long its client takes.
+#[test]
+fn an_answer_that_is_taken_slowly_is_of_the_moment_it_was_asked_at() {
+    let (_server, _, bucket) = scene::bucket_on(Server::start_with(Setup::unlimited()));
+    wide_rows(&bucket, ROWS);
+    let mut stream = ask(&bucket, 10_000);
+    let mut head = [0; 1_024];
+    stream.read_exact(&mut head).unwrap();
+    assert!(head.starts_with(b"HTTP/1.1 200"));
+    let late = bucket.source("late", &["nth"]);
+    bucket.send(&[point(&late, now_ns() - 20 * MINUTE, &json!({"nth": -1}))]);
+    let mut rest = Vec::new();
+    stream.read_to_end(&mut rest).unwrap();
+    let text = String::from_utf8(rest).unwrap();
+    assert!(!text.contains("\"nth\":-1"), "a row of later");
+    assert!(
+        text.contains(&format!(r#""metadata":{{"count":{ROWS},"#)),
+        "the end"
+    );
+}
+
+/// A query over a connection of its own, whose answer nobody reads yet.
+fn ask(bucket: &Bucket, limit: u32) -> TcpStream {
+    let body = json!({"bucketId": bucket.id, "limit": limit, "downsampling": false}).to_string();
+    let base = bucket.client.base();
+    let address = base.strip_prefix("http://").unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    let request = format!(
+        "POST /api/data/query HTTP/1.1\r\nHost: {address}\r\nX-API-Key: {}\r\nConnection: close\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        bucket.admin,
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    stream
+}
+
+/// Each unread answer of 10,000 such rows held 160 MB: 40 of them ended a server that had 1.5 GB.
+#[test]
+fn unread_answers_cost_a_piece_each_and_are_bounded() {
+    let setup = Setup::unlimited().set("server.answer_bytes_max", "16777216");
+    let (server, _, bucket) = scene::bucket_on(Server::start_with(setup));
+    wide_rows(&bucket, ROWS);
+    let before = peak_bytes(&server);
+    let mut unread: Vec<TcpStream> = (0..60).map(|_| ask(&bucket, 10_000)).collect();
+    let mut refused = 0;
+    for stream in &mut unread {
+        let mut status = [0; 12];
+        stream.read_exact(&mut status).unwrap();
+        match &status {
+            b"HTTP/1.1 200" => {}
+            b"HTTP/1.1 503" => refused += 1,
+            other => panic!("{}", String::from_utf8_lossy(other)),
+        }
+    }
+    assert_eq!(
+        refused,
+        60 - 8,
+        "half of the room is one organization's, and a piece counts for a megabyte"
+    );
+    // A small one is answered all the same, and so is a large one of somebody else.
+    assert_eq!(
+        array(
+            &bucket.query(&json!({"limit": 1, "downsampling": false})),
+            "/data"
+        )
+        .len(),
+        1
+    );
+    let other = Account::sign_up(&server.client).bucket("neighbour");
+    wide_rows(&other, 100);
+    assert_is_whole(
+        &other.query(&json!({"limit": 100, "downsampling": false})),
+        100,
+        "a neighbour",
+    );
+    let held = peak_bytes(&server).saturating_sub(before);
+    assert!(
+        held < 200 << 20,
+        "{held} bytes for 60 answers of {} bytes",
+        ROWS as usize * TEXT_BYTES
+    );
+    drop(unread);
+    until("the room is given back", || {
+        let answer = bucket.ask(&json!({"limit": 1_000, "downsampling": false}));
+        (answer.status == 200).then_some(())
+    });
+}
