@@ -187,13 +187,17 @@ impl World {
         id(number)
     }
 
-    /// A delivery that is owed and queued.
-    pub(super) async fn owe(&self, receiver: Receiver) -> ObjectId {
+    /// A new delivery.
+    pub(super) fn delivery(&self, receiver: Receiver) -> Delivery {
         let now_ns = self.clock.now_ns();
         let body = |webhook_id: ObjectId| Body::whole(webhook_id.to_string().into_bytes());
         let (organization_id, event) = (id(ORGANIZATION), Event::AlertTriggered);
-        let owed = delivery(receiver, organization_id, event, &self.ids, now_ns, body);
-        self.queue(owed).await
+        delivery(receiver, organization_id, event, &self.ids, now_ns, body)
+    }
+
+    /// A delivery that is owed and queued.
+    pub(super) async fn owe(&self, receiver: Receiver) -> ObjectId {
+        self.queue(self.delivery(receiver)).await
     }
 
     pub(super) async fn queue(&self, delivery: Delivery) -> ObjectId {
