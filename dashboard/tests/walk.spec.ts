@@ -122,16 +122,44 @@ test("a session that has ended leads to the login page, with a word why, and bac
   await page.addInitScript(() => {
     if (sessionStorage.getItem("seen") !== null) return;
     sessionStorage.setItem("seen", "1");
-    const session = {
-      token: "stale",
-      expiresAt: new Date(Date.now() + 3_600_000).toISOString(),
-      user: { _id: "", email: "a@b.c", name: "A" },
-    };
-    localStorage.setItem("tidewatch.session", JSON.stringify(session));
+    localStorage.setItem("tidewatch.session-ends", new Date(Date.now() + 3_600_000).toISOString());
   });
+  await page.context().addCookies([{ name: "tidewatch_session", value: "stale", url: service.url }]);
   await page.goto(`${service.url}/#/buckets`);
   await expect(page.getByText("Your session has ended. Log in again to go on.")).toBeVisible();
   expect(page.url()).toContain("#/buckets");
+});
+
+test("no script can read what proves a session, and another page of the browser has it too", async ({
+  page,
+  context,
+  service,
+}) => {
+  const { signUp } = await import("./support/api");
+  const account = await signUp(service.url, "Grace");
+  await page.addInitScript(() => {
+    if (location.protocol !== "about:") localStorage.setItem("tidewatch.session", '{"token":"of an older page"}');
+  });
+  await page.goto(service.url);
+  await page.getByLabel("Email").fill(account.email);
+  await page.getByLabel("Password").fill(account.password);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await expect(page.getByText("Grace", { exact: true })).toBeVisible();
+  const readable = await page.evaluate(() => JSON.stringify({ ...localStorage }) + document.cookie);
+  expect(readable).not.toContain("eyJ");
+  const [cookie] = await context.cookies();
+  expect(cookie).toMatchObject({ name: "tidewatch_session", httpOnly: true, sameSite: "Strict", secure: false });
+  await page.reload();
+  await expect(page.getByText("Grace", { exact: true })).toBeVisible();
+  expect(await page.evaluate(() => localStorage.getItem("tidewatch.session"))).toBeNull();
+
+  const other = await context.newPage();
+  await other.goto(service.url);
+  await expect(other.getByText("Grace", { exact: true })).toBeVisible();
+  await other.getByRole("button", { name: "Log out" }).click();
+  await expect(other.getByRole("heading", { name: "Log in" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Log in" })).toBeVisible();
+  expect(await context.cookies()).toEqual([]);
 });
 
 test("deleting a bucket takes its name", async ({ page, service }) => {

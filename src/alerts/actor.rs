@@ -9,8 +9,8 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::schedule::Schedule;
 use super::transition::due_at_ns;
-use super::{Decision, DueRule, Neighbours};
-use crate::catalog::{Command, Rule, RuleStatus};
+use super::{DUE_BYTES_MAX, Decision, DueRule, Neighbours};
+use crate::catalog::{Command, Rule, RuleStatus, text_bytes};
 use crate::clock::SECOND_NS;
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
@@ -183,15 +183,18 @@ impl RuleActor {
     fn due(&mut self, organization_id: ObjectId, limit: usize, claim_seconds: Option<u32>) -> Vec<DueRule> {
         let now_ns = self.now_ns();
         let monotonic_ns = self.neighbours.clock.monotonic_ns();
-        let (mut listed, mut gone) = (Vec::new(), Vec::new());
+        let (mut listed, mut gone, mut bytes) = (Vec::new(), Vec::new(), 0);
         let due = self.schedule.due(organization_id, now_ns, monotonic_ns);
         self.neighbours.catalog.read(|catalog| {
             for rule_id in due {
-                if listed.len() == limit {
+                if listed.len() == limit || bytes > DUE_BYTES_MAX {
                     break;
                 }
                 match catalog.rule(rule_id) {
-                    Some(rule) => listed.push(Arc::clone(rule)),
+                    Some(rule) => {
+                        bytes += text_bytes::of_rule(&rule.settings);
+                        listed.push(Arc::clone(rule));
+                    }
                     // It went with its bucket or source, which nobody tells the actor.
                     None => gone.push(rule_id),
                 }

@@ -28,6 +28,8 @@ pub use verdict::{Judged, Judgement, Refusal, judge};
 
 /// Changes and polls that may wait at once: more than that are answered 503.
 const WAITING_MAX: usize = 2_048;
+/// Bytes of the texts of rules that are listed as due at once: the rule that goes past it is the last one.
+const DUE_BYTES_MAX: usize = 4 << 20;
 
 /// The rooms that the actor works with.
 pub struct Neighbours {

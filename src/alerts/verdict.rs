@@ -1,7 +1,7 @@
 //! Whether a verdict is accepted, and what it writes. Pure: run by the actor on the rule as it is then.
 
 use super::transition::{self, Transition, due_at_ns};
-use crate::catalog::{Command, Delivery, Outcome, Rule, RuleStatus, Verdict};
+use crate::catalog::{Command, Outcome, Owing, Rule, RuleStatus, Verdict};
 use crate::ids::ObjectId;
 
 /// A verdict as an evaluator posted it.
@@ -50,7 +50,7 @@ pub fn judge<E: From<Refusal>>(
     rule: &Rule,
     judgement: Judgement,
     now_ns: i64,
-    owed: impl FnOnce(&Rule) -> Result<Vec<Delivery>, E>,
+    owed: impl FnOnce(&Rule) -> Result<Owing, E>,
 ) -> Result<Judged, E> {
     let Some(evaluation) = &rule.settings.evaluation else {
         return Err(Refusal::Plain.into());
@@ -62,12 +62,12 @@ pub fn judge<E: From<Refusal>>(
         return Err(Refusal::NotDue.into());
     }
     let transition = transition::judge(&rule.runtime, evaluation.dwell_ns(), judgement.outcome, now_ns);
-    let deliveries = if transition.triggered {
+    let owing = if transition.triggered {
         owed(rule)?
     } else {
-        Vec::new()
+        Owing::default()
     };
-    let owed = deliveries.iter().map(|delivery| delivery.id).collect();
+    let owed = owing.ids();
     let verdict = Verdict {
         id: judgement.verdict_id,
         rule_id: rule.id,
@@ -78,7 +78,9 @@ pub fn judge<E: From<Refusal>>(
         previous_state: transition.previous_state,
         runtime: transition.runtime,
         trigger_id: transition.triggered.then_some(judgement.trigger_id),
-        deliveries,
+        deliveries: owing.deliveries,
+        fan_out: owing.fan_out,
+        room: owing.room,
     };
     Ok(Judged {
         transition,

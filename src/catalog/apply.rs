@@ -7,6 +7,7 @@ use super::bucket::Bucket;
 use super::calls::{MonthCalls, MonthDay};
 use super::collection::Collection;
 use super::command::{Command, NewBucket, NewSource, SourceSettings};
+use super::holdings::Held;
 use super::key::Key;
 use super::organization::Organization;
 use super::schema::{Field, Schema};
@@ -59,8 +60,10 @@ impl Catalog {
                 at_ns,
                 next_sequence,
                 deliveries,
+                fan_out,
             } => {
                 self.owe(deliveries);
+                self.owe_shared(fan_out.as_ref());
                 self.change_bucket(*bucket_id, *at_ns, |bucket| {
                     bucket.name.clone_from(name);
                     bucket.description.clone_from(description);
@@ -98,15 +101,15 @@ impl Catalog {
                 runtime,
                 at_ns,
             } => self.update_rule(*rule_id, settings, *runtime, *at_ns),
-            Command::RuleDeleted { rule_id } => self.rules.remove(*rule_id),
+            Command::RuleDeleted { rule_id } => self.delete_rule(*rule_id),
             Command::VerdictRecorded { verdict } => self.record_verdict(verdict),
-            Command::WebhookCreated { webhook } => self.outbox.insert_webhook(webhook.clone()),
+            Command::WebhookCreated { webhook } => self.insert_webhook(webhook.clone()),
             Command::WebhookUpdated {
                 webhook_id,
                 settings,
                 at_ns,
             } => self.update_webhook(*webhook_id, settings, *at_ns),
-            Command::WebhookDeleted { webhook_id } => self.outbox.remove_webhook(*webhook_id),
+            Command::WebhookDeleted { webhook_id } => self.delete_webhook(*webhook_id),
             Command::DeliveriesQueued { deliveries } => self.owe(deliveries),
             Command::AttemptMade { made } => self.record_attempt(made),
             Command::DeliveriesCounted { counts } => self.count_deliveries(counts),
@@ -115,11 +118,14 @@ impl Catalog {
 
     pub(super) fn insert_organization(&mut self, organization: Organization) {
         let id = organization.id;
+        let mut held = Held::default();
+        held.rename("", &organization.name);
         let entry = OrganizationEntry {
             organization: Arc::new(organization),
             calls: Arc::default(),
             buckets: Collection::default(),
             keys: Vec::new(),
+            held,
         };
         if self.organizations.insert(id, entry).is_none() {
             self.organization_order.push(id);
@@ -127,6 +133,7 @@ impl Catalog {
     }
 
     pub(super) fn insert_user(&mut self, user: User) {
+        self.hold(user.organization_id, |held| held.add_user(&user));
         self.user_by_email.insert(user.email.clone(), user.id);
         self.users.insert(user.id, Arc::new(user));
     }
@@ -151,6 +158,7 @@ impl Catalog {
         };
         if let Some(siblings) = siblings {
             siblings.push(Arc::clone(&key));
+            self.hold(self.owner_of(&key), |held| held.add_key(&key));
             self.key_by_hash.insert(key.hash, Arc::clone(&key));
             self.keys.insert(key.id, key);
         }
@@ -160,6 +168,7 @@ impl Catalog {
         let bucket = Arc::new(bucket);
         if let Some(owner) = self.organizations.get_mut(&bucket.organization_id) {
             owner.buckets.insert(bucket.ordinal, Arc::clone(&bucket));
+            owner.held.replace_bucket(None, Some(&bucket));
             self.bucket_by_ordinal.insert(bucket.ordinal, bucket.id);
             let entry = BucketEntry {
                 bucket,
@@ -174,16 +183,24 @@ impl Catalog {
     /// Adds a source, or puts a new version in the place of the old.
     pub(super) fn insert_source(&mut self, source: Arc<Source>) {
         if let Some(entry) = self.buckets.get_mut(&source.bucket_id) {
+            let known = entry.sources.get(source.ordinal).cloned();
             entry.sources.insert(source.ordinal, Arc::clone(&source));
+            if let Some(owner) = self.organizations.get_mut(&entry.bucket.organization_id) {
+                // The new version first: a schema that both have stays.
+                owner.held.add_source(&source);
+                known.iter().for_each(|known| owner.held.remove_source(known));
+            }
             self.sources.insert(source);
         }
     }
 
     fn change_organization(&mut self, id: ObjectId, at_ns: i64, change: impl FnOnce(&mut Organization)) {
         if let Some(entry) = self.organizations.get_mut(&id) {
+            let before = Arc::clone(&entry.organization);
             let organization = Arc::make_mut(&mut entry.organization);
             change(organization);
             organization.updated_at_ns = at_ns;
+            entry.held.rename(&before.name, &organization.name);
         }
     }
 
@@ -208,7 +225,14 @@ impl Catalog {
             if let Some(siblings) = siblings {
                 siblings.retain(|sibling| sibling.id != id);
             }
+            self.hold(self.owner_of(&key), |held| held.remove_key(&key));
         }
+    }
+
+    /// Whose a key is: where it stands is what counts.
+    fn owner_of(&self, key: &Key) -> ObjectId {
+        let bucket = key.bucket_id.and_then(|id| self.bucket(id));
+        bucket.map_or(key.organization_id, |bucket| bucket.organization_id)
     }
 
     fn touch_keys(&mut self, touches: &[(ObjectId, u32)]) {
@@ -226,10 +250,12 @@ impl Catalog {
 
     fn change_bucket(&mut self, id: ObjectId, at_ns: i64, change: impl FnOnce(&mut Bucket)) {
         if let Some(entry) = self.buckets.get_mut(&id) {
+            let before = Arc::clone(&entry.bucket);
             let bucket = Arc::make_mut(&mut entry.bucket);
             change(bucket);
             bucket.updated_at_ns = at_ns;
             if let Some(owner) = self.organizations.get_mut(&bucket.organization_id) {
+                owner.held.replace_bucket(Some(&before), Some(bucket));
                 owner.buckets.insert(bucket.ordinal, Arc::clone(&entry.bucket));
             }
         }
@@ -246,10 +272,15 @@ impl Catalog {
             self.key_by_hash.remove(&key.hash);
             self.keys.remove(&key.id);
         }
-        self.rules.remove_bucket(id);
+        let rules = self.rules.remove_bucket(id);
         self.bucket_by_ordinal.remove(&entry.bucket.ordinal);
         if let Some(owner) = self.organizations.get_mut(&entry.bucket.organization_id) {
             owner.buckets.remove(entry.bucket.ordinal);
+            let held = &mut owner.held;
+            held.replace_bucket(Some(&entry.bucket), None);
+            entry.sources.iter().for_each(|source| held.remove_source(source));
+            entry.keys.iter().for_each(|key| held.remove_key(key));
+            rules.iter().for_each(|rule| held.remove_rule(&rule.settings));
         }
     }
 
@@ -317,9 +348,13 @@ impl Catalog {
             return;
         };
         self.sources.remove(id);
-        self.rules.remove_source(source.bucket_id, id);
+        let rules = self.rules.remove_source(source.bucket_id, id);
         if let Some(entry) = self.buckets.get_mut(&source.bucket_id) {
             entry.sources.remove(source.ordinal);
         }
+        self.hold_bucket(source.bucket_id, |held| {
+            held.remove_source(&source);
+            rules.iter().for_each(|rule| held.remove_rule(&rule.settings));
+        });
     }
 }

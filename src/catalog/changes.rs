@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::vec;
 
+use super::body::Body;
 use super::frozen::Frozen;
 use super::object_key::ObjectKey;
 use super::objects::{Identity, Object};
@@ -96,12 +97,17 @@ impl Frozen {
             .map(Object::Bucket)
             .chain(pages)
             .chain(self.rules.iter().map(Object::Rule));
-        let bodies = self.deliveries.iter().map(Object::DeliveryBody);
+        let bodies = self.deliveries.iter().map(|delivery| match &delivery.body {
+            Body::Whole(_) | Body::Named(_) => Object::DeliveryBody(delivery),
+            Body::Shared(_) => Object::SharedDelivery(delivery),
+        });
+        let events = self.events.iter().map(Object::Event);
         let states = self.deliveries.iter().map(Object::DeliveryState);
         let root = self.root.iter().map(Object::Root);
         root.chain(of_organizations)
             .chain(of_buckets)
             .chain(self.keys.iter().map(Object::Key))
+            .chain(events)
             .chain(bodies)
             .chain(states)
     }

@@ -11,6 +11,7 @@ use super::Bytes;
 use super::bucket::Bucket;
 use super::calls::MonthDay;
 use super::delivery::{AfterAttempt, Attempt, Delivery};
+use super::fan_out::{FanOut, OwedRoom};
 use super::key::Key;
 use super::organization::{Organization, Plan};
 use super::rule::{Outcome, RuleRuntime, RuleSettings, RuleState};
@@ -68,6 +69,9 @@ pub enum Command {
         /// What webhooks are owed for it.
         #[serde(default)]
         deliveries: Vec<Delivery>,
+        /// The same where several webhooks are owed it.
+        #[serde(default)]
+        fan_out: Option<FanOut>,
     },
     /// The bucket, its sources and its keys are gone.
     BucketDeleted { bucket_id: ObjectId },
@@ -154,6 +158,12 @@ pub struct Verdict {
     pub trigger_id: Option<ObjectId>,
     /// What the trigger owes.
     pub deliveries: Vec<Delivery>,
+    /// The same where several webhooks are owed it.
+    #[serde(default)]
+    pub fan_out: Option<FanOut>,
+    /// What older deliveries make room for.
+    #[serde(default)]
+    pub room: Option<OwedRoom>,
 }
 
 /// An attempt at a delivery, and what follows from it.

@@ -1,13 +1,17 @@
 //! Deliveries that are owed: they live in the catalog until they end, then in the ledger.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 
+use super::body::Body;
 use super::webhook::Event;
 use crate::ids::ObjectId;
 
 const NANOSECONDS_A_MILLISECOND: i64 = 1_000_000;
+/// Memory that an owed delivery takes besides its body, about: itself, and its places in the catalog's and the sender's
+/// indexes.
+const OWED_BYTES: usize = 512;
+/// Memory that an attempt takes, about, most of it the error.
+const ATTEMPT_BYTES: usize = 128;
 
 /// One event for one receiver.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,7 +24,7 @@ pub struct Delivery {
     pub receiver: Receiver,
     /// Of what.
     pub event: Event,
-    /// The body, byte for byte, as every attempt sends it.
+    /// What every attempt says, byte for byte the same.
     pub body: Body,
     /// UTC nanoseconds.
     pub created_at_ns: i64,
@@ -35,6 +39,9 @@ pub struct Delivery {
     /// Whether it had finished before and is in the ledger already.
     #[serde(default)]
     pub again: bool,
+    /// Whose delivery it is; older programs did not say.
+    #[serde(default)]
+    pub organization_id: Option<ObjectId>,
 }
 
 /// Who is told.
@@ -117,34 +124,6 @@ pub enum AfterAttempt {
     Failed,
 }
 
-/// Bytes of a body, shared between the catalog and the sender; `bin` in the log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Body(pub Arc<[u8]>);
-
-impl Serialize for Body {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for Body {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct BodyVisitor;
-        impl serde::de::Visitor<'_> for BodyVisitor {
-            type Value = Body;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("bytes")
-            }
-
-            fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<Body, E> {
-                Ok(Body(bytes.into()))
-            }
-        }
-        deserializer.deserialize_bytes(BodyVisitor)
-    }
-}
-
 impl Delivery {
     /// Notes an attempt and what follows it.
     pub fn attempted(&mut self, attempt: Attempt, then: AfterAttempt) {
@@ -155,6 +134,11 @@ impl Delivery {
             AfterAttempt::Delivered => (DeliveryStatus::Delivered, None),
             AfterAttempt::Failed => (DeliveryStatus::Failed, None),
         };
+    }
+
+    /// Memory that it takes while it is owed, about; of a shared body nothing.
+    pub(super) fn owed_bytes(&self) -> usize {
+        OWED_BYTES + self.attempts.len() * ATTEMPT_BYTES + self.body.own_bytes()
     }
 
     /// The record as the ledger keeps it: MessagePack with named members.

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::body::EventBody;
 use super::bucket::Bucket;
 use super::calls::CallTotals;
 use super::delivery::Delivery;
@@ -37,6 +38,8 @@ pub struct Frozen {
     /// Of each organization, oldest first.
     pub(super) webhooks: Vec<FrozenWebhook>,
     pub(super) deliveries: Vec<Arc<Delivery>>,
+    /// What deliveries share, in no order.
+    pub(super) events: Vec<Arc<EventBody>>,
     ledger_tail: FrozenTail,
 }
 
@@ -97,6 +100,7 @@ impl Catalog {
                 })
                 .collect(),
             deliveries: self.pending_deliveries().cloned().collect(),
+            events: self.outbox.owed().events().cloned().collect(),
             ledger_tail: self.ledger.frozen(),
         }
     }
@@ -122,11 +126,16 @@ impl Frozen {
         self.buckets.iter().map(|it| it.bucket.ordinal).collect()
     }
 
-    /// Rules, webhooks and buckets: whose entries of the ledger are kept.
+    /// Rules, webhooks, buckets and organizations: whose entries of the ledger are kept.
     pub fn ledger_owners(&self) -> HashSet<ObjectId> {
         let rules = self.rules.iter().map(|rule| rule.id);
         let webhooks = self.webhooks.iter().map(|it| it.webhook.id);
         let buckets = self.buckets.iter().map(|it| bucket_owner(it.bucket.ordinal));
-        rules.chain(webhooks).chain(buckets).collect()
+        let organizations = self.organizations.iter().map(|it| it.organization.id);
+        rules
+            .chain(webhooks)
+            .chain(buckets)
+            .chain(organizations)
+            .collect()
     }
 }

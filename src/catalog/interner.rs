@@ -26,6 +26,12 @@ impl<T: ?Sized> Default for Interner<T> {
 }
 
 impl<T: ?Sized + Hash + Eq> Interner<T> {
+    /// The shared copy of `value`, if there is one.
+    pub fn get(&self, value: &T) -> Option<&Arc<T>> {
+        let hash = self.hasher.hash_one(value);
+        self.table.find(hash, |known| **known == *value)
+    }
+
     /// The shared copy of `value`.
     pub fn intern(&mut self, value: impl Into<Arc<T>>) -> Arc<T> {
         let value = value.into();

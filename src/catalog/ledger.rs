@@ -26,6 +26,9 @@ pub enum Stream {
     /// What exists, object by object; an empty entry says that an object is gone. Not in the tail: this is the catalog's
     /// own state.
     Catalog,
+    /// What events said to several webhooks, once for all their deliveries, by organization. Put when the last of these
+    /// deliveries has ended: before, the catalog has it.
+    Events,
 }
 
 /// How long an answer to an idempotency key is kept, in days.
@@ -33,21 +36,22 @@ const ANSWERS_DAYS: i64 = 1;
 
 impl Stream {
     /// All streams.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::History,
         Self::Deliveries,
         Self::Triggers,
         Self::Answers,
         Self::Catalog,
+        Self::Events,
     ];
     /// Those whose recent entries are in the [tail](LedgerTail).
-    pub const OF_TAIL: [Self; 3] = [Self::History, Self::Deliveries, Self::Triggers];
+    pub const OF_TAIL: [Self; 4] = [Self::History, Self::Deliveries, Self::Triggers, Self::Events];
 
     /// Entries of before this moment are gone.
     pub const fn cutoff_ns(self, now_ns: i64) -> i64 {
         let days = match self {
             Self::History | Self::Triggers => HISTORY_DAYS,
-            Self::Deliveries => DELIVERIES_DAYS,
+            Self::Deliveries | Self::Events => DELIVERIES_DAYS,
             Self::Answers => ANSWERS_DAYS,
             Self::Catalog => return i64::MIN,
         };
@@ -67,7 +71,7 @@ pub const fn bucket_owner(ordinal: u32) -> ObjectId {
 pub struct EntryKey {
     /// Which kind.
     pub stream: Stream,
-    /// The rule or webhook it belongs to.
+    /// The rule or webhook it belongs to; of events the organization.
     pub owner: ObjectId,
     /// UTC nanoseconds.
     pub at_ns: i64,

@@ -1,12 +1,13 @@
 //! The catalog from its objects: what a restart reads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::SnapshotError;
+use super::body::{Body, EventBody, EventName};
 use super::object_key::{Kind, ObjectKey};
 use super::objects::{
     BucketImage, CallsImage, DeliveryBodyImage, DeliveryStateImage, KeyImage, OBJECTS_VERSION,
@@ -25,7 +26,8 @@ use crate::ids::ObjectId;
 /// What is loaded is what was saved, lists in their order included. Since all objects that a checkpoint writes come into
 /// force at once, whatever an object needs is there; where it is not, something was lost, and loading fails:
 /// organizations of users, webhooks and calls; organizations and buckets of keys; organizations of buckets; buckets of
-/// sources; sources of rules; body and state of each delivery. A delivery does not need its receiver.
+/// sources; sources of rules; body and state of each delivery, and the event whose body it shares. A delivery does not
+/// need its receiver.
 #[derive(Default)]
 pub struct CatalogLoader {
     last: Option<ObjectKey>,
@@ -43,6 +45,7 @@ pub struct CatalogLoader {
     /// By owner and id.
     bodies: BTreeMap<(ObjectId, ObjectId), DeliveryBodyImage>,
     states: Vec<(ObjectId, DeliveryStateImage)>,
+    events: HashMap<ObjectId, Arc<EventBody>>,
 }
 
 impl CatalogLoader {
@@ -124,11 +127,20 @@ impl CatalogLoader {
                 self.webhooks.push(image);
                 placed
             }
-            Kind::DeliveryBody => {
+            Kind::DeliveryBody | Kind::SharedDelivery => {
                 let image: DeliveryBodyImage = decode(key, content)?;
                 let owner = image.receiver.owner();
-                let placed = ObjectKey::delivery_body(owner, image.id);
+                let placed = match kind {
+                    Kind::SharedDelivery => ObjectKey::shared_delivery(owner, image.id),
+                    _ => ObjectKey::delivery_body(owner, image.id),
+                };
                 self.bodies.insert((owner, image.id), image);
+                placed
+            }
+            Kind::Event => {
+                let event: Arc<EventBody> = decode(key, content)?;
+                let placed = ObjectKey::event(&event);
+                self.events.insert(event.id, event);
                 placed
             }
             Kind::DeliveryState => {
@@ -249,7 +261,7 @@ impl CatalogLoader {
                 return Err(missing("data source", rule.source_id, key));
             }
             given(rule.ordinal, self.catalog.rules.last_ordinal, key)?;
-            self.catalog.rules.insert(rule);
+            self.catalog.insert_rule(rule);
         }
         Ok(())
     }
@@ -260,7 +272,7 @@ impl CatalogLoader {
             let key = ObjectKey::webhook(&webhook);
             self.catalog.needs_organization(webhook.organization_id, key)?;
             given(ordinal, self.catalog.outbox.last_webhook_ordinal, key)?;
-            self.catalog.outbox.restore_webhook(ordinal, webhook);
+            self.catalog.restore_webhook(ordinal, webhook);
         }
         Ok(())
     }
@@ -269,8 +281,13 @@ impl CatalogLoader {
         for (owner, state) in self.states.drain(..) {
             let key = ObjectKey::delivery_state(owner, state.id);
             let body = self.bodies.remove(&(owner, state.id));
-            let body = body.ok_or_else(|| missing("the body of delivery", state.id, key))?;
-            self.catalog.outbox.owe(Arc::new(body.with(state)));
+            let mut body = body.ok_or_else(|| missing("the body of delivery", state.id, key))?;
+            if let Body::Named(EventName { event_id, .. }) = body.body {
+                let event = self.events.get(&event_id);
+                let event = event.ok_or_else(|| missing("event", event_id, key))?;
+                body.body = Body::Shared(Arc::clone(event));
+            }
+            self.catalog.restore_delivery(body.with(state));
         }
         match self.bodies.first_key_value() {
             None => Ok(()),

@@ -7,6 +7,7 @@
 
 mod apply;
 mod apply_alerts;
+mod body;
 mod bucket;
 mod bytes;
 mod calls;
@@ -15,8 +16,10 @@ mod collection;
 mod command;
 mod condition;
 mod delivery;
+mod fan_out;
 mod frozen;
 mod history;
+mod holdings;
 mod interner;
 mod key;
 mod ledger;
@@ -25,6 +28,7 @@ mod object_key;
 mod objects;
 mod organization;
 mod outbox;
+mod owed;
 mod pages;
 mod rule;
 mod rules;
@@ -35,6 +39,7 @@ mod source;
 mod source_image;
 mod source_pages;
 mod state;
+pub mod text_bytes;
 mod user;
 mod webhook;
 
@@ -42,20 +47,24 @@ use std::sync::Arc;
 
 use parking_lot::{RwLock, RwLockWriteGuard};
 
+pub use body::{Body, BodyBytes, EventBody, EventName};
 pub use bucket::{Bucket, Expired};
 pub use bytes::Bytes;
 pub use calls::{CallCounts, MonthCalls, MonthDay};
 pub use changes::{Change, Changes};
 pub use command::{AttemptMade, Command, NewBucket, NewRule, NewSource, SourceSettings, Verdict};
 pub use condition::{ConditionValue, Operator, ParsedCondition};
-pub use delivery::{AfterAttempt, Attempt, Body, Delivery, DeliveryStatus, Receiver};
+pub use delivery::{AfterAttempt, Attempt, Delivery, DeliveryStatus, Receiver};
+pub use fan_out::{FanOut, OwedRoom, Owing};
 pub use frozen::Frozen;
 pub use history::{HistoryEntry, HistoryKind};
+pub use holdings::Holdings;
 pub use key::{Key, KeyHash, KeyType};
 pub use ledger::{EntryKey, FrozenTail, LedgerTail, Stream, TailEntry, bucket_owner};
 pub use load::CatalogLoader;
 pub use object_key::ObjectKey;
 pub use organization::{Organization, Plan, PlanLimits};
+pub use owed::OwedFigures;
 pub use rule::{
     Evaluation, Input, Outcome, Parameter, Rule, RuleForm, RuleRuntime, RuleSettings, RuleState, RuleStatus,
 };

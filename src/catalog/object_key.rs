@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::body::EventBody;
 use super::key::Key;
 use super::rule::Rule;
 use super::user::User;
@@ -39,10 +40,12 @@ pub(super) enum Kind {
     Webhook = 9,
     DeliveryBody = 10,
     DeliveryState = 11,
+    Event = 12,
+    SharedDelivery = 13,
 }
 
 impl Kind {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 13] = [
         Self::Root,
         Self::Organization,
         Self::Calls,
@@ -54,6 +57,8 @@ impl Kind {
         Self::Webhook,
         Self::DeliveryBody,
         Self::DeliveryState,
+        Self::Event,
+        Self::SharedDelivery,
     ];
 
     /// `None` for one that this program does not know.
@@ -116,6 +121,14 @@ impl ObjectKey {
     pub(super) const fn delivery_state(owner: ObjectId, id: ObjectId) -> Self {
         Kind::DeliveryState.key(owner, id)
     }
+
+    pub(super) const fn event(event: &EventBody) -> Self {
+        Kind::Event.key(event.organization_id, event.id)
+    }
+
+    pub(super) const fn shared_delivery(owner: ObjectId, id: ObjectId) -> Self {
+        Kind::SharedDelivery.key(owner, id)
+    }
 }
 
 /// In words, for messages.
@@ -136,6 +149,8 @@ impl fmt::Display for ObjectKey {
             Some(Kind::Webhook) => write!(f, "webhook {id}"),
             Some(Kind::DeliveryBody) => write!(f, "the body of delivery {id}"),
             Some(Kind::DeliveryState) => write!(f, "the state of delivery {id}"),
+            Some(Kind::Event) => write!(f, "event {id}"),
+            Some(Kind::SharedDelivery) => write!(f, "delivery {id}"),
             None => write!(
                 f,
                 "an object of kind {} (owner {owner}, id {id})",

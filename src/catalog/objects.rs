@@ -6,9 +6,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Bytes;
+use super::body::{Body, EventBody};
 use super::bucket::Bucket;
 use super::calls::{CallTotals, MonthDay};
-use super::delivery::{Attempt, Body, Delivery, DeliveryStatus, Receiver};
+use super::delivery::{Attempt, Delivery, DeliveryStatus, Receiver};
 use super::frozen::{FrozenBucket, FrozenKey, FrozenWebhook};
 use super::key::Key;
 use super::object_key::{Kind, ObjectKey};
@@ -40,6 +41,10 @@ pub(super) enum Object<'a> {
     Webhook(&'a FrozenWebhook),
     DeliveryBody(&'a Arc<Delivery>),
     DeliveryState(&'a Arc<Delivery>),
+    /// What deliveries share.
+    Event(&'a Arc<EventBody>),
+    /// In the place of a body: one that is shared.
+    SharedDelivery(&'a Arc<Delivery>),
 }
 
 /// What tells two versions of an object apart without looking at it: a pointer, and what else may change.
@@ -64,6 +69,8 @@ impl Object<'_> {
             Self::Webhook(it) => ObjectKey::webhook(&it.webhook),
             Self::DeliveryBody(it) => ObjectKey::delivery_body(it.receiver.owner(), it.id),
             Self::DeliveryState(it) => ObjectKey::delivery_state(it.receiver.owner(), it.id),
+            Self::Event(it) => ObjectKey::event(it),
+            Self::SharedDelivery(it) => ObjectKey::shared_delivery(it.receiver.owner(), it.id),
         }
     }
 
@@ -84,6 +91,8 @@ impl Object<'_> {
             Self::Webhook(it) => identity(Kind::Webhook, &it.webhook, 0),
             Self::DeliveryBody(it) => identity(Kind::DeliveryBody, it, 0),
             Self::DeliveryState(it) => identity(Kind::DeliveryState, it, 0),
+            Self::Event(it) => identity(Kind::Event, it, 0),
+            Self::SharedDelivery(it) => identity(Kind::SharedDelivery, it, 0),
         })
     }
 
@@ -102,13 +111,16 @@ impl Object<'_> {
             (Self::Sources(_, a), Object::Sources(_, b)) => a.equals(b),
             (Self::Rule(a), Object::Rule(b)) => a == b,
             (Self::Webhook(a), Object::Webhook(b)) => a.ordinal == b.ordinal && a.webhook == b.webhook,
-            (Self::DeliveryBody(a), Object::DeliveryBody(b)) => {
+            (Self::DeliveryBody(a), Object::DeliveryBody(b))
+            | (Self::SharedDelivery(a), Object::SharedDelivery(b)) => {
                 a.webhook_id == b.webhook_id
                     && a.receiver == b.receiver
                     && a.event == b.event
                     && a.created_at_ns == b.created_at_ns
-                    && (Arc::ptr_eq(&a.body.0, &b.body.0) || a.body == b.body)
+                    && a.organization_id == b.organization_id
+                    && a.body.is_same(&b.body)
             }
+            (Self::Event(a), Object::Event(b)) => Arc::ptr_eq(a, b) || a == b,
             (Self::DeliveryState(a), Object::DeliveryState(b)) => {
                 a.status == b.status
                     && a.attempts == b.attempts
@@ -154,14 +166,19 @@ impl Object<'_> {
                 ordinal: it.ordinal,
                 webhook: Arc::clone(&it.webhook),
             }),
-            Self::DeliveryBody(delivery) => rmp_serde::to_vec_named(&DeliveryBodyImage {
-                id: delivery.id,
-                webhook_id: delivery.webhook_id,
-                receiver: delivery.receiver.clone(),
-                event: delivery.event,
-                body: delivery.body.clone(),
-                created_at_ns: delivery.created_at_ns,
-            }),
+            Self::Event(event) => rmp_serde::to_vec_named(event),
+            // A shared body is written as the name of its event.
+            Self::DeliveryBody(delivery) | Self::SharedDelivery(delivery) => {
+                rmp_serde::to_vec_named(&DeliveryBodyImage {
+                    id: delivery.id,
+                    webhook_id: delivery.webhook_id,
+                    receiver: delivery.receiver.clone(),
+                    event: delivery.event,
+                    body: delivery.body.clone(),
+                    created_at_ns: delivery.created_at_ns,
+                    organization_id: delivery.organization_id,
+                })
+            }
             Self::DeliveryState(delivery) => rmp_serde::to_vec_named(&DeliveryStateImage {
                 id: delivery.id,
                 status: delivery.status,
@@ -257,6 +274,8 @@ pub(super) struct DeliveryBodyImage {
     pub event: Event,
     pub body: Body,
     pub created_at_ns: i64,
+    #[serde(default)]
+    pub organization_id: Option<ObjectId>,
 }
 
 /// What an attempt changes.
@@ -285,6 +304,7 @@ impl DeliveryBodyImage {
             tries: state.tries,
             next_attempt_at_ns: state.next_attempt_at_ns,
             again: state.again,
+            organization_id: self.organization_id,
         }
     }
 }

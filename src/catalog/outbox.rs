@@ -3,7 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use super::body::EventBody;
 use super::delivery::Delivery;
+use super::owed::Owed;
 use super::webhook::Webhook;
 use crate::ids::ObjectId;
 
@@ -16,6 +18,8 @@ pub(super) struct Outbox {
     pending: HashMap<ObjectId, Arc<Delivery>>,
     /// Receiver's owner, moment of creation, id.
     by_owner: BTreeSet<(ObjectId, i64, ObjectId)>,
+    /// How much each organization owes.
+    owed: Owed,
     /// Of the newest webhook.
     pub last_webhook_ordinal: u64,
 }
@@ -68,16 +72,26 @@ impl Outbox {
         }
     }
 
-    /// The webhook is gone, and nothing is owed to it.
-    pub fn remove_webhook(&mut self, id: ObjectId) {
-        let Some(WebhookEntry { webhook, .. }) = self.webhooks.remove(&id) else {
-            return;
-        };
+    /// The webhook is gone, and nothing is owed to it. Answers it, and the bodies that nothing owed shares any more.
+    pub fn remove_webhook(&mut self, id: ObjectId) -> Option<(Arc<Webhook>, Vec<Arc<EventBody>>)> {
+        let WebhookEntry { webhook, .. } = self.webhooks.remove(&id)?;
         if let Some(ids) = self.by_organization.get_mut(&webhook.organization_id) {
             ids.retain(|other| *other != id);
         }
         let owed: Vec<_> = self.pending_of(id).map(|delivery| delivery.id).collect();
-        owed.into_iter().for_each(|id| drop(self.take(id)));
+        let bodies = owed.into_iter().filter_map(|id| self.take(id)?.1);
+        let bodies = bodies.collect();
+        Some((webhook, bodies))
+    }
+
+    /// How many webhooks an organization has.
+    pub fn webhook_count(&self, organization_id: ObjectId) -> usize {
+        self.by_organization.get(&organization_id).map_or(0, Vec::len)
+    }
+
+    /// How much each organization owes.
+    pub fn owed(&self) -> &Owed {
+        &self.owed
     }
 
     pub fn pending(&self) -> impl ExactSizeIterator<Item = &Arc<Delivery>> {
@@ -97,24 +111,32 @@ impl Outbox {
             .filter_map(|(_, _, id)| self.pending.get(id))
     }
 
-    /// Owes a delivery, or puts a new version in the place of the old.
-    pub fn owe(&mut self, delivery: Arc<Delivery>) {
+    /// Owes a delivery, or puts a new version in the place of the old. Answers the body that the old one shared, when
+    /// nothing owed shares it any more.
+    pub fn owe(&mut self, delivery: Arc<Delivery>) -> Option<Arc<EventBody>> {
+        let known = self.pending.get(&delivery.id);
+        let released = known.and_then(|known| self.owed.remove(known));
+        self.owed.add(&delivery);
         self.by_owner
             .insert((delivery.receiver.owner(), delivery.created_at_ns, delivery.id));
         self.pending.insert(delivery.id, delivery);
+        released.filter(|body| self.owed.event(body.id).is_none())
     }
 
     pub fn change(&mut self, id: ObjectId, change: impl FnOnce(&mut Delivery)) {
         if let Some(delivery) = self.pending.get_mut(&id) {
+            let before = delivery.owed_bytes();
             change(Arc::make_mut(delivery));
+            self.owed.resize(delivery, before);
         }
     }
 
-    /// Nothing is owed any more.
-    pub fn take(&mut self, id: ObjectId) -> Option<Arc<Delivery>> {
+    /// Nothing is owed any more. Answers the body that was shared, too, when nothing owed shares it any more.
+    pub fn take(&mut self, id: ObjectId) -> Option<(Arc<Delivery>, Option<Arc<EventBody>>)> {
         let delivery = self.pending.remove(&id)?;
         self.by_owner
             .remove(&(delivery.receiver.owner(), delivery.created_at_ns, id));
-        Some(delivery)
+        let body = self.owed.remove(&delivery);
+        Some((delivery, body))
     }
 }

@@ -48,27 +48,25 @@ impl Rules {
         }
     }
 
-    pub fn remove(&mut self, id: ObjectId) {
-        if let Some(rule) = self.by_id.remove(&id)
-            && let Some(of_bucket) = self.by_bucket.get_mut(&rule.bucket_id)
-        {
+    pub fn remove(&mut self, id: ObjectId) -> Option<Arc<Rule>> {
+        let rule = self.by_id.remove(&id)?;
+        if let Some(of_bucket) = self.by_bucket.get_mut(&rule.bucket_id) {
             of_bucket.remove(&rule.ordinal);
         }
+        Some(rule)
     }
 
-    pub fn remove_bucket(&mut self, bucket_id: ObjectId) {
-        for id in self.by_bucket.remove(&bucket_id).unwrap_or_default().values() {
-            self.by_id.remove(id);
-        }
+    /// Answers those that are gone with the bucket.
+    pub fn remove_bucket(&mut self, bucket_id: ObjectId) -> Vec<Arc<Rule>> {
+        let ids = self.by_bucket.remove(&bucket_id).unwrap_or_default();
+        ids.values().filter_map(|id| self.by_id.remove(id)).collect()
     }
 
-    pub fn remove_source(&mut self, bucket_id: ObjectId, source_id: ObjectId) {
+    /// Answers those that are gone with the source.
+    pub fn remove_source(&mut self, bucket_id: ObjectId, source_id: ObjectId) -> Vec<Arc<Rule>> {
         let of_source = |rule: &&Arc<Rule>| rule.source_id == source_id;
-        let doomed: Vec<_> = self
-            .of_bucket(bucket_id)
-            .filter(of_source)
-            .map(|rule| rule.id)
-            .collect();
-        doomed.into_iter().for_each(|id| self.remove(id));
+        let doomed = self.of_bucket(bucket_id).filter(of_source);
+        let doomed: Vec<_> = doomed.map(|rule| rule.id).collect();
+        doomed.into_iter().filter_map(|id| self.remove(id)).collect()
     }
 }

@@ -116,18 +116,15 @@ impl Catalog {
             catalog.insert_source(source);
         }
         catalog.rules.last_ordinal = image.last_rule_ordinal;
-        image
-            .rules
-            .into_iter()
-            .for_each(|rule| catalog.rules.insert(rule));
+        image.rules.into_iter().for_each(|rule| catalog.insert_rule(rule));
         image
             .webhooks
             .into_iter()
-            .for_each(|webhook| catalog.outbox.insert_webhook(Arc::unwrap_or_clone(webhook)));
+            .for_each(|webhook| catalog.insert_webhook(Arc::unwrap_or_clone(webhook)));
         image
             .deliveries
             .into_iter()
-            .for_each(|delivery| catalog.outbox.owe(delivery));
+            .for_each(|delivery| catalog.restore_delivery(Arc::unwrap_or_clone(delivery)));
         Ok(Snapshot {
             catalog,
             manifests: image.manifests,

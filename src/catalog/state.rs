@@ -8,15 +8,18 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
 use super::Bytes;
+use super::body::EventBody;
 use super::bucket::Bucket;
 use super::calls::CallCounts;
 use super::collection::{Collection, Named};
 use super::delivery::Delivery;
+use super::holdings::Held;
 use super::interner::Interner;
 use super::key::{Key, KeyHash};
 use super::ledger::LedgerTail;
 use super::organization::Organization;
 use super::outbox::Outbox;
+use super::owed::OwedFigures;
 use super::rule::Rule;
 use super::rules::Rules;
 use super::schema::Schema;
@@ -56,6 +59,8 @@ pub(super) struct OrganizationEntry {
     pub buckets: Collection<Bucket>,
     /// Its own keys, oldest first; those of its buckets are with the buckets.
     pub keys: Vec<Arc<Key>>,
+    /// How much all of it is.
+    pub held: Held,
 }
 
 pub(super) struct BucketEntry {
@@ -288,6 +293,26 @@ impl Catalog {
         self.outbox
             .webhooks_of(organization_id)
             .map(|entry| &entry.webhook)
+    }
+
+    /// How many webhooks an organization has.
+    pub fn webhook_count(&self, organization_id: ObjectId) -> usize {
+        self.outbox.webhook_count(organization_id)
+    }
+
+    /// What an organization owes its receivers.
+    pub fn owed(&self, organization_id: ObjectId) -> OwedFigures {
+        self.outbox.owed().of(organization_id)
+    }
+
+    /// Memory of what all organizations owe, about, in bytes.
+    pub fn owed_bytes(&self) -> u64 {
+        self.outbox.owed().bytes()
+    }
+
+    /// The body of an event of which deliveries are owed.
+    pub fn event_body(&self, event_id: ObjectId) -> Option<&Arc<EventBody>> {
+        self.outbox.owed().event(event_id)
     }
 
     /// All deliveries that are owed, in no order.

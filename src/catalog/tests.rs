@@ -3,7 +3,9 @@
 mod alerts;
 mod author;
 mod calls;
+mod fan_out;
 mod fixture;
+mod holdings;
 mod loading;
 mod objects;
 mod written;
@@ -94,6 +96,20 @@ fn check_indexes(catalog: &Catalog) {
         sources,
         "the index by id holds sources that no bucket has"
     );
+    catalog.organizations().for_each(|it| {
+        assert_eq!(
+            catalog.holdings(it.id),
+            holdings::counted(catalog, it.id),
+            "{}",
+            it.id
+        );
+        assert_eq!(
+            catalog.owed(it.id),
+            holdings::counted_owed(catalog, it.id),
+            "{}",
+            it.id
+        );
+    });
 }
 
 #[test]
@@ -199,6 +215,7 @@ fn what_shrinking_retention_expired_stays_expired() {
         at_ns: day * DAY_NS,
         next_sequence: None,
         deliveries: Vec::new(),
+        fan_out: None,
     };
     let cutoff_days = |catalog: &Catalog, day: i64| {
         catalog
@@ -230,6 +247,7 @@ fn when_retention_grows_what_expired_stays_so_and_what_comes_later_does_not() {
         at_ns: day * DAY_NS,
         next_sequence: Some(next_sequence),
         deliveries: Vec::new(),
+        fan_out: None,
     };
     let look = |catalog: &Catalog, day: i64| {
         let bucket = catalog.bucket(id(3)).unwrap();
@@ -277,6 +295,7 @@ fn the_changes_of_retention_remembered_are_bounded() {
             at_ns: 1_000 * DAY_NS,
             next_sequence: Some(u64::from(step)),
             deliveries: Vec::new(),
+            fan_out: None,
         });
     }
     let expired = catalog.bucket(id(3)).unwrap().expired_at(1_000 * DAY_NS).count();

@@ -21,6 +21,7 @@ const fn name(stream: Stream) -> &'static str {
         Stream::Triggers => "counts of triggers",
         Stream::Answers => "answers to idempotency keys",
         Stream::Catalog => "the catalog",
+        Stream::Events => "what events said",
     }
 }
 

@@ -282,6 +282,78 @@ pub(super) const KEYS: &[Key] = &[
             Ok(())
         },
     ),
+    key(
+        "limits.buckets_max",
+        "20000",
+        "buckets of an organization, besides what its plan allows; then 403",
+        |c, v| {
+            c.limits.buckets_max = v.integer(1, 1_000_000)?;
+            Ok(())
+        },
+    ),
+    key(
+        "limits.sources_max",
+        "1000000",
+        "data sources of an organization; then 403",
+        |c, v| {
+            c.limits.sources_max = v.integer(1, 100_000_000)?;
+            Ok(())
+        },
+    ),
+    key(
+        "limits.keys_max",
+        "10000",
+        "API keys of an organization; then 403",
+        |c, v| {
+            c.limits.keys_max = v.integer(1, 10_000_000)?;
+            Ok(())
+        },
+    ),
+    key(
+        "limits.rules_max",
+        "100000",
+        "alert rules of an organization; then 403",
+        |c, v| {
+            c.limits.rules_max = v.integer(1, 10_000_000)?;
+            Ok(())
+        },
+    ),
+    key(
+        "limits.webhooks_max",
+        "1000",
+        "webhooks of an organization; then 403",
+        |c, v| {
+            c.limits.webhooks_max = v.integer(1, 1_000_000)?;
+            Ok(())
+        },
+    ),
+    key(
+        "limits.catalog_bytes_max",
+        "67108864",
+        "names, descriptions, schemas, rules and webhooks of an organization, in bytes of text; then 403",
+        |c, v| {
+            c.limits.catalog_bytes_max = v.integer(1, BYTES_MAX)?;
+            Ok(())
+        },
+    ),
+    key(
+        "limits.owed_deliveries_max",
+        "100000",
+        "deliveries that an organization owes at once; then 403, and triggers end its oldest as failed",
+        |c, v| {
+            c.limits.owed_deliveries_max = v.integer(1, 100_000_000)?;
+            Ok(())
+        },
+    ),
+    key(
+        "limits.owed_bytes_max",
+        "134217728",
+        "memory of these, at most half of what the server has for all; then the same",
+        |c, v| {
+            c.limits.owed_bytes_max = v.integer(1, BYTES_MAX)?;
+            Ok(())
+        },
+    ),
     Key {
         secret: true,
         ..key(
@@ -298,7 +370,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "webhooks.allow_private_networks",
         "false",
-        "whether deliveries may go to loopback, private and link-local addresses",
+        "whether deliveries may go to loopback and private addresses; they never go to link-local ones",
         |c, v| {
             c.webhooks.allow_private_networks = v.boolean()?;
             Ok(())

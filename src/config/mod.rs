@@ -30,6 +30,8 @@ pub struct Config {
     pub query: QueryConfig,
     /// Sign-up.
     pub accounts: AccountsConfig,
+    /// What one organization may have.
+    pub limits: LimitsConfig,
     /// Who runs the server.
     pub operator: OperatorConfig,
     /// Deliveries.
@@ -105,6 +107,11 @@ impl StorageConfig {
         (self.memory_bytes_max / 4).min(256 << 20)
     }
 
+    /// Memory of deliveries that are owed, of all organizations, besides: a quarter as much.
+    pub const fn owed_bytes_max(&self) -> u64 {
+        self.memory_bytes_max / 4
+    }
+
     /// The rest of it: for unsaved points and what is on its way to become some.
     pub fn point_bytes_max(&self) -> u64 {
         self.memory_bytes_max - self.body_bytes_max()
@@ -157,6 +164,27 @@ pub struct AccountsConfig {
     pub signups_per_hour_max: usize,
 }
 
+/// `[limits]`: what one organization may have. What there is already stays, whatever the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LimitsConfig {
+    /// Buckets, besides the plan's limit.
+    pub buckets_max: u64,
+    /// Data sources of all its buckets.
+    pub sources_max: u64,
+    /// API keys, those of its buckets included.
+    pub keys_max: u64,
+    /// Alert rules.
+    pub rules_max: u64,
+    /// Webhooks.
+    pub webhooks_max: u64,
+    /// Bytes of the texts of all these.
+    pub catalog_bytes_max: u64,
+    /// Deliveries that are owed at once.
+    pub owed_deliveries_max: u64,
+    /// Memory that these take.
+    pub owed_bytes_max: u64,
+}
+
 /// `[operator]`
 #[derive(Clone, PartialEq)]
 pub struct OperatorConfig {
@@ -174,7 +202,7 @@ impl std::fmt::Debug for OperatorConfig {
 /// `[webhooks]`
 #[derive(Clone, Debug, PartialEq)]
 pub struct WebhooksConfig {
-    /// Whether deliveries may go to loopback, private and link-local addresses.
+    /// Whether deliveries may go to loopback and private addresses. They never go to link-local ones.
     pub allow_private_networks: bool,
 }
 
@@ -234,6 +262,16 @@ impl Default for Config {
                 default_plan: Plan::Free,
                 signup: true,
                 signups_per_hour_max: 1_000,
+            },
+            limits: LimitsConfig {
+                buckets_max: 20_000,
+                sources_max: 1_000_000,
+                keys_max: 10_000,
+                rules_max: 100_000,
+                webhooks_max: 1_000,
+                catalog_bytes_max: 64 << 20,
+                owed_deliveries_max: 100_000,
+                owed_bytes_max: 128 << 20,
             },
             operator: OperatorConfig { token: None },
             webhooks: WebhooksConfig {

@@ -30,6 +30,8 @@ const COUNT_PERIOD: Duration = Duration::from_secs(60);
 /// First wait before a result that the log did not take is offered to it again; doubled each time.
 const RECORD_WAIT_MIN: Duration = Duration::from_secs(1);
 const RECORD_WAIT_MAX: Duration = Duration::from_secs(30);
+/// The schedule is swept from here on, so that small ones never are.
+const SWEEP_LEN_MIN: usize = 4_096;
 /// The clock is looked at this often, however late the next delivery is due.
 const SLEEP_MAX: Duration = Duration::from_secs(3_600);
 
@@ -91,6 +93,8 @@ pub(super) struct DeliveryActor {
     pub(super) unrecorded: HashMap<ObjectId, Unrecorded>,
     pub(super) requeuing: HashMap<ObjectId, Requeuing>,
     record_wait: Duration,
+    /// Deliveries in the schedule at which it is swept.
+    sweep_at: usize,
     /// Zero of the schedule's time.
     began: Instant,
     /// When the actor wakes up by itself.
@@ -121,6 +125,7 @@ impl DeliveryActor {
             unrecorded: HashMap::new(),
             requeuing: HashMap::new(),
             record_wait: RECORD_WAIT_MIN,
+            sweep_at: SWEEP_LEN_MIN,
             began: Instant::now(),
             alarm: None,
             stopping: None,
@@ -173,6 +178,22 @@ impl DeliveryActor {
         }
     }
 
+    /// Forgets deliveries that are owed no longer, as their webhook is gone or they were given up: left alone, they would
+    /// stay until they are due, which may be in years. Costs little on average, for it waits until there are many.
+    fn sweep(&mut self) {
+        if self.schedule.len() < self.sweep_at {
+            return;
+        }
+        let recent = Arc::clone(&self.recent);
+        let catalog = self.neighbours.catalog.clone();
+        let is_gone = |id: &ObjectId| {
+            recent.get(*id).is_none() && catalog.read(|it| it.pending_delivery(*id).is_none())
+        };
+        let gone: Vec<ObjectId> = self.schedule.ids().filter(is_gone).collect();
+        gone.into_iter().for_each(|id| self.schedule.remove(id));
+        self.sweep_at = (2 * self.schedule.len()).max(SWEEP_LEN_MIN);
+    }
+
     /// Starts what can be started, and sees to it that the rest is not forgotten.
     pub(super) fn go_on(&mut self, context: &mut Context<Self>) {
         if self.stopping.is_none() && !self.stopped {
@@ -214,7 +235,7 @@ impl DeliveryActor {
         let delivery = delivery.or_else(|| self.catalog(|catalog| catalog.pending_delivery(id).cloned()));
         let found = delivery.and_then(|delivery| {
             let destination = self.catalog(|catalog| Destination::of(catalog, &delivery))?;
-            Some(destination.request(&delivery, at_ns))
+            destination.request(&delivery, at_ns)
         });
         let Some(request) = found else {
             // Deleted meanwhile, with all that it was owed.
@@ -352,6 +373,7 @@ impl Handler<Queued> for DeliveryActor {
                 None => self.schedule_owed(id, self.now()),
             }
         }
+        self.sweep();
         self.go_on(context);
     }
 }

@@ -33,6 +33,28 @@ const IPV6_REFUSED: &[([u16; 2], u32)] = &[
     ([0x3fff, 0], 20),      // documentation
 ];
 
+/// Whether an address is link-local, whatever form carries it: metadata services of clouds, and neighbours that have no
+/// other address. No delivery goes there, also where private networks are allowed.
+pub fn is_link_local(address: IpAddr) -> bool {
+    let of_v4 =
+        |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)).is_link_local();
+    match address {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => match address.segments() {
+            // IPv4, mapped and compatible; translated; NAT64, its local networks included; 6to4; Teredo, whose client has
+            // its bits flipped.
+            [0, 0, 0, 0, 0, 0 | 0xffff, high, low]
+            | [0, 0, 0, 0, 0xffff, 0, high, low]
+            | [0x64, 0xff9b, .., high, low]
+            | [0x2002, high, low, ..] => of_v4(high, low),
+            [0x2001, 0, high, low, _, _, client_high, client_low] => {
+                of_v4(high, low) || of_v4(!client_high, !client_low)
+            }
+            _ => address.is_unicast_link_local(),
+        },
+    }
+}
+
 /// Whether an address is one of the public internet.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
@@ -72,6 +94,44 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn link_local_addresses_are_known_in_every_form() {
+        for address in [
+            "169.254.0.0",
+            "169.254.169.254",
+            "169.254.255.255",
+            "::ffff:169.254.169.254",
+            "::169.254.169.254",
+            "::ffff:0:a9fe:a9fe",
+            "64:ff9b::a9fe:a9fe",
+            "64:ff9b:1::a9fe:a9fe",
+            "2002:a9fe:a9fe::1",
+            "2001:0:a9fe:a9fe::f7f7:f7f7",
+            "2001:0:808:808::5601:5601",
+            "fe80::1",
+            "febf:ffff::1",
+        ] {
+            let address: IpAddr = address.parse().unwrap();
+            assert!(is_link_local(address), "{address}");
+            assert!(!is_public(address), "{address}");
+        }
+        for address in [
+            "127.0.0.1",
+            "10.0.0.1",
+            "169.253.255.255",
+            "169.255.0.0",
+            "8.8.8.8",
+            "::1",
+            "::ffff:10.0.0.1",
+            "64:ff9b::a00:1",
+            "fec0::1",
+            "fd00::1",
+            "2001:4860:4860::8888",
+        ] {
+            assert!(!is_link_local(address.parse().unwrap()), "{address}");
+        }
+    }
 
     #[test]
     fn public_addresses_are_told_from_all_others() {

@@ -10,7 +10,7 @@ use serde::ser::{SerializeMap, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::catalog::{Body, Delivery, DeliveryStatus, Event, Receiver, Webhook};
+use crate::catalog::{Body, Delivery, DeliveryStatus, Event, EventBody, FanOut, Owing, Receiver, Webhook};
 use crate::ids::{ObjectId, ObjectIds};
 use crate::timestamp::Timestamp;
 
@@ -244,26 +244,53 @@ pub fn test_body(webhook_id: ObjectId, bucket_id: Option<ObjectId>, now_ns: i64)
     enveloped(Event::WebhookTest, now_ns, webhook_id, bucket_id, &data)
 }
 
-/// One delivery for each webhook that hears of the event in this bucket; `body` makes the body with the id that the
-/// receiver knows the delivery by.
-pub fn deliveries<'w>(
+/// What webhooks are owed that hear of the event in this bucket, each a delivery. `body` makes the body with the id that
+/// the receiver knows the delivery by: for several webhooks once, for they differ in that id alone.
+pub fn owing(
     event: Event,
     bucket_id: ObjectId,
-    webhooks: impl IntoIterator<Item = &'w Arc<Webhook>>,
+    webhooks: &[Arc<Webhook>],
     ids: &ObjectIds,
     now_ns: i64,
     body: impl Fn(ObjectId) -> Body,
-) -> Vec<Delivery> {
-    webhooks
-        .into_iter()
-        .filter(|webhook| webhook.hears(event, bucket_id))
-        .map(|webhook| delivery(Receiver::Webhook(webhook.id), event, ids, now_ns, &body))
-        .collect()
+) -> Owing {
+    let hears = |webhook: &&Arc<Webhook>| webhook.hears(event, bucket_id);
+    let hearers: Vec<&Arc<Webhook>> = webhooks.iter().filter(hears).collect();
+    match hearers.as_slice() {
+        [] => Owing::default(),
+        [webhook] => Owing::of(vec![delivery_to(webhook, event, ids, now_ns, body)]),
+        [first, ..] => {
+            let id = ids.next(now_ns);
+            let text = body(id).sent_as(id).unwrap_or_default();
+            let told = |webhook: &&Arc<Webhook>| (webhook.id, ids.next(now_ns), ids.next(now_ns));
+            Owing {
+                fan_out: Some(FanOut {
+                    event,
+                    body: Arc::new(EventBody::new(id, first.organization_id, now_ns, text)),
+                    deliveries: hearers.iter().map(told).collect(),
+                }),
+                ..Owing::default()
+            }
+        }
+    }
+}
+
+/// A delivery to a webhook that is due at once.
+pub fn delivery_to(
+    webhook: &Webhook,
+    event: Event,
+    ids: &ObjectIds,
+    now_ns: i64,
+    body: impl FnOnce(ObjectId) -> Body,
+) -> Delivery {
+    let receiver = Receiver::Webhook(webhook.id);
+    delivery(receiver, webhook.organization_id, event, ids, now_ns, body)
 }
 
 /// A delivery that is due at once.
 pub fn delivery(
     receiver: Receiver,
+    organization_id: ObjectId,
     event: Event,
     ids: &ObjectIds,
     now_ns: i64,
@@ -282,6 +309,7 @@ pub fn delivery(
         tries: 0,
         next_attempt_at_ns: Some(now_ns),
         again: false,
+        organization_id: Some(organization_id),
     }
 }
 
@@ -315,11 +343,7 @@ fn enveloped(
     reason = "BUG: names and values of a body are valid JSON"
 )]
 fn json(body: &impl Serialize) -> Body {
-    Body(
-        serde_json::to_vec(body)
-            .expect("BUG: names and values of a body are valid JSON")
-            .into(),
-    )
+    Body::whole(serde_json::to_vec(body).expect("BUG: names and values of a body are valid JSON"))
 }
 
 fn object_or_empty<S: Serializer>(object: &Option<&RawValue>, serializer: S) -> Result<S::Ok, S::Error> {

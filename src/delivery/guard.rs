@@ -10,13 +10,16 @@ use std::time::Duration;
 use tokio::time::timeout;
 use url::{Host, Url};
 
-use super::address::is_public;
+use super::address::{is_link_local, is_public};
 use super::resolve::Resolve;
 
 /// Bytes of a URL.
 const URL_BYTES_MAX: usize = 2_048;
 /// How long somebody who sets a URL waits for its name; a slower one counts as one that does not resolve yet.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
+
+const NOT_PUBLIC: &str = "is not on the public internet; name a public host, or have the operator set webhooks.allow_private_networks";
+const NOT_ADMITTED_PRIVATELY: &str = "is link-local; no delivery goes there";
 
 /// A URL that deliveries may go to, but for what its name resolves to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,23 +66,31 @@ impl CheckedUrl {
 #[derive(Clone)]
 pub struct Guard {
     admits: fn(IpAddr) -> bool,
+    /// What is said of a host that is not admitted.
+    refusal: &'static str,
     resolver: Arc<dyn Resolve>,
 }
 
 impl Guard {
-    /// A guard that admits public addresses, or all.
+    /// A guard that admits public addresses, or all but link-local ones.
     pub fn new(allow_private_networks: bool, resolver: Arc<dyn Resolve>) -> Self {
-        let admits = if allow_private_networks {
-            |_| true
+        if allow_private_networks {
+            Self {
+                refusal: NOT_ADMITTED_PRIVATELY,
+                ..Self::admitting(|address| !is_link_local(address), resolver)
+            }
         } else {
-            is_public
-        };
-        Self::admitting(admits, resolver)
+            Self::admitting(is_public, resolver)
+        }
     }
 
     /// A guard with a rule of its own for addresses.
     pub(super) fn admitting(admits: fn(IpAddr) -> bool, resolver: Arc<dyn Resolve>) -> Self {
-        Self { admits, resolver }
+        Self {
+            admits,
+            refusal: NOT_PUBLIC,
+            resolver,
+        }
     }
 
     /// Checks a URL by itself: its form, and its host when that says where it is.
@@ -138,10 +149,7 @@ impl Guard {
         if addresses.iter().all(|address| (self.admits)(address.ip())) {
             return Ok(());
         }
-        Err(format!(
-            "{host} is not on the public internet; name a public host, or have the operator set \
-             webhooks.allow_private_networks"
-        ))
+        Err(format!("{host} {}", self.refusal))
     }
 }
 

@@ -31,7 +31,7 @@ mod tests;
 
 pub use counters::DeliveryStats;
 pub use envelope::{
-    BucketUpdate, Named, Point, Received, Trigger, TriggerPoint, deliveries, delivery, test_body,
+    BucketUpdate, Named, Point, Received, Trigger, TriggerPoint, delivery, delivery_to, owing, test_body,
 };
 pub use guard::{CheckedUrl, Guard, Place};
 pub use handle::{Deliveries, Neighbours};

@@ -44,13 +44,12 @@ impl DeliveryActor {
         // Where not all sources can be told of, the first is another one each time.
         let first = if told < sources { self.tellings } else { 0 };
         self.tellings = self.tellings.wrapping_add(told);
-        let webhooks = [webhook];
         for index in (0..told).map(|index| first.wrapping_add(index) % sources) {
             // A source that has been deleted meanwhile is not told of.
             let Some(source) = self.catalog(|catalog| points.source(catalog, index).cloned()) else {
                 continue;
             };
-            for delivery in points.deliveries(index, &source, &webhooks, &self.ids) {
+            if let Some(delivery) = points.delivery(index, &source, &webhook, &self.ids) {
                 self.schedule
                     .add(delivery.id, receiver.clone(), Class::BestEffort, now);
                 let dropped = self.recent.keep(delivery);

@@ -33,18 +33,19 @@ impl Destination {
         })
     }
 
-    /// The request of an attempt at `now_ns`, UTC nanoseconds.
-    pub fn request(self, delivery: &Delivery, now_ns: i64) -> Request {
-        let body = delivery.body.0.clone();
+    /// The request of an attempt at `now_ns`, UTC nanoseconds. `None` where the body is in the ledger alone, which it
+    /// never is of what is owed.
+    pub fn request(self, delivery: &Delivery, now_ns: i64) -> Option<Request> {
+        let body = delivery.body.sent_as(delivery.webhook_id)?;
         let headers = match self.secret {
             Some(secret) => signature::headers(&secret, delivery.webhook_id, now_ns, &body),
             None => vec![("x-webhook-id", delivery.webhook_id.to_string())],
         };
-        Request {
+        Some(Request {
             url: self.url.into(),
             headers,
             body,
-        }
+        })
     }
 }
 

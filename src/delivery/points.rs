@@ -6,7 +6,7 @@ use std::sync::Arc;
 use engine::rows::{NewestRow, NewestRows};
 use serde_json::value::RawValue;
 
-use super::envelope::{Named, Point, Received, deliveries};
+use super::envelope::{Named, Point, Received, delivery_to};
 use crate::catalog::{Catalog, Delivery, Event, Schema, Source, Webhook};
 use crate::ids::{ObjectId, ObjectIds};
 use crate::timestamp::Timestamp;
@@ -61,20 +61,16 @@ impl NewPoints {
         catalog.source_by_ordinal(self.bucket_id, self.rows.get(index)?.source)
     }
 
-    /// What these webhooks are told of the row at this place, which is one of `source`.
-    pub(super) fn deliveries(
+    /// What a webhook is told of the row at this place, which is one of `source`.
+    pub(super) fn delivery(
         &self,
         index: usize,
         source: &Source,
-        webhooks: &[Arc<Webhook>],
+        webhook: &Webhook,
         ids: &ObjectIds,
-    ) -> Vec<Delivery> {
-        let Some(row) = self.rows.get(index) else {
-            return Vec::new();
-        };
-        let Some(shown) = (self.show)(self, &row, &source.schema) else {
-            return Vec::new();
-        };
+    ) -> Option<Delivery> {
+        let row = self.rows.get(index)?;
+        let shown = (self.show)(self, &row, &source.schema)?;
         let metadata = row.metadata.map(ToOwned::to_owned);
         let metadata = metadata.and_then(|json| RawValue::from_string(json).ok());
         let received = Received {
@@ -93,14 +89,11 @@ impl NewPoints {
             received_at_ns: self.received_at_ns,
         };
         let body = |webhook_id| received.body(webhook_id);
-        deliveries(
-            Event::DataReceived,
-            self.bucket_id,
-            webhooks,
-            ids,
-            self.received_at_ns,
-            body,
-        )
+        let event = Event::DataReceived;
+        // It may have been paused, or told to hear of other events, since the points came.
+        webhook
+            .hears(event, self.bucket_id)
+            .then(|| delivery_to(webhook, event, ids, self.received_at_ns, body))
     }
 }
 

@@ -263,5 +263,5 @@ impl Inner {
 }
 
 fn bytes_of(delivery: &Delivery) -> usize {
-    delivery.body.0.len() + OVERHEAD_BYTES
+    delivery.body.own_bytes() + OVERHEAD_BYTES
 }

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use super::actor::{DeliveryActor, Ended, Queued};
 use super::recent::Kept;
-use crate::catalog::{Command, Delivery, DeliveryStatus};
+use crate::catalog::{Body, Command, Delivery, DeliveryStatus};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 
@@ -68,9 +68,14 @@ impl Handler<Redeliver> for DeliveryActor {
             (None, None) if known.status != DeliveryStatus::Pending => known,
             (None, None) => return read_again(vec![reply]),
         };
+        // On its own from now on: its event may be told to nobody else any more.
+        let Some(bytes) = found.body.sent_as(found.webhook_id) else {
+            return read_again(vec![reply]);
+        };
         let delivery = Delivery {
             tries: 0,
             next_attempt_at_ns: Some(self.now_ns()),
+            body: Body::whole(bytes),
             ..found
         };
         self.requeuing.insert(id, Requeuing::default());

@@ -205,6 +205,11 @@ impl Schedule {
         self.entries.len()
     }
 
+    /// All of them, in no order.
+    pub fn ids(&self) -> impl Iterator<Item = ObjectId> {
+        self.entries.keys().copied()
+    }
+
     /// Deliveries of one receiver, waiting, ready and in flight.
     pub fn len_of(&self, receiver: &ReceiverKey) -> usize {
         self.receivers.get(receiver).map_or(0, |queue| queue.entries)

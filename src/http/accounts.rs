@@ -1,4 +1,4 @@
-//! `/api/auth`: signing up, signing in, the bearer's account.
+//! `/api/auth`: signing up, in and out, the bearer's account.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::faults::{Faults, Members};
 use super::organization::OrganizationView;
-use super::{auth, body, respond, values};
+use super::{auth, body, respond, session_cookie, values};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::limits::OPEN_NAME_CHARS_MAX;
@@ -52,6 +52,13 @@ pub struct SignedInAnswer<'a> {
     /// Who.
     #[serde(flatten)]
     pub account: AccountAnswer<'a>,
+}
+
+/// A log-out.
+#[derive(Serialize, ToSchema)]
+pub struct LogOutAnswer {
+    /// What was done.
+    pub message: &'static str,
 }
 
 /// Body of a sign-up.
@@ -130,7 +137,14 @@ pub async fn sign_up(
         organization_name,
     };
     let signed_in = service.sign_up(sign_up, address_of(&request)).await?;
-    answer(&request, StatusCode::CREATED, "account created", &signed_in).await
+    answer(
+        &request,
+        &service,
+        StatusCode::CREATED,
+        "account created",
+        &signed_in,
+    )
+    .await
 }
 
 /// Signs in.
@@ -161,7 +175,7 @@ pub async fn log_in(
         password: password.to_owned(),
     };
     let signed_in = service.log_in(login, address_of(&request)).await?;
-    answer(&request, StatusCode::OK, "signed in", &signed_in).await
+    answer(&request, &service, StatusCode::OK, "signed in", &signed_in).await
 }
 
 /// Shows the account of the token.
@@ -185,7 +199,8 @@ pub async fn me(request: HttpRequest, service: Data<Service>) -> Result<HttpResp
     request_body = PasswordBody,
     responses(
         (status = 200, body = SignedInAnswer, description = "Changed; the new token is the only one that works."),
-        (status = 401, description = "Wrong current password, or no valid token.")))]
+        (status = 401, description = "Wrong current password, or no valid token."),
+        (status = 429, description = "10 wrong passwords in 15 minutes for the account, or 50 from the address; right ones are refused too until `Retry-After`.")))]
 pub async fn change_password(
     request: HttpRequest,
     payload: Payload,
@@ -200,14 +215,35 @@ pub async fn change_password(
     let (Some(current), Some(new), true) = (current, new, faults.none()) else {
         return Err(faults.into_error());
     };
-    let signed_in = service.change_password(&caller, current, new).await?;
+    let signed_in = service
+        .change_password(&caller, current, new, address_of(&request))
+        .await?;
     answer(
         &request,
+        &service,
         StatusCode::OK,
         "password changed; older tokens no longer work",
         &signed_in,
     )
     .await
+}
+
+/// Logs out.
+///
+/// A page's cookie is cleared. The token stays valid until it expires: forget it, or change the password, which ends all.
+#[utoipa::path(post, path = "/api/auth/logout", operation_id = "logOut", tag = "accounts",
+    security(("bearer" = [])),
+    responses(
+        (status = 200, body = LogOutAnswer, description = "Logged out.")))]
+pub async fn log_out(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
+    auth::authenticate(&request, &service, Access::BEARER)?;
+    let answer = LogOutAnswer {
+        message: "logged out",
+    };
+    let mut response = respond::json(&request, StatusCode::OK, &answer).await?;
+    let tls = service.config.server.tls().is_some();
+    session_cookie::clear(&request, response.headers_mut(), tls);
+    Ok(response)
 }
 
 /// Of the connection: what a header says of it anyone can write.
@@ -217,6 +253,7 @@ fn address_of(request: &HttpRequest) -> Option<IpAddr> {
 
 async fn answer(
     request: &HttpRequest,
+    service: &Service,
     status: StatusCode,
     message: &'static str,
     signed_in: &SignedIn,
@@ -227,7 +264,16 @@ async fn answer(
         expires_at: Timestamp(signed_in.token.expires_at_ns),
         account: AccountAnswer::of(&signed_in.account),
     };
-    respond::json(request, status, &answer).await
+    let mut response = respond::json(request, status, &answer).await?;
+    let tls = service.config.server.tls().is_some();
+    session_cookie::set(
+        request,
+        response.headers_mut(),
+        &signed_in.token,
+        service.now_ns(),
+        tls,
+    );
+    Ok(response)
 }
 
 impl<'a> AccountAnswer<'a> {

@@ -4,6 +4,7 @@ use actix_web::HttpRequest;
 use actix_web::http::header::{AUTHORIZATION, HeaderName};
 
 use super::noted::note_caller;
+use super::session_cookie;
 use crate::error::ServiceError;
 use crate::service::{Access, Admission, Caller, Service};
 
@@ -11,7 +12,8 @@ static API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const SCHEME: &str = "bearer";
 
 /// The caller of a request, in the contract's order: both credentials at once (400), none or a wrong
-/// one (401), a month's quota that is used up (429), a credential of a kind that the route does not take (403).
+/// one (401), a month's quota that is used up (429), a credential of a kind that the route does not take (403). A page's
+/// cookie counts where there is nothing else, and is no second credential.
 ///
 /// # Errors
 /// 400, 401, 429, 403.
@@ -20,9 +22,10 @@ pub fn authenticate(
     service: &Service,
     access: Access,
 ) -> Result<Caller, ServiceError> {
-    let Admission { caller, call } = match presented(request)? {
+    let presented = presented(request)?;
+    let Admission { caller, call } = match presented {
         Presented::Key(key) => service.admit_key(key)?,
-        Presented::Token(token) => service.admit_token(token)?,
+        Presented::Token(token) | Presented::Cookie(token) => service.admit_token(token)?,
         Presented::Nothing => {
             return Err(ServiceError::unauthorized(
                 "send an API key as X-API-Key, or the bearer token of a sign-in as Authorization",
@@ -31,6 +34,9 @@ pub fn authenticate(
     };
     note_caller(request, caller.organization_id, call.quota);
     call.check(service.now_ns())?;
+    if matches!(presented, Presented::Cookie(_)) {
+        session_cookie::check_origin(request)?;
+    }
     access.check(&caller)?;
     Ok(caller)
 }
@@ -42,14 +48,17 @@ pub fn authenticate(
 pub fn authenticate_operator(request: &HttpRequest, service: &Service) -> Result<(), ServiceError> {
     let token = match presented(request)? {
         Presented::Token(token) => Some(token),
-        Presented::Key(_) | Presented::Nothing => None,
+        Presented::Key(_) | Presented::Cookie(_) | Presented::Nothing => None,
     };
     service.check_operator(token)
 }
 
+#[derive(Clone, Copy)]
 enum Presented<'a> {
     Key(&'a [u8]),
     Token(&'a str),
+    /// A page's token; asked for only where no header shows anything.
+    Cookie(&'a str),
     Nothing,
 }
 
@@ -69,6 +78,6 @@ fn presented(request: &HttpRequest) -> Result<Presented<'_>, ServiceError> {
                 .map(|(_, token)| token.trim());
             Ok(token.map_or(Presented::Nothing, Presented::Token))
         }
-        (None, None) => Ok(Presented::Nothing),
+        (None, None) => Ok(session_cookie::token(request).map_or(Presented::Nothing, Presented::Cookie)),
     }
 }

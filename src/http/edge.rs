@@ -22,6 +22,7 @@ use super::listener::Counts;
 use super::noted::Noted;
 use super::rate_limit;
 use super::request_id::{REQUEST_ID_HEADER, RequestId};
+use super::respond::forbid_sniffing;
 use super::traffic::Traffic;
 use crate::error::{ErrorKind, ServiceError};
 
@@ -158,6 +159,7 @@ fn with_id(mut answer: ServiceResponse<BoxBody>, request_id: RequestId) -> Servi
     if let Some(id) = request_id.header_value() {
         answer.headers_mut().insert(REQUEST_ID_HEADER.clone(), id);
     }
+    forbid_sniffing(answer.headers_mut());
     answer
 }
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::rate_limit;
 use super::request_id::{REQUEST_ID_HEADER, RequestId};
+use super::respond::forbid_sniffing;
 use crate::error::{Detail, ErrorKind, ServiceError};
 use crate::service::quota::Quota;
 
@@ -80,7 +81,9 @@ pub fn error_response(error: &ServiceError, request_id: RequestId) -> HttpRespon
     }
     let body = ErrorBody { error, request_id };
     // Its members are strings and JSON values: writing them cannot fail.
-    builder.body(serde_json::to_vec(&body).unwrap_or_default())
+    let mut response = builder.body(serde_json::to_vec(&body).unwrap_or_default());
+    forbid_sniffing(response.headers_mut());
+    response
 }
 
 /// An error that ends a request outside of its handler: out of time, or a panic.

@@ -160,7 +160,8 @@ pub struct DueParams {
 ///
 /// For each input, post its `query` unchanged to `/api/data/query`, judge, and post one verdict for the rule. Polling
 /// changes nothing: a rule is listed until its verdict is in. With `claim`, the listed rules are left out of other polls
-/// for so many seconds, so that several evaluators share the work.
+/// for so many seconds, so that several evaluators share the work. Fewer than `limit` are listed where the rules are
+/// large, 4 MiB of texts at most and one rule more.
 #[utoipa::path(get, path = "/api/evaluations/due", operation_id = "listDueEvaluations", tag = "evaluations",
     security(("apiKey" = ["admin", "integration"]), ("bearer" = [])),
     params(DueParams),

@@ -41,6 +41,7 @@ mod request_id;
 pub mod respond;
 mod schema_input;
 mod server;
+mod session_cookie;
 pub mod sources;
 mod tls;
 mod traffic;
@@ -107,6 +108,7 @@ fn table(operator: bool) -> Vec<(&'static str, Vec<On>)> {
         ("/api/auth/login", vec![post().to(accounts::log_in)]),
         ("/api/auth/me", vec![get().to(accounts::me)]),
         ("/api/auth/password", vec![post().to(accounts::change_password)]),
+        ("/api/auth/logout", vec![post().to(accounts::log_out)]),
         (
             "/api/organization",
             vec![get().to(organization::show), patch().to(organization::update)],

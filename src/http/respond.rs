@@ -3,7 +3,9 @@
 use std::io::Write;
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, VARY};
+use actix_web::http::header::{
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, HeaderMap, HeaderValue, VARY, X_CONTENT_TYPE_OPTIONS,
+};
 use actix_web::web::block;
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use flate2::Compression;
@@ -18,6 +20,13 @@ const COMPRESS_BYTES_MIN: usize = 1_024;
 const INLINE_COMPRESS_BYTES_MAX: usize = 64 * 1_024;
 /// Little memory, and most of what a higher level gains.
 pub(super) const ZSTD_LEVEL: i32 = 1;
+
+const NO_SNIFFING: &str = "nosniff";
+
+/// Says that the answer is of the type it says, whatever it looks like: a text that somebody stored is no page.
+pub fn forbid_sniffing(headers: &mut HeaderMap) {
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static(NO_SNIFFING));
+}
 
 /// The coding of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +104,7 @@ pub fn head(status: StatusCode, coding: Coding) -> HttpResponseBuilder {
             builder.insert_header((CONTENT_ENCODING, "zstd"));
         }
     }
+    builder.insert_header((X_CONTENT_TYPE_OPTIONS, NO_SNIFFING));
     builder
 }
 

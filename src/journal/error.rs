@@ -37,6 +37,20 @@ impl JournalError {
     }
 }
 
+impl JournalError {
+    /// Why, for anybody who asks: no path, nothing of the system. The log tells those.
+    pub(super) fn in_short(&self) -> &'static str {
+        match self {
+            JournalError::Saturated => "too many bytes wait for the log",
+            JournalError::TailTooLong => "the log waits for a checkpoint",
+            JournalError::Full(_) => "the disk is full",
+            JournalError::Poisoned(_) => "a write failed; restart the server",
+            JournalError::Panicked => "its thread panicked; restart the server",
+            JournalError::Closed => "it is closed",
+        }
+    }
+}
+
 impl fmt::Display for JournalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -310,9 +310,9 @@ impl Queue {
         let state = self.state.lock();
         match self.check(&state) {
             Err(JournalError::Closed) => Err("the server is stopping".to_owned()),
-            Err(failure) => Err(format!("the log takes no writes: {failure}")),
+            Err(failure) => Err(format!("the log takes no writes: {}", failure.in_short())),
             Ok(()) => match &state.refusal {
-                Some(refusal) => Err(format!("the log takes no writes: {refusal}")),
+                Some(refusal) => Err(format!("the log takes no writes: {}", refusal.in_short())),
                 None => Ok(()),
             },
         }

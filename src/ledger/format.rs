@@ -191,6 +191,7 @@ pub(super) fn header(stream: Stream) -> [u8; HEADER_BYTES] {
         Stream::Triggers => 3,
         Stream::Answers => 4,
         Stream::Catalog => 5,
+        Stream::Events => 6,
     };
     header
 }
@@ -204,7 +205,7 @@ pub(super) fn stream_of(found: &[u8; HEADER_BYTES]) -> Option<Stream> {
 /// the end of time.
 pub(super) fn moment_ns(stream: Stream, at_ns: i64, payload: &[u8]) -> Option<i64> {
     match stream {
-        Stream::History | Stream::Deliveries | Stream::Triggers => Some(at_ns),
+        Stream::History | Stream::Deliveries | Stream::Triggers | Stream::Events => Some(at_ns),
         Stream::Answers => payload.first_chunk().map(|first| i64::from_le_bytes(*first)),
         Stream::Catalog => Some(i64::MAX),
     }

@@ -1,5 +1,5 @@
 //! What is too much for memory and is looked at entry by entry: verdicts and triggers of rules, finished deliveries of
-//! webhooks, answers to idempotency keys, the objects of the catalog. Each kind is a stream. Millions of entries, so
+//! webhooks and what they said, answers to idempotency keys, the objects of the catalog. Each kind is a stream. Millions of entries, so
 //! they lie in immutable sorted run files, drawn in FORMAT.md. Entries younger than the last checkpoint are in memory,
 //! with whoever made them (see [`Saving`]); a checkpoint writes them to a run for each stream, and the catalog's
 //! snapshot, which names the runs, is the ledger's manifest.

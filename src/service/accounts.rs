@@ -154,23 +154,31 @@ impl Service {
     /// Changes the bearer's password; all older tokens stop working.
     ///
     /// # Errors
-    /// 401 when the current password is wrong.
+    /// 401 when the current password is wrong; 429 after too many wrong ones.
     pub async fn change_password(
         &self,
         caller: &Caller,
         current: String,
         new: String,
+        address: Option<IpAddr>,
     ) -> Result<SignedIn, ServiceError> {
         let user_id = bearer_id(caller)?;
         let wrong = || ServiceError::unauthorized("currentPassword is wrong; nothing was changed");
         let known = self.account(caller)?.user;
-        let (stored, salt) = (known.password.clone(), random::bytes()?);
+        self.password_guesses
+            .check(&known.email, address, self.now_ns())?;
+        let (stored, salt, email) = (known.password.clone(), random::bytes()?, known.email.clone());
+        let (guesses, clock) = (Arc::clone(&self.password_guesses), Arc::clone(&self.clock));
         let password = self
             .passwords
             .run(move |hasher| {
+                // Asked again on the one hashing thread: guesses sent all at once are counted one by one.
+                guesses.check(&email, address, clock.now_ns())?;
                 if hasher.verify(&current, Some(&stored))? {
+                    guesses.succeeded(&email);
                     hasher.hash(&new, salt)
                 } else {
+                    guesses.failed(&email, address, clock.now_ns());
                     Err(wrong())
                 }
             })

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::allowance::Countable;
 use super::page::{Page, PageRequest};
 use super::{Caller, Service, bucket_for};
-use crate::catalog::{Bucket, BucketContents, Command, Delivery, Event, NewBucket};
-use crate::delivery::{BucketUpdate, deliveries};
+use crate::catalog::{Bucket, BucketContents, Command, Event, NewBucket, Owing, text_bytes};
+use crate::delivery::{BucketUpdate, owing};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::limits::RETENTION_DAYS_UNLIMITED_DEFAULT;
@@ -58,7 +59,7 @@ impl Service {
     /// Creates a bucket.
     ///
     /// # Errors
-    /// 403 beyond the plan's number of buckets, 409 on a name in use.
+    /// 403 beyond the plan's number of buckets or a limit of the server, 409 on a name in use.
     pub async fn create_bucket(
         &self,
         caller: &Caller,
@@ -84,6 +85,8 @@ impl Service {
         if name_taken {
             return Err(name_in_use(&input.name));
         }
+        let text_bytes = text_bytes::of_bucket(&input.name, input.description.as_deref());
+        self.admit_one_more(organization.id, Countable::Bucket, text_bytes)?;
         let id = self.next_id();
         let bucket = NewBucket {
             id,
@@ -129,7 +132,7 @@ impl Service {
     /// Changes a bucket. Without a real change nothing is written.
     ///
     /// # Errors
-    /// 404, 403; 409 on a name in use.
+    /// 404, 403, also beyond a limit; 409 on a name in use; 503 when too much is owed.
     pub async fn update_bucket(
         &self,
         caller: &Caller,
@@ -154,6 +157,13 @@ impl Service {
         if name == known.name && description == known.description && retention_days == known.retention_days {
             return Ok(known);
         }
+        let text_bytes =
+            |name: &str, description: &Option<Box<str>>| text_bytes::of_bucket(name, description.as_deref());
+        let (before, after) = (
+            text_bytes(&known.name, &known.description),
+            text_bytes(&name, &description),
+        );
+        self.admit_text(known.organization_id, before, after)?;
         // The moment first: what comes in meanwhile is numbered from there on, and has not expired by it.
         let at_ns = self.now_ns();
         let next_sequence = match retention_days == known.retention_days {
@@ -179,8 +189,9 @@ impl Service {
             updated_by: caller.actor_id(),
             updated_at_ns: at_ns,
         };
-        let deliveries = self.owed_for(&update, caller.organization_id);
-        let owed = deliveries.iter().map(|delivery| delivery.id).collect();
+        let owing = self.owing_for(&update, caller.organization_id);
+        self.admit_owing(caller.organization_id, &owing)?;
+        let owed = owing.ids();
         let command = Command::BucketUpdated {
             bucket_id: id,
             name,
@@ -188,7 +199,8 @@ impl Service {
             retention_days,
             at_ns,
             next_sequence,
-            deliveries,
+            deliveries: owing.deliveries,
+            fan_out: owing.fan_out,
         };
         let queued = self.deliveries.clone();
         let _settled = decision.commit_then(command, move || queued.queued(owed)).await?;
@@ -196,13 +208,13 @@ impl Service {
     }
 
     /// One delivery for each webhook that hears of changed buckets.
-    fn owed_for(&self, update: &BucketUpdate<'_>, organization_id: ObjectId) -> Vec<Delivery> {
+    fn owing_for(&self, update: &BucketUpdate<'_>, organization_id: ObjectId) -> Owing {
         let webhooks: Vec<_> = self
             .catalog
             .read(|catalog| catalog.webhooks_of(organization_id).cloned().collect());
         let event = Event::BucketUpdated;
         let body = |webhook_id| update.body(webhook_id);
-        deliveries(
+        owing(
             event,
             update.bucket_id,
             &webhooks,

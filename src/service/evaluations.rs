@@ -149,7 +149,7 @@ impl Service {
                     return Err(Refused::NeedsPoint);
                 }
                 let newest = newest.flatten();
-                Ok(triggers.deliveries(rule, &facts, newest.as_ref(), now_ns))
+                Ok(triggers.owing(rule, &facts, newest.as_ref(), now_ns))
             });
             match judged {
                 Ok(judged) => {

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use super::allowance::Countable;
 use super::credentials::FreshKey;
 use super::page::{Page, PageRequest};
 use super::{Caller, Credential, Service, bucket_for};
-use crate::catalog::{Bucket, Catalog, Command, Key, KeyType};
+use crate::catalog::{Bucket, Catalog, Command, Key, KeyType, text_bytes};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 
@@ -58,7 +59,7 @@ impl Service {
     /// Makes a key. Its text is in the answer and nowhere else.
     ///
     /// # Errors
-    /// 404 or 403 of the bucket; 403 when an admin key asks for an admin key.
+    /// 404 or 403 of the bucket; 403 when an admin key asks for an admin key, and beyond a limit.
     pub async fn create_key(
         &self,
         caller: &Caller,
@@ -75,6 +76,11 @@ impl Service {
             KeyScope::Organization => None,
             KeyScope::Bucket(id) => Some(self.catalog.read(|catalog| bucket_for(catalog, caller, id))?),
         };
+        self.admit_one_more(
+            caller.organization_id,
+            Countable::Key,
+            text_bytes::of_key(&new.name),
+        )?;
         let fresh = FreshKey::new(new.kind)?;
         let key = Key::new(
             self.next_id(),

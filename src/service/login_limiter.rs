@@ -1,5 +1,5 @@
-//! Failed sign-ins: after too many for one email or from one address, further ones are refused for
-//! a while, right passwords included. In memory, and bounded.
+//! Wrong passwords, of sign-ins or of changes of the password: after too many for one email or from one address, further
+//! tries are refused for a while, right passwords included. In memory, and bounded.
 
 use std::net::IpAddr;
 
@@ -14,6 +14,8 @@ const WINDOW_NS: i64 = LOGIN_WINDOW_SECONDS * SECOND_NS;
 
 /// Counts failures per email and per address over a sliding window.
 pub struct LoginLimiter {
+    /// What there were too many of.
+    failures: &'static str,
     counts: Mutex<Counts>,
 }
 
@@ -22,18 +24,18 @@ struct Counts {
     addresses: SlidingWindow<IpAddr>,
 }
 
-impl Default for LoginLimiter {
-    fn default() -> Self {
+impl LoginLimiter {
+    /// One that has counted nothing yet, with the word for what it counts.
+    pub fn new(failures: &'static str) -> Self {
         let emails = SlidingWindow::new(LOGIN_FAILURES_PER_EMAIL_MAX, WINDOW_NS);
         let addresses = SlidingWindow::new(LOGIN_FAILURES_PER_ADDRESS_MAX, WINDOW_NS);
         Self {
+            failures,
             counts: Mutex::new(Counts { emails, addresses }),
         }
     }
-}
 
-impl LoginLimiter {
-    /// Whether a sign-in may be tried now.
+    /// Whether a password may be tried now.
     ///
     /// # Errors
     /// 429 with the seconds until it may.
@@ -48,7 +50,7 @@ impl LoginLimiter {
                 let seconds = seconds_until(free_at_ns, now_ns);
                 let minutes = seconds.div_ceil(60);
                 Err(ServiceError::too_many_requests(
-                    format!("too many failed sign-ins; try again in {minutes} minutes"),
+                    format!("too many {}; try again in {minutes} minutes", self.failures),
                     seconds,
                 ))
             }
@@ -83,7 +85,7 @@ mod tests {
 
     #[test]
     fn the_eleventh_attempt_waits_until_the_first_failure_is_old() {
-        let (limiter, clock) = (LoginLimiter::default(), ManualClock::new(START_NS));
+        let (limiter, clock) = (LoginLimiter::new("failed sign-ins"), ManualClock::new(START_NS));
         for _ in 0..10 {
             limiter
                 .check("a@example.com", address(1), clock.now_ns())
@@ -115,7 +117,7 @@ mod tests {
 
     #[test]
     fn success_clears_the_email_but_not_the_address() {
-        let limiter = LoginLimiter::default();
+        let limiter = LoginLimiter::new("failed sign-ins");
         for round in 0..50 {
             let email = format!("{}@example.com", round / 9);
             limiter.check(&email, address(1), START_NS).unwrap();
@@ -132,7 +134,7 @@ mod tests {
 
     #[test]
     fn one_ipv6_network_counts_as_one_address() {
-        let limiter = LoginLimiter::default();
+        let limiter = LoginLimiter::new("failed sign-ins");
         let of = |host: u16| Some(IpAddr::from([0x2001, 0xdb8, 0, 1, 0, 0, 0, host]));
         for host in 0..50 {
             limiter.failed(&format!("{host}@example.com"), of(host), START_NS);

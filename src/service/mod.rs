@@ -6,6 +6,7 @@
 
 pub mod access;
 pub mod accounts;
+mod allowance;
 pub mod analytics;
 pub mod buckets;
 mod credentials;
@@ -85,6 +86,8 @@ pub struct Service {
     pub tokens: Tokens,
     passwords: Passwords,
     logins: Arc<LoginLimiter>,
+    /// Counted apart from sign-ins: who knows an email alone keeps nobody from changing their password.
+    password_guesses: Arc<LoginLimiter>,
     sign_ups: SignUpLimiter,
     touches: KeyTouches,
     unsaved_calls: UnsavedCalls,
@@ -140,7 +143,8 @@ impl Service {
             queries,
             tokens: Tokens::new(&secret),
             passwords: Passwords::start().map_err(ServiceError::internal)?,
-            logins: Arc::new(LoginLimiter::default()),
+            logins: Arc::new(LoginLimiter::new("failed sign-ins")),
+            password_guesses: Arc::new(LoginLimiter::new("wrong passwords")),
             sign_ups,
             touches: KeyTouches::default(),
             unsaved_calls: UnsavedCalls::default(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::page::{Page, PageRequest};
 use super::{Caller, Service, rule_for};
-use crate::catalog::{Delivery, EntryKey, HistoryEntry, Stream};
+use crate::catalog::{Body, Delivery, EntryKey, EventBody, EventName, HistoryEntry, Stream};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::ledger::{self, Content, LedgerError, View};
@@ -60,7 +60,41 @@ impl Service {
         let not_before_ns = Stream::Deliveries.cutoff_ns(self.now_ns());
         let found = self.delivery_view(owner).get(id, not_before_ns);
         let found = found.map_err(ServiceError::internal)?;
-        found.map(|(_, content)| delivery_of(content)).transpose()
+        found
+            .map(|(_, content)| self.with_body(delivery_of(content)?))
+            .transpose()
+    }
+
+    /// A delivery with its own body: one that names its event has it from there.
+    fn with_body(&self, delivery: Delivery) -> Result<Delivery, ServiceError> {
+        let Body::Named(EventName {
+            organization_id,
+            event_id,
+        }) = delivery.body
+        else {
+            return Ok(delivery);
+        };
+        // The catalog has it while any delivery of the event is owed, the ledger from then on.
+        let (held, view) = self.catalog.read(|catalog| {
+            let view = self.ledger.view(catalog, Stream::Events, organization_id);
+            (catalog.event_body(event_id).cloned(), view)
+        });
+        let event = match held {
+            Some(event) => event,
+            None => {
+                let not_before_ns = Stream::Events.cutoff_ns(self.now_ns());
+                let found = view
+                    .get(event_id, not_before_ns)
+                    .map_err(ServiceError::internal)?;
+                let (_, Content::Stored(payload)) =
+                    found.ok_or_else(|| ServiceError::not_found("delivery"))?;
+                Arc::new(EventBody::decode(&payload).map_err(ServiceError::internal)?)
+            }
+        };
+        Ok(Delivery {
+            body: Body::Shared(event),
+            ..delivery
+        })
     }
 
     fn delivery_view(&self, owner: ObjectId) -> View<Arc<Delivery>> {

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use super::allowance::Countable;
 use super::page::{Page, PageRequest};
 use super::{Caller, Service, bucket_for, rule_for, source_for};
 use crate::alerts::{Decision, condition, transition};
 use crate::catalog::{
     Catalog, Command, Evaluation, FieldType, KeyType, NewRule, ParsedCondition, Rule, RuleForm, RuleRuntime,
-    RuleSettings, RuleStatus, Schema, Source,
+    RuleSettings, RuleStatus, Schema, Source, text_bytes,
 };
 use crate::error::{Detail, ServiceError};
 use crate::ids::ObjectId;
@@ -33,7 +34,7 @@ pub struct RuleInput {
 }
 
 /// A change whose shape is in order; `None` leaves as it is.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct RulePatch {
     /// Trimmed.
     pub name: Option<String>,
@@ -102,7 +103,8 @@ impl Service {
     /// Creates a rule.
     ///
     /// # Errors
-    /// 404, 403; 400 for a text that is not understood, a URL that may not be called, inputs that do not exist.
+    /// 404, 403, also beyond a limit; 400 for a text that is not understood, a URL that may not be called, inputs that do
+    /// not exist.
     pub async fn create_rule(&self, caller: &Caller, input: RuleInput) -> Result<Arc<Rule>, ServiceError> {
         let (bucket_id, source_id) = (input.bucket_id, input.source_id);
         self.catalog
@@ -119,8 +121,17 @@ impl Service {
             status: input.status,
             evaluation: input.evaluation,
         };
+        let decision = self.decisions.begin(caller.organization_id).await;
+        settings.parsed = self.catalog.read(|catalog| {
+            let (_, source) = source_for(catalog, caller, bucket_id, source_id)?;
+            checked(catalog, &source, &settings, url_fault.clone())
+        })?;
+        let text_bytes = text_bytes::of_rule(&settings);
+        self.admit_one_more(caller.organization_id, Countable::Rule, text_bytes)?;
         let (id, catalog, caller) = (self.next_id(), self.catalog.clone(), *caller);
-        let created = self.alerts.change(id, move |_, now_ns| {
+        let alerts = self.alerts.clone();
+        let change = move |_: Option<&Arc<Rule>>, now_ns| {
+            // Its source may be gone by now: that is decided elsewhere.
             settings.parsed = catalog.read(|catalog| {
                 let (_, source) = source_for(catalog, &caller, bucket_id, source_id)?;
                 checked(catalog, &source, &settings, url_fault)
@@ -132,8 +143,9 @@ impl Service {
                 created_at_ns: now_ns,
             };
             Ok((writing(Command::RuleCreated { rule }), ()))
-        });
-        created.await?;
+        };
+        let creation = async move { alerts.change(id, change).await };
+        let ((), _) = decision.carry_out(creation).await?;
         self.rule(&caller, id)
     }
 
@@ -150,8 +162,17 @@ impl Service {
         self.changeable_rule(caller, rule_id)?;
         let url = patch.webhook_url.as_ref().and_then(Option::as_deref);
         let url_fault = self.url_fault("webhookUrl", url).await;
+        let decision = self.decisions.begin(caller.organization_id).await;
+        let known = self.changeable_rule(caller, rule_id)?;
+        let settings = patched(&known.settings, patch.clone());
+        let (before, after) = (
+            text_bytes::of_rule(&known.settings),
+            text_bytes::of_rule(&settings),
+        );
+        self.admit_text(caller.organization_id, before, after)?;
         let (catalog, for_change) = (self.catalog.clone(), *caller);
-        let changed = self.alerts.change(rule_id, move |rule, now_ns| {
+        let alerts = self.alerts.clone();
+        let change = move |rule: Option<&Arc<Rule>>, now_ns| {
             let rule = rule.ok_or_else(|| ServiceError::not_found("alert rule"))?;
             if rule.settings.evaluation.is_some() {
                 check_may_evaluate(&for_change)?;
@@ -169,8 +190,9 @@ impl Service {
                 at_ns: now_ns,
             };
             Ok((writing(command), ()))
-        });
-        changed.await?;
+        };
+        let changed = async move { alerts.change(rule_id, change).await };
+        let ((), _) = decision.carry_out(changed).await?;
         self.rule(caller, rule_id)
     }
 

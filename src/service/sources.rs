@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use super::allowance::Countable;
 use super::page::{Page, PageRequest};
 use super::{Caller, Service, bucket_for, source_for};
 use crate::bucket::SourceStats;
 use crate::catalog::{
     Command, Field, FieldType, NewSource, Schema, SchemaMode, Source, SourceSettings, SourceStatus,
+    text_bytes,
 };
 use crate::error::{Detail, ServiceError};
 use crate::ids::ObjectId;
@@ -81,7 +83,7 @@ impl Service {
     /// Creates a source.
     ///
     /// # Errors
-    /// 404, 403; 409 on a name in use.
+    /// 404, 403, also beyond a limit; 409 on a name in use.
     pub async fn create_source(
         &self,
         caller: &Caller,
@@ -96,6 +98,8 @@ impl Service {
         if taken {
             return Err(name_in_use(&settings.name));
         }
+        let text_bytes = self.text_bytes_of(caller.organization_id, &settings);
+        self.admit_one_more(caller.organization_id, Countable::Source, text_bytes)?;
         let id = self.next_id();
         let source = NewSource {
             id,
@@ -138,7 +142,7 @@ impl Service {
     /// Changes a source. Without a real change nothing is written.
     ///
     /// # Errors
-    /// 404, 403; 409 on a name in use, a removed field or a changed type.
+    /// 404, 403, also beyond a limit; 409 on a name in use, a removed field or a changed type.
     pub async fn update_source(
         &self,
         caller: &Caller,
@@ -164,6 +168,8 @@ impl Service {
                 return Err(name_in_use(&settings.name));
             }
             if changes(&known, &settings) {
+                let (before, after) = text_bytes_of_change(&known, &settings);
+                self.admit_text(caller.organization_id, before, after)?;
                 let at_ns = self.now_ns();
                 let command = Command::SourceUpdated {
                     source_id,
@@ -200,6 +206,32 @@ impl Service {
             points,
             alert_rules,
         })
+    }
+}
+
+impl Service {
+    /// What a new source takes. A schema that the organization has already takes nothing.
+    fn text_bytes_of(&self, organization_id: ObjectId, settings: &SourceSettings) -> usize {
+        let description = settings.description.as_deref();
+        let own = text_bytes::of_source(&settings.name, &settings.kind, description);
+        let schema = Schema::from(settings.fields.clone());
+        match self.catalog.read(|it| it.has_schema(organization_id, &schema)) {
+            true => own,
+            false => own + text_bytes::of_schema(&schema.fields),
+        }
+    }
+}
+
+/// What a source takes before a change and after it, its schema taken to be its own.
+fn text_bytes_of_change(known: &Source, settings: &SourceSettings) -> (usize, usize) {
+    let before = text_bytes::of_source(&known.name, &known.kind, known.description.as_deref());
+    let after = text_bytes::of_source(&settings.name, &settings.kind, settings.description.as_deref());
+    match known.schema.merged(&settings.fields) {
+        None => (before, after),
+        Some(merged) => (
+            before + text_bytes::of_schema(&known.schema.fields),
+            after + text_bytes::of_schema(&merged.fields),
+        ),
     }
 }
 

@@ -26,6 +26,7 @@ use crate::config::Config;
 use crate::delivery::{self, Deliveries};
 use crate::error::{ErrorKind, ServiceError};
 use crate::ids::ObjectId;
+use crate::limits::{LOGIN_FAILURES_PER_EMAIL_MAX, LOGIN_WINDOW_SECONDS};
 
 /// Far more turns than a task needs until it waits for somebody else.
 const TURNS: usize = 64;
@@ -64,6 +65,7 @@ struct World {
     service: Rc<Service>,
     gate: Arc<Gate>,
     caller: Caller,
+    clock: Arc<ManualClock>,
 }
 
 impl World {
@@ -72,7 +74,8 @@ impl World {
         let gate = Arc::new(Gate::default());
         let at_gate = Arc::clone(&gate);
         let disk = Arc::new(Tap::new(SimDisk::new(1), move |_| at_gate.pass()));
-        let clock: Arc<dyn Clock> = Arc::new(ManualClock::new(1_700_000_000 * SECOND_NS));
+        let manual = Arc::new(ManualClock::new(1_700_000_000 * SECOND_NS));
+        let clock: Arc<dyn Clock> = Arc::<ManualClock>::clone(&manual);
         let rooms = start_on(disk, None, layout(), options(), Arc::clone(&clock)).await;
         let rooms = rooms.unwrap_or_else(|error| panic!("{error}"));
         let secret = Bytes([7; 32]);
@@ -122,6 +125,7 @@ impl World {
             service,
             gate,
             caller,
+            clock: manual,
         }
     }
 
@@ -317,6 +321,30 @@ fn several_commands_of_one_decision_are_all_done_though_the_asker_has_gone() {
         let decision = next.await;
         assert!(world.bucket_names().is_empty());
         drop(decision);
+        world.end().await;
+    });
+}
+
+#[test]
+fn the_right_password_works_again_when_the_wrong_ones_are_old() {
+    in_system(async {
+        let world = World::new().await;
+        let change = |current: &str| {
+            let (current, new) = (current.to_owned(), "another battery".to_owned());
+            world.service.change_password(&world.caller, current, new, None)
+        };
+        for _ in 0..LOGIN_FAILURES_PER_EMAIL_MAX {
+            assert_eq!(
+                kind(change("wrong password").await),
+                Some(ErrorKind::Unauthorized)
+            );
+        }
+        assert_eq!(
+            kind(change("correct horse battery").await),
+            Some(ErrorKind::TooManyRequests)
+        );
+        world.clock.advance(LOGIN_WINDOW_SECONDS * SECOND_NS);
+        change("correct horse battery").await.unwrap();
         world.end().await;
     });
 }

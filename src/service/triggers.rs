@@ -8,10 +8,12 @@ use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
+use super::allowance::trigger_room;
 use super::query::QueryInput;
 use super::{Caller, Service};
-use crate::catalog::{CatalogHandle, Delivery, Event, ParsedCondition, Receiver, Rule};
-use crate::delivery::{Named, Point, Trigger, TriggerPoint, deliveries, delivery};
+use crate::catalog::{Catalog, CatalogHandle, Event, Owing, ParsedCondition, Receiver, Rule};
+use crate::config::Config;
+use crate::delivery::{Named, Point, Trigger, TriggerPoint, delivery, owing};
 use crate::error::ServiceError;
 use crate::ids::ObjectIds;
 use crate::ingest::timestamp;
@@ -88,6 +90,7 @@ impl NewestPoint {
 pub(super) struct Triggers {
     catalog: CatalogHandle,
     ids: Arc<ObjectIds>,
+    config: Arc<Config>,
 }
 
 impl Service {
@@ -95,6 +98,7 @@ impl Service {
         Triggers {
             catalog: self.catalog.clone(),
             ids: Arc::clone(&self.ids),
+            config: Arc::clone(&self.config),
         }
     }
 
@@ -132,13 +136,7 @@ impl Service {
 
 impl Triggers {
     /// One for each webhook that hears of it, and one for the rule's own URL.
-    pub fn deliveries(
-        &self,
-        rule: &Rule,
-        facts: &Facts,
-        newest: Option<&NewestPoint>,
-        now_ns: i64,
-    ) -> Vec<Delivery> {
+    pub fn owing(&self, rule: &Rule, facts: &Facts, newest: Option<&NewestPoint>, now_ns: i64) -> Owing {
         let found = self.catalog.read(|catalog| {
             let bucket = catalog.bucket(rule.bucket_id)?;
             let source = catalog.source(rule.source_id)?;
@@ -151,7 +149,7 @@ impl Triggers {
         });
         // A rule whose bucket or source was deleted meanwhile is gone with it.
         let Some((bucket, source, webhooks)) = found else {
-            return Vec::new();
+            return Owing::default();
         };
         let parsed = rule.settings.parsed.as_ref();
         let threshold = parsed.and_then(|parsed| to_raw_value(&parsed.to_json()["value"]).ok());
@@ -179,7 +177,7 @@ impl Triggers {
                 None => newest.and_then(NewestPoint::point).map(TriggerPoint::Newest),
             },
         };
-        let mut owed = deliveries(
+        let mut owing = owing(
             Event::AlertTriggered,
             bucket.id,
             &webhooks,
@@ -193,8 +191,12 @@ impl Triggers {
                 url: url.clone(),
             };
             let body = |_| trigger.rule_body();
-            owed.push(delivery(receiver, Event::AlertTriggered, &self.ids, now_ns, body));
+            let (organization_id, event) = (bucket.organization_id, Event::AlertTriggered);
+            let delivery = delivery(receiver, organization_id, event, &self.ids, now_ns, body);
+            owing.deliveries.push(delivery);
         }
-        owed
+        let room = |catalog: &Catalog| trigger_room(&self.config, catalog, bucket.organization_id);
+        owing.room = Some(self.catalog.read(room));
+        owing
     }
 }

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use super::allowance::Countable;
 use super::page::{Page, PageRequest};
 use super::{Caller, Service, bucket_for, rule_for};
 use crate::catalog::{
-    Command, Delivery, DeliveryTotals, Event, Receiver, RetryConfig, Secret, Webhook, WebhookSettings,
-    WebhookStatus,
+    Command, Delivery, DeliveryTotals, Event, Owing, RetryConfig, Secret, Webhook, WebhookSettings,
+    WebhookStatus, text_bytes,
 };
 pub use crate::delivery::check_secret;
-use crate::delivery::{delivery, generate_secret, test_body};
+use crate::delivery::{delivery_to, generate_secret, test_body};
 use crate::error::{Detail, ServiceError};
 use crate::ids::ObjectId;
 
@@ -70,7 +71,7 @@ impl Service {
     /// The webhooks of the caller's organization.
     pub fn list_webhooks(&self, caller: &Caller, page: PageRequest) -> Page<Arc<Webhook>> {
         let mut found = self.catalog.read(|catalog| {
-            let count = catalog.webhooks_of(caller.organization_id).count();
+            let count = catalog.webhook_count(caller.organization_id);
             page.cut(count, catalog.webhooks_of(caller.organization_id).cloned())
         });
         found
@@ -105,7 +106,7 @@ impl Service {
     /// Creates a webhook.
     ///
     /// # Errors
-    /// 404 for an unknown bucket; 400 for a URL that may not be called.
+    /// 404 for an unknown bucket; 400 for a URL that may not be called; 403 beyond a limit.
     pub async fn create_webhook(
         &self,
         caller: &Caller,
@@ -120,18 +121,21 @@ impl Service {
         let decision = self.decisions.begin(caller.organization_id).await;
         // Finding out whether the URL may be called takes its time: the bucket may have gone meanwhile.
         self.check_bucket(caller, input.bucket_id)?;
+        let settings = WebhookSettings {
+            url: input.url.into(),
+            events: input.events,
+            bucket_id: input.bucket_id,
+            secret,
+            retry: input.retry,
+            status: input.status,
+        };
+        let text_bytes = text_bytes::of_webhook(&settings);
+        self.admit_one_more(caller.organization_id, Countable::Webhook, text_bytes)?;
         let (id, now_ns) = (self.next_id(), self.now_ns());
         let webhook = Webhook {
             id,
             organization_id: caller.organization_id,
-            settings: WebhookSettings {
-                url: input.url.into(),
-                events: input.events,
-                bucket_id: input.bucket_id,
-                secret,
-                retry: input.retry,
-                status: input.status,
-            },
+            settings,
             totals: DeliveryTotals::default(),
             created_at_ns: now_ns,
             updated_at_ns: now_ns,
@@ -167,6 +171,8 @@ impl Service {
             retry: patch.retry.applied_to(old.retry),
             status: patch.status.unwrap_or(old.status),
         };
+        let (before, after) = (text_bytes::of_webhook(old), text_bytes::of_webhook(&settings));
+        self.admit_text(caller.organization_id, before, after)?;
         let command = Command::WebhookUpdated {
             webhook_id: id,
             settings,
@@ -192,19 +198,16 @@ impl Service {
     /// Sends a test event, also to a paused webhook.
     ///
     /// # Errors
-    /// 404; 503 when the log takes no writes.
+    /// 404; 403 beyond a limit; 503 when the log takes no writes.
     pub async fn test_webhook(&self, caller: &Caller, id: ObjectId) -> Result<Delivery, ServiceError> {
         let decision = self.decisions.begin(caller.organization_id).await;
         let webhook = self.webhook(caller, id)?;
         let now_ns = self.now_ns();
         let bucket_id = webhook.settings.bucket_id;
-        let test = delivery(
-            Receiver::Webhook(id),
-            Event::WebhookTest,
-            &self.ids,
-            now_ns,
-            |webhook_id| test_body(webhook_id, bucket_id, now_ns),
-        );
+        let test = delivery_to(&webhook, Event::WebhookTest, &self.ids, now_ns, |webhook_id| {
+            test_body(webhook_id, bucket_id, now_ns)
+        });
+        self.admit_owing(caller.organization_id, &Owing::of(vec![test.clone()]))?;
         let command = Command::DeliveriesQueued {
             deliveries: vec![test.clone()],
         };
@@ -218,7 +221,7 @@ impl Service {
     /// Sends a delivery once more, with its `webhookId` and a schedule of its own, whatever became of it.
     ///
     /// # Errors
-    /// 404; 503 when the log takes no writes.
+    /// 404; 403 beyond a limit; 503 when the log takes no writes.
     pub async fn redeliver(
         &self,
         caller: &Caller,
@@ -230,6 +233,9 @@ impl Service {
         loop {
             let known = self.delivery_of(webhook_id, delivery_id)?;
             let known = known.ok_or_else(|| ServiceError::not_found("delivery"))?;
+            if self.catalog.read(|it| it.pending_delivery(delivery_id).is_none()) {
+                self.admit_owing(caller.organization_id, &Owing::of(vec![known.clone()]))?;
+            }
             let deliveries = self.deliveries.clone();
             let redelivery = async move { deliveries.redeliver(known).await };
             let (owed, still_deciding) = decision.carry_out(redelivery).await?;

@@ -94,6 +94,7 @@ pub const ROUTES: &[Route] = &[
     route("GET", "/api/auth/me", None, BEARER, 200),
     // An empty body, which is refused last of all: a real one would end the caller's own token.
     route("POST", "/api/auth/password", Some("{}"), BEARER, 400),
+    route("POST", "/api/auth/logout", None, BEARER, 200),
     route("GET", "/api/organization", None, ADMIN, 200),
     route(
         "PATCH",

@@ -8,11 +8,14 @@ export interface User {
   name: string;
 }
 
-export interface SignedIn {
-  token: string;
-  expiresAt: string;
+export interface Account {
   user: User;
   organization: Organization;
+}
+
+/** The answer's token is for programs: the page's own comes with it as a cookie. */
+export interface SignedIn extends Account {
+  expiresAt: string;
 }
 
 export interface SignUp {
@@ -27,7 +30,12 @@ export const signUp = (body: SignUp) => request<SignedIn>("POST", "/api/auth/sig
 export const logIn = (email: string, password: string) =>
   request<SignedIn>("POST", "/api/auth/login", { body: { email, password }, anonymous: true });
 
-/** The answer's token replaces the session's: older ones stop working. */
+export const whoAmI = () => request<Account>("GET", "/api/auth/me");
+
+/** Clears the cookie. */
+export const logOut = () => request<{ message: string }>("POST", "/api/auth/logout");
+
+/** Other sessions end; this one's cookie is replaced. */
 export const changePassword = (currentPassword: string, newPassword: string) =>
   request<SignedIn>("POST", "/api/auth/password", {
     body: { currentPassword, newPassword },

@@ -1,7 +1,7 @@
 /**
- * One request to the API: JSON in, JSON out, the bearer token of the session, errors in the words of the server.
- * Every resource file of this directory goes through `request`; nothing else in the dashboard calls `fetch`. It knows
- * no page and no session: whoever keeps the token says so with `authorizeWith`.
+ * One request to the API: JSON in, JSON out, errors in the words of the server. The browser adds the cookie of the
+ * session. Every resource file of this directory goes through `request`; nothing else in the dashboard calls `fetch`.
+ * It knows no page and no session: who wants to know that a session has ended says so with `onRefused`.
  */
 
 /** One fault of a request body: where, and what is wrong there. */
@@ -44,23 +44,18 @@ interface RequestOptions {
   signal?: AbortSignal;
   /** Answers of 401 that speak of the body, not of the session: a wrong password. */
   unauthorizedIsAnswer?: boolean;
-  /** Sent without the session's token. */
+  /** Asks for a session: a refusal does not end one. */
   anonymous?: boolean;
 }
 
 type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
-/** Who speaks, and whom to tell that the server does not know them any more. */
-interface Credentials {
-  token: () => string | null;
-  refused: () => void;
-}
-
-let credentials: Credentials = { token: () => null, refused: () => undefined };
+let refused: () => void = () => undefined;
 let callsLeft: CallsLeft | null = null;
 
-export function authorizeWith(given: Credentials): void {
-  credentials = given;
+/** Whom to tell that the server does not know the user any more. */
+export function onRefused(listener: () => void): void {
+  refused = listener;
 }
 
 /** From the newest answer; null on unlimited plans. */
@@ -71,9 +66,7 @@ export function latestCallsLeft(): CallsLeft | null {
 /** Sends a request; rejects with `ApiError`, or `AbortError` when the signal fires. */
 export async function request<T>(method: Method, path: string, options: RequestOptions = {}): Promise<T> {
   const headers = new Headers({ Accept: "application/json" });
-  const token = options.anonymous ? null : credentials.token();
-  if (token !== null) headers.set("Authorization", `Bearer ${token}`);
-  const init: RequestInit = { method, headers, cache: "no-store", credentials: "omit" };
+  const init: RequestInit = { method, headers, cache: "no-store", credentials: "same-origin" };
   if (options.signal !== undefined) init.signal = options.signal;
   if (options.body !== undefined) {
     headers.set("Content-Type", "application/json");
@@ -91,7 +84,7 @@ export async function request<T>(method: Method, path: string, options: RequestO
   const body = parsed(text);
   if (response.ok) return body as T;
   const error = errorOf(response, body);
-  if (response.status === 401 && !options.unauthorizedIsAnswer && !options.anonymous) credentials.refused();
+  if (response.status === 401 && !options.unauthorizedIsAnswer && !options.anonymous) refused();
   throw error;
 }
 

@@ -34,8 +34,9 @@ export function App() {
   const { path } = useRoute();
   useEffect(() => {
     // Fetched ahead in a quiet moment, so that the way to the first chart is short.
-    if (current !== null) setTimeout(() => void explorer().catch(() => undefined), IDLE_MS);
+    if (current) setTimeout(() => void explorer().catch(() => undefined), IDLE_MS);
   }, [current]);
+  if (current === undefined) return null;
   if (current === null) return <SignInPage signingUp={path[0] === "signup"} />;
   return (
     <>

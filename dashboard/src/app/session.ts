@@ -1,34 +1,29 @@
-/** Who is logged in, kept in localStorage until the token expires, and why a session ended. */
-import type { SignedIn, User } from "../api/accounts";
-import { authorizeWith } from "../api/client";
+/**
+ * Who is logged in, and why a session ended. What proves it is a cookie that no script can read; the page keeps no more
+ * than when that ends, so that it need not ask where nobody has logged in.
+ */
+import { logOut, whoAmI, type SignedIn, type User } from "../api/accounts";
+import { isAbort, onRefused } from "../api/client";
 import { createStore } from "./store";
 
 export interface Session {
-  token: string;
   expiresAt: string;
   user: User;
 }
 
-const STORED_AS = "tidewatch.session";
+const STORED_AS = "tidewatch.session-ends";
+/** Where the token itself was kept before it moved to the cookie. */
+const FORMERLY_STORED_AS = "tidewatch.session";
 
 /** What the login page says when it was not asked for. */
 export const sessionNotice = createStore<string | null>(null);
-export const session = createStore<Session | null>(stored());
+/** `undefined` until the server has said who it is. */
+export const session = createStore<Session | null | undefined>(null);
 
-function currentSession(): Session | null {
-  const current = session.get();
-  if (current !== null && Date.parse(current.expiresAt) <= Date.now()) {
-    endSession("Your session has ended after twelve hours. Log in again to go on.");
-    return null;
-  }
-  return current;
-}
-
-export function beginSession(answer: SignedIn): void {
-  const begun: Session = { token: answer.token, expiresAt: answer.expiresAt, user: answer.user };
-  localStorage.setItem(STORED_AS, JSON.stringify(begun));
+export function beginSession({ expiresAt, user }: SignedIn): void {
+  localStorage.setItem(STORED_AS, expiresAt);
   sessionNotice.set(null);
-  session.set(begun);
+  session.set({ expiresAt, user });
 }
 
 /** `notice` says why, unless the user asked for it. */
@@ -38,22 +33,36 @@ export function endSession(notice: string | null): void {
   session.set(null);
 }
 
-authorizeWith({
-  token: () => currentSession()?.token ?? null,
-  refused: () => endSession("Your session has ended. Log in again to go on."),
-});
+/** Has the server clear the cookie, which no script can. */
+export async function leave(): Promise<void> {
+  await logOut();
+  endSession(null);
+}
 
-// Another tab that logs in or out does so for this one too: both read the same storage.
-window.addEventListener("storage", (event) => {
-  if (event.key === STORED_AS) session.set(stored());
-});
-
-function stored(): Session | null {
+/** To be called once, when the page is loaded. */
+export async function resumeSession(): Promise<void> {
+  localStorage.removeItem(FORMERLY_STORED_AS);
+  const expiresAt = localStorage.getItem(STORED_AS);
+  if (expiresAt === null || !(Date.parse(expiresAt) > Date.now())) {
+    localStorage.removeItem(STORED_AS);
+    session.set(null);
+    return;
+  }
+  session.set(undefined);
   try {
-    const value = JSON.parse(localStorage.getItem(STORED_AS) ?? "null") as Session | null;
-    if (value === null || typeof value.token !== "string") return null;
-    return Date.parse(value.expiresAt) > Date.now() ? value : null;
-  } catch {
-    return null;
+    const { user } = await whoAmI();
+    session.set({ expiresAt, user });
+  } catch (error) {
+    // A refusal has ended the session already, with its reason.
+    if (session.get() !== undefined || isAbort(error)) return;
+    sessionNotice.set(error instanceof Error ? `The server could not be asked who is logged in: ${error.message}.` : null);
+    session.set(null);
   }
 }
+
+onRefused(() => endSession("Your session has ended. Log in again to go on."));
+
+// Another tab that logs in or out does so for this one too: both have the same cookie.
+window.addEventListener("storage", (event) => {
+  if (event.key === STORED_AS) void resumeSession();
+});

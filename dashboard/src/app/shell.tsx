@@ -3,10 +3,12 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { User } from "../api/accounts";
 import { Button } from "../parts/button";
+import { ErrorBox } from "../parts/forms";
 import { Icon, Logo, type IconName } from "../parts/icon";
+import { useAction } from "./load";
 import { shownTheme, theme, zone, useZone } from "./preferences";
 import { go, useRoute } from "./route";
-import { endSession } from "./session";
+import { leave } from "./session";
 import { useStore } from "./store";
 
 const SECTIONS: { path: string; label: string; icon: IconName }[] = [
@@ -22,6 +24,10 @@ export function Shell({ section, user, children }: { section: string; user: User
   const [open, setOpen] = useState(false);
   const main = useRef<HTMLElement>(null);
   const { path } = useRoute();
+  const leaving = useAction(async () => {
+    await leave();
+    go("#/login");
+  });
   useEffect(() => setOpen(false), [path.join("/")]);
   useEffect(() => {
     if (!open) return;
@@ -92,13 +98,12 @@ export function Shell({ section, user, children }: { section: string; user: User
             icon="leave"
             look="quiet"
             small
-            onClick={() => {
-              endSession(null);
-              go("#/login");
-            }}
+            busy={leaving.running}
+            onClick={() => void leaving.run()}
           >
             Log out
           </Button>
+          <ErrorBox error={leaving.error} />
         </div>
       </aside>
       <main class="main" id="main" ref={main} tabIndex={-1}>

@@ -49,17 +49,19 @@ export const test = base.extend<TestFixtures, WorkerFixtures>({
 
 export { expect };
 
+/** What a log-in leaves behind: the cookie, and when it ends. */
+export async function logInAs(page: Page, { url, token }: Account): Promise<void> {
+  const cookie = { name: "tidewatch_session", value: token, url, httpOnly: true, sameSite: "Strict" as const };
+  await page.context().addCookies([cookie]);
+  await page.addInitScript(() => {
+    if (location.protocol === "about:") return;
+    localStorage.setItem("tidewatch.session-ends", new Date(Date.now() + 3_600_000).toISOString());
+  });
+}
+
 /** Opens the dashboard as somebody who is logged in already. */
 export async function open(page: Page, account: Account, hash = "#/"): Promise<void> {
-  await page.addInitScript((token) => {
-    if (location.protocol === "about:") return;
-    const session = {
-      token,
-      expiresAt: new Date(Date.now() + 3_600_000).toISOString(),
-      user: { _id: "", email: "ada@example.com", name: "Ada" },
-    };
-    localStorage.setItem("tidewatch.session", JSON.stringify(session));
-  }, account.token);
+  await logInAs(page, account);
   // A new address that differs in its hash alone would load nothing, and not log in.
   await page.goto("about:blank");
   await page.goto(`${account.url}/${hash}`);

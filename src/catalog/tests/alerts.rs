@@ -58,13 +58,14 @@ pub(super) fn delivery(number: u64, receiver: Receiver) -> Delivery {
         webhook_id: id(number << 32),
         receiver,
         event: Event::AlertTriggered,
-        body: Body(b"{}".as_slice().into()),
+        body: Body::whole(b"{}".as_slice()),
         created_at_ns: number as i64,
         status: DeliveryStatus::Pending,
         attempts: Vec::new(),
         tries: 0,
         next_attempt_at_ns: Some(0),
         again: false,
+        organization_id: None,
     }
 }
 
@@ -84,6 +85,8 @@ pub(super) fn verdict(number: u64, rule_id: ObjectId, at_ns: i64) -> Verdict {
         },
         trigger_id: Some(id(number << 40)),
         deliveries: Vec::new(),
+        fan_out: None,
+        room: None,
     }
 }
 
@@ -101,7 +104,7 @@ pub(super) fn attempt(delivery_id: ObjectId, at_ns: i64, then: AfterAttempt) -> 
 }
 
 /// A catalog with rule 20 on source 10, and webhook 30.
-fn with_rule() -> Catalog {
+pub(super) fn with_rule() -> Catalog {
     let mut catalog = with_bucket();
     catalog.apply(&create_source(10, "s", vec![field("a", FieldType::Number)]));
     catalog.apply(&Command::RuleCreated {

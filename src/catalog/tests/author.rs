@@ -1,5 +1,7 @@
 //! Random commands for the snapshot test, from a seed.
 
+use std::sync::Arc;
+
 use super::super::*;
 use super::alerts::{attempt, delivery, rule_settings, verdict, webhook};
 use super::{field, id, password, settings};
@@ -37,6 +39,8 @@ pub(super) struct Author {
     deliveries: Vec<ObjectId>,
     /// As they were queued first.
     queued: Vec<Delivery>,
+    /// Whether events are told to several webhooks at once, which older programs knew nothing of.
+    shares: bool,
 }
 
 impl Author {
@@ -54,6 +58,15 @@ impl Author {
             webhooks: Vec::new(),
             deliveries: Vec::new(),
             queued: Vec::new(),
+            shares: false,
+        }
+    }
+
+    /// One that has several webhooks told of an event.
+    pub fn sharing(seed: u64) -> Self {
+        Self {
+            shares: true,
+            ..Self::new(seed)
         }
     }
 
@@ -170,6 +183,7 @@ impl Author {
                 at_ns,
                 next_sequence: (self.dice.below(4) > 0).then_some(self.made),
                 deliveries: Vec::new(),
+                fan_out: self.fan_out(Event::BucketUpdated, at_ns),
             },
             10 if self.dice.below(4) == 0 => Command::BucketDeleted {
                 bucket_id: self.dice.pick(&self.buckets)?,
@@ -215,6 +229,38 @@ impl Author {
         let queued = delivery(self.made, receiver);
         self.queued.push(queued.clone());
         queued
+    }
+
+    /// An event that one to four webhooks are told of.
+    fn fan_out(&mut self, event: Event, at_ns: i64) -> Option<FanOut> {
+        if !self.shares {
+            return None;
+        }
+        let organization_id = self.dice.pick(&self.organizations)?;
+        self.made += 1;
+        let event_id = id(self.made);
+        let body = EventBody::new(
+            event_id,
+            organization_id,
+            at_ns,
+            event_id.to_string().into_bytes(),
+        );
+        let body = Arc::new(body);
+        let mut deliveries = Vec::new();
+        for _ in 0..1 + self.dice.below(4) {
+            let webhook_id = self.dice.pick(&self.webhooks)?;
+            // Sent again, it has a body of its own.
+            let own = self.delivery(Receiver::Webhook(webhook_id));
+            if let Some(queued) = self.queued.last_mut() {
+                (queued.event, queued.created_at_ns) = (event, at_ns);
+            }
+            deliveries.push((webhook_id, own.id, own.webhook_id));
+        }
+        Some(FanOut {
+            event,
+            body,
+            deliveries,
+        })
     }
 
     /// A bucket, or another one, with so many sources more.
@@ -277,6 +323,14 @@ impl Author {
                     verdict
                         .deliveries
                         .push(self.delivery(Receiver::Webhook(webhook_id)));
+                }
+                verdict.fan_out = self.fan_out(Event::AlertTriggered, at_ns);
+                if let Some(fan_out) = &verdict.fan_out {
+                    verdict.room = Some(OwedRoom {
+                        organization_id: fan_out.body.organization_id,
+                        deliveries_max: 5,
+                        bytes_max: 5_000,
+                    });
                 }
                 Command::VerdictRecorded { verdict }
             }

@@ -1,7 +1,9 @@
 //! What earlier versions wrote stays readable. `TIDEWATCH_WRITE_FIXTURES=1` writes the files of the present versions, which
 //! is done once, when a version or a kind is new.
 
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::super::*;
 use super::alerts::{attempt, delivery, rule_settings, webhook};
@@ -76,19 +78,67 @@ fn a_snapshot_of_version_1_is_read() {
 
 #[test]
 fn objects_of_version_2_are_read() {
-    type File = Vec<(ObjectId, i64, ObjectId, Body)>;
     let expected = one_of_each();
-    let present: File = saved(&expected)
+    let objects = written("objects-2.bin", &expected);
+    assert_eq!(kinds(&objects), BTreeSet::from_iter(1..=11));
+    assert_equal(&load(&objects).unwrap(), &expected);
+}
+
+/// Those that came later under the same version: events that several webhooks are told of.
+#[test]
+fn events_and_their_deliveries_are_read() {
+    let mut expected = one_of_each();
+    expected.apply(&Command::WebhookCreated {
+        webhook: webhook(31, id(1)),
+    });
+    let event_id = id(50);
+    let text = format!("{{\"webhookId\":\"{event_id}\"}}");
+    let fan_out = FanOut {
+        event: Event::BucketUpdated,
+        body: Arc::new(EventBody::new(event_id, id(1), 6, text.into_bytes())),
+        deliveries: vec![(id(30), id(51), id(52)), (id(31), id(53), id(54))],
+    };
+    expected.apply(&Command::BucketUpdated {
+        bucket_id: id(3),
+        name: "b".into(),
+        description: None,
+        retention_days: 30,
+        at_ns: 6,
+        next_sequence: None,
+        deliveries: Vec::new(),
+        fan_out: Some(fan_out),
+    });
+    let objects = written("objects-2-events.bin", &expected);
+    assert_eq!(kinds(&objects), BTreeSet::from_iter(1..=13));
+    assert_equal(&load(&objects).unwrap(), &expected);
+    let missing = |kind: i64| {
+        let mut objects = objects.clone();
+        objects.retain(|key, _| key.place >> 56 != kind);
+        load(&objects).map(drop).unwrap_err().to_string()
+    };
+    assert!(
+        missing(12).contains(&format!("event {event_id}")),
+        "{}",
+        missing(12)
+    );
+    assert!(missing(13).contains("the body of delivery"), "{}", missing(13));
+}
+
+/// The objects of the file of this name, first written of this catalog where files are to be written.
+fn written(name: &str, present: &Catalog) -> Objects {
+    type File = Vec<(ObjectId, i64, ObjectId, BodyBytes)>;
+    let present: File = saved(present)
         .into_iter()
-        .map(|(key, content)| (key.owner, key.place, key.id, Body(content.into())))
+        .map(|(key, content)| (key.owner, key.place, key.id, BodyBytes(content.into())))
         .collect();
-    let bytes = file("objects-2.bin", &rmp_serde::to_vec_named(&present).unwrap());
+    let bytes = file(name, &rmp_serde::to_vec_named(&present).unwrap());
     let found: File = rmp_serde::from_slice(&bytes).unwrap();
-    let kinds: Vec<i64> = found.iter().map(|(_, place, ..)| place >> 56).collect();
-    assert!((1..=11).all(|kind| kinds.contains(&kind)), "{kinds:?}");
-    let objects: Objects = found
+    found
         .into_iter()
         .map(|(owner, place, id, content)| (ObjectKey { owner, place, id }, content.0.to_vec()))
-        .collect();
-    assert_equal(&load(&objects).unwrap(), &expected);
+        .collect()
+}
+
+fn kinds(objects: &Objects) -> BTreeSet<i64> {
+    objects.keys().map(|key| key.place >> 56).collect()
 }

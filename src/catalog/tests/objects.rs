@@ -132,7 +132,7 @@ fn checkpoints_of_what_changed_make_the_same_catalog() {
     for seed in 0..40 {
         println!("seed {seed}");
         let mut random = fastrand::Rng::with_seed(seed);
-        let mut author = Author::new(seed);
+        let mut author = Author::sharing(seed);
         // Several pages of sources in some of the runs.
         let mut commands = if seed % 8 == 0 {
             author.crowd(2_500)
@@ -288,7 +288,7 @@ fn an_attempt_does_not_write_the_body_again() {
         webhook: webhook(30, id(1)),
     });
     let large = Delivery {
-        body: Body(vec![b'x'; 1 << 20].into()),
+        body: Body::whole(vec![b'x'; 1 << 20]),
         ..delivery(41, Receiver::Webhook(id(30)))
     };
     let queued = Command::DeliveriesQueued {

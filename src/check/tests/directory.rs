@@ -163,6 +163,8 @@ pub(super) async fn judge(rooms: &Rooms, round: u8) {
             runtime: RuleRuntime::new(at_ns),
             trigger_id: None,
             deliveries: Vec::new(),
+            fan_out: None,
+            room: None,
         };
         let command = Command::VerdictRecorded { verdict };
         rooms.journal.commit(command).await.unwrap();

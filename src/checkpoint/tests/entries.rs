@@ -74,7 +74,8 @@ fn list(
                 };
                 let ended = delivery.status != DeliveryStatus::Pending;
                 let steps = 2 * delivery.attempts.len() as u32 + u32::from(!ended);
-                (steps, String::from_utf8(delivery.body.0.to_vec()).expect("text"))
+                let body = delivery.body.sent_as(delivery.webhook_id).expect("its own");
+                (steps, String::from_utf8(body.to_vec()).expect("text"))
             }
         };
         (key, steps, text)
@@ -310,6 +311,8 @@ impl World {
             runtime: RuleRuntime::new(at_ns),
             trigger_id,
             deliveries: Vec::new(),
+            fan_out: None,
+            room: None,
         };
         let key = |stream, id| EntryKey {
             stream,
@@ -343,13 +346,14 @@ impl World {
             webhook_id: id,
             receiver: Receiver::Webhook(owner),
             event: Event::AlertTriggered,
-            body: Body(text.as_bytes().into()),
+            body: Body::whole(text.as_bytes()),
             created_at_ns,
             status: DeliveryStatus::Pending,
             attempts: Vec::new(),
             tries: 0,
             next_attempt_at_ns: Some(created_at_ns),
             again: false,
+            organization_id: None,
         };
         let deliveries = vec![delivery];
         self.take_step(rooms, vec![(key, text)], Command::DeliveriesQueued { deliveries })

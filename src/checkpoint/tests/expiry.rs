@@ -58,6 +58,7 @@ async fn retain(rooms: &Rooms, now_ns: i64, days: u32) {
         at_ns: now_ns,
         next_sequence: Some(rooms.buckets.next_sequence(&bucket).await.unwrap()),
         deliveries: Vec::new(),
+        fan_out: None,
     };
     rooms.journal.commit(command).await.unwrap();
 }

@@ -459,6 +459,7 @@ impl World {
             at_ns: self.clock.now_ns(),
             next_sequence: None,
             deliveries: Vec::new(),
+            fan_out: None,
         };
         rooms.journal.commit(command).await?;
         may_be(&|retention_days| *retention_days = vec![days]);

@@ -362,3 +362,29 @@ async fn who_stops_waits_for_what_is_in_flight_and_leaves_the_rest() {
         .await;
     assert_eq!((world.script.sent(A).len(), world.script.sent(B).len()), (1, 1));
 }
+
+/// Each of them would have stayed in memory until it was due, which may be in years.
+#[actix::test]
+async fn deliveries_that_nobody_is_owed_any_more_are_forgotten() {
+    const MANY: usize = 5_000;
+    let world = World::new().await;
+    let (gone, other) = (world.webhook(10, A, 3).await, world.webhook(11, B, 3).await);
+    world.script.answer(A, [Reply::Hold]);
+    world.script.answer(B, [Reply::Hold]);
+    let deliveries: Vec<Delivery> = (0..MANY)
+        .map(|_| world.delivery(Receiver::Webhook(gone)))
+        .collect();
+    let ids = deliveries.iter().map(|delivery| delivery.id).collect();
+    world.commit(Command::DeliveriesQueued { deliveries }).await;
+    world.deliveries.queued(ids);
+    let pending = || world.deliveries.stats().pending;
+    world
+        .until("all wait", || {
+            pending() == MANY as u64 && world.script.held() == 1
+        })
+        .await;
+    world.commit(Command::WebhookDeleted { webhook_id: gone }).await;
+    world.owe(Receiver::Webhook(other)).await;
+    // The one in flight is left, and the new one.
+    world.until("they are forgotten", || pending() == 2).await;
+}

@@ -10,7 +10,7 @@ use crate::catalog::{
 };
 use crate::clock::SECOND_NS;
 use crate::delivery::envelope::{
-    BucketUpdate, Named, Point, Received, Trigger, TriggerPoint, deliveries, test_body,
+    BucketUpdate, Named, Point, Received, Trigger, TriggerPoint, owing, test_body,
 };
 use crate::ids::{ObjectId, ObjectIds};
 use crate::timestamp::Timestamp;
@@ -28,8 +28,9 @@ fn raw(text: &str) -> Box<RawValue> {
     RawValue::from_string(text.to_owned()).unwrap()
 }
 
-fn text(body: &Body) -> &str {
-    std::str::from_utf8(&body.0).unwrap()
+fn text(body: &Body) -> String {
+    // Of a body of its own, whoever is asked for.
+    String::from_utf8(body.sent_as(BUCKET).unwrap().to_vec()).unwrap()
 }
 
 fn trigger<'a>(
@@ -191,18 +192,45 @@ fn every_webhook_that_hears_gets_a_delivery_of_its_own() {
         webhook(5, BucketUpdated, None, Active),
     ];
     let ids = ObjectIds::new().unwrap();
-    let made = deliveries(AlertTriggered, BUCKET, &webhooks, &ids, AT_NS, |webhook_id| {
-        trigger(None, [None; 3]).body(webhook_id)
-    });
-    let owners: Vec<_> = made.iter().map(|delivery| delivery.receiver.owner()).collect();
+    let body = |webhook_id| trigger(None, [None; 3]).body(webhook_id);
+    let made = owing(AlertTriggered, BUCKET, &webhooks, &ids, AT_NS, body);
+    assert_eq!(made.deliveries, []);
+    let fan_out = made.fan_out.unwrap();
+    let owners: Vec<_> = fan_out.deliveries.iter().map(|(webhook, ..)| *webhook).collect();
     assert_eq!(owners, [webhooks[0].id, webhooks[1].id]);
-    for delivery in &made {
-        assert!(text(&delivery.body).contains(&format!(r#""webhookId":"{}""#, delivery.webhook_id)));
-        assert_eq!(delivery.next_attempt_at_ns, Some(AT_NS), "due at once");
-        assert_eq!((delivery.status, delivery.tries), (DeliveryStatus::Pending, 0));
+    for (_, _, webhook_id) in &fan_out.deliveries {
+        let sent = fan_out.body.sent_as(*webhook_id);
+        assert_eq!(
+            &*sent,
+            text(&body(*webhook_id)).as_bytes(),
+            "as if it were made for it"
+        );
     }
-    let mut ids: Vec<_> = made.iter().flat_map(|made| [made.id, made.webhook_id]).collect();
+    let made = fan_out.deliveries.iter();
+    let mut ids: Vec<_> = made.flat_map(|(_, id, webhook_id)| [*id, *webhook_id]).collect();
+    ids.push(fan_out.body.id);
     ids.sort();
     ids.dedup();
-    assert_eq!(ids.len(), 4, "no id is used twice");
+    assert_eq!(ids.len(), 5, "no id is used twice");
+}
+
+#[test]
+fn one_that_hears_alone_gets_a_delivery_with_its_own_body() {
+    let webhooks = [webhook(1, Event::AlertTriggered, None, WebhookStatus::Active)];
+    let ids = ObjectIds::new().unwrap();
+    let made = owing(
+        Event::AlertTriggered,
+        BUCKET,
+        &webhooks,
+        &ids,
+        AT_NS,
+        |webhook_id| trigger(None, [None; 3]).body(webhook_id),
+    );
+    let [delivery] = made.deliveries.as_slice() else {
+        panic!("one delivery");
+    };
+    assert_eq!((made.fan_out, delivery.receiver.owner()), (None, webhooks[0].id));
+    assert!(text(&delivery.body).contains(&format!(r#""webhookId":"{}""#, delivery.webhook_id)));
+    assert_eq!(delivery.next_attempt_at_ns, Some(AT_NS), "due at once");
+    assert_eq!((delivery.status, delivery.tries), (DeliveryStatus::Pending, 0));
 }

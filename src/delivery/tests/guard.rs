@@ -16,6 +16,7 @@ impl Resolve for Names {
             "public.example" => &["8.8.8.8", "2606:4700:4700::1111"],
             "inside.example" => &["10.0.0.5"],
             "mixed.example" => &["8.8.8.8", "::1"],
+            "metadata.example" => &["169.254.169.254"],
             "empty.example" => &[],
             _ => return Box::pin(async { Err(io::Error::other("no such name")) }),
         };
@@ -26,6 +27,16 @@ impl Resolve for Names {
         Box::pin(async { Ok(addresses) })
     }
 }
+
+/// Refused wherever private networks are allowed, too.
+const LINK_LOCAL: &[&str] = &[
+    "169.254.169.254",
+    "2852039166",
+    "0251.0376.0251.0376",
+    "[fe80::1]",
+    "[::ffff:169.254.169.254]",
+    "[64:ff9b::169.254.169.254]",
+];
 
 fn guard(allow_private: bool) -> Guard {
     Guard::new(allow_private, Arc::new(Names))
@@ -123,6 +134,8 @@ fn hosts_that_are_not_public_are_refused_however_they_are_written() {
         "[::ffff:7f00:1]",
         "[::127.0.0.1]",
         "[fe80::1]",
+        "[::ffff:169.254.169.254]",
+        "[64:ff9b::169.254.169.254]",
         "[fc00::1]",
         "[fd00:ec2::254]",
         "[fec0::1]",
@@ -145,10 +158,13 @@ fn hosts_that_are_not_public_are_refused_however_they_are_written() {
                 refused.contains("is not on the public internet"),
                 "{text}: {refused}"
             );
-            assert!(
-                guard(true).check_form(&text).is_ok(),
-                "{text}, where private networks are allowed"
-            );
+            let allowed = guard(true).check_form(&text);
+            if LINK_LOCAL.contains(&host) {
+                let refused = allowed.expect_err(&text);
+                assert!(refused.contains("is link-local"), "{text}: {refused}");
+            } else {
+                assert!(allowed.is_ok(), "{text}, where private networks are allowed");
+            }
         }
     }
 }
@@ -220,6 +236,7 @@ async fn a_name_is_judged_by_all_that_it_resolves_to() {
         ("inside.example", true, true),
         ("mixed.example", false, false),
         ("mixed.example", true, true),
+        ("metadata.example", true, false),
         ("not-yet.example", false, true),
         ("empty.example", false, true),
     ] {

@@ -12,13 +12,14 @@ fn delivery(number: u64, webhook: u64, bytes: usize) -> Delivery {
         webhook_id: id(number),
         receiver: Receiver::Webhook(id(webhook)),
         event: Event::DataReceived,
-        body: Body(vec![b'x'; bytes].into()),
+        body: Body::whole(vec![b'x'; bytes]),
         created_at_ns: 0,
         status: DeliveryStatus::Pending,
         attempts: Vec::new(),
         tries: 0,
         next_attempt_at_ns: Some(0),
         again: false,
+        organization_id: None,
     }
 }
 
@@ -68,7 +69,7 @@ fn who_takes_the_most_room_gives_it() {
     assert!(dropped.len() > 200, "{}", dropped.len());
     assert!(dropped.iter().all(|id| recent.get(*id).is_none()));
     assert_eq!(recent.list(id(1)).len(), 50, "the other loses nothing");
-    let kept: usize = recent.list(id(2)).iter().map(|kept| kept.body.0.len()).sum();
+    let kept: usize = recent.list(id(2)).iter().map(|kept| kept.body.own_bytes()).sum();
     assert!(kept <= BYTES_MAX && kept > BYTES_MAX * 8 / 10, "{kept}");
     // When it is gone, its room is free.
     assert_eq!(recent.take_uncounted(|webhook| webhook == id(1)), []);

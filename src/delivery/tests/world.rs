@@ -187,13 +187,17 @@ impl World {
         id(number)
     }
 
+    /// A new delivery.
+    pub(super) fn delivery(&self, receiver: Receiver) -> Delivery {
+        let now_ns = self.clock.now_ns();
+        let body = |webhook_id: ObjectId| Body::whole(webhook_id.to_string().into_bytes());
+        let (organization_id, event) = (id(ORGANIZATION), Event::AlertTriggered);
+        delivery(receiver, organization_id, event, &self.ids, now_ns, body)
+    }
+
     /// A delivery that is owed and queued.
     pub(super) async fn owe(&self, receiver: Receiver) -> ObjectId {
-        let now_ns = self.clock.now_ns();
-        let owed = delivery(receiver, Event::AlertTriggered, &self.ids, now_ns, |webhook_id| {
-            Body(webhook_id.to_string().into_bytes().into())
-        });
-        self.queue(owed).await
+        self.queue(self.delivery(receiver)).await
     }
 
     pub(super) async fn queue(&self, delivery: Delivery) -> ObjectId {

@@ -34,6 +34,7 @@ use crate::http::{
         accounts::log_in,
         accounts::me,
         accounts::change_password,
+        accounts::log_out,
         organization::show,
         organization::update,
         organization_keys::list,

@@ -207,7 +207,7 @@ fn security_schemes() -> Value {
         },
         "bearer": {
             "type": "http", "scheme": "bearer", "bearerFormat": "JWT",
-            "description": "The token of a sign-in, for 12 hours. It is taken wherever an admin key is. Send this or a key, not both."
+            "description": "The token of a sign-in, for 12 hours. It is taken wherever an admin key is. Send this or a key, not both. The dashboard, and no other page, gets it as a cookie, which counts where neither is sent."
         },
         "operator": {
             "type": "http", "scheme": "bearer",

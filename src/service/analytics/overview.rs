@@ -3,7 +3,8 @@
 //! What an organization takes on the disk: the segments of its buckets, the entries of its buckets, rules and webhooks
 //! in the ledger's files, and the records of the log whose points no segment holds yet. Blocks that have
 //! expired and those of deleted sources count until their file is written anew. Not counted is what is small and
-//! everyone's: the manifest, the catalog, the log's other records, and the room that it keeps ahead.
+//! everyone's: the manifest, the catalog, what events said to several webhooks, the log's other records, and the room
+//! that it keeps ahead.
 
 use std::sync::Arc;
 

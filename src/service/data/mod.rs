@@ -17,7 +17,7 @@ pub use idempotency::IdempotencyKey;
 
 use super::{Caller, Service};
 use crate::bucket::{Ingest, Ingested};
-use crate::catalog::{Bucket, Command, Field};
+use crate::catalog::{Bucket, Command, Field, text_bytes};
 use crate::delivery::NewPoints;
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
@@ -248,6 +248,9 @@ impl Service {
                 None => by_source.push((source_id, vec![field])),
             }
         }
+        for (source_id, fields) in &by_source {
+            self.admit_fields(caller.organization_id, *source_id, fields)?;
+        }
         let at_ns = self.now_ns();
         let extended = |(source_id, fields)| Command::SchemaExtended {
             source_id,
@@ -257,5 +260,22 @@ impl Service {
         let commands = by_source.into_iter().map(extended).collect();
         let _settled = decision.commit_all(commands).await?;
         Ok(())
+    }
+
+    /// Whether a source's schema may grow by these fields. One that another source has already takes nothing.
+    fn admit_fields(
+        &self,
+        organization_id: ObjectId,
+        source_id: ObjectId,
+        fields: &[Field],
+    ) -> Result<(), ServiceError> {
+        let grown = self.catalog.read(|catalog| {
+            let grown = catalog.source(source_id)?.schema.extended(fields)?;
+            (!catalog.has_schema(organization_id, &grown)).then_some(grown)
+        });
+        match grown {
+            Some(schema) => self.admit_text(organization_id, 0, text_bytes::of_schema(&schema.fields)),
+            None => Ok(()),
+        }
     }
 }

@@ -146,3 +146,29 @@ fn a_body_that_is_no_login_is_400_and_no_failure() {
     }
     log_in(&account.client, &account.email, PASSWORD).expect(200, "contract 2: only failures count");
 }
+
+/// Whoever has stolen a token might guess the password with it, to stay.
+#[test]
+fn wrong_current_passwords_are_limited_as_log_ins_are() {
+    let (server, account, _) = scene::bucket();
+    let change = |current: &str| {
+        let body = json!({"currentPassword": current, "newPassword": "another battery"});
+        server
+            .client
+            .post("/api/auth/password")
+            .bearer(&account.token)
+            .json(&body)
+            .send()
+    };
+    for guess in 0..10 {
+        change(&format!("wrong password {guess}")).refused(401, "contract 2: a wrong current password");
+    }
+    assert_throttled(&change("wrong password"), "the eleventh");
+    assert_throttled(&change(PASSWORD), "the right one, too");
+    // Others, and log-ins, have counts of their own.
+    log_in(&server.client, &account.email, PASSWORD).expect(200, "a log-in");
+    let other = Account::sign_up(&server.client);
+    let body = json!({"currentPassword": PASSWORD, "newPassword": "another battery"});
+    let request = server.client.post("/api/auth/password").bearer(&other.token);
+    request.json(&body).send().expect(200, "another account");
+}

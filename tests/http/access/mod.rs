@@ -3,6 +3,7 @@
 mod accounts;
 mod bucket_keys;
 mod callers;
+mod cookie;
 mod forgery;
 mod login;
 mod matrix;

@@ -102,6 +102,20 @@ fn a_token_that_the_server_did_not_sign_is_401() {
         .expect(200, "the real one still works");
 }
 
+/// A token from the future says that the clock was set back: whoever signed in before stays so until the token ends.
+#[test]
+fn a_token_of_before_the_clock_was_set_back_works() {
+    let (server, account, _) = scene::bucket();
+    let forger = Forger::of(&server, &account);
+    let now = forger.claims["iat"].as_i64().unwrap_or_default();
+    for ahead in [1, 60, 3_600, 24 * 3_600] {
+        let later = json!({"iat": now + ahead, "nbf": now + ahead, "exp": now + ahead + 12 * 3_600});
+        let token = forger.sign(&forger.with(&later));
+        let answer = account.client.get("/api/buckets").bearer(&token).send();
+        answer.expect(200, &format!("issued {ahead} s from now"));
+    }
+}
+
 /// Behind a signature of the server's own secret, so that nothing but the claims can be why.
 #[test]
 fn a_token_with_wrong_claims_is_401_however_well_signed() {
@@ -114,8 +128,6 @@ fn a_token_with_wrong_claims_is_401_however_well_signed() {
         json!({"exp": null}),
         json!({"exp": exp.to_string()}),
         json!({"exp": exp - 24 * 3600}),
-        json!({"nbf": exp - 60}),
-        json!({"nbf": null}),
         json!({"aud": "another"}),
         json!({"aud": null}),
         json!({"iss": "another"}),

@@ -9,13 +9,15 @@
 //! | tokens (JWT) | `access::tokens`: every claim and header by itself, signed with the server's own secret |
 //! | mass assignment (API3) | `mass_assignment`: unknown members are ignored, so they change neither answer nor state |
 //! | memory (API4) | `bombs`, `memory`, `crowds`, `general::bodies` (limits), `listener`: connections without a key |
+//! | what one customer makes the server hold | `tenants`: counts, texts, owed deliveries |
 //! | nesting | `nesting` |
 //! | slow clients | `general::slow`; thousands of them: `crowds` |
 //! | addresses of webhooks (API7) | `webhooks::addresses`; names that turn to another address beside the code |
 //! | webhooks | `webhooks::signatures`, `retries`, `events` (nobody delays another), the crash tests (kill −9) |
 //! | regular expressions | none: no route takes a pattern |
-//! | cookies, cross-site requests | none: credentials are headers that no browser adds by itself; `operation::cors` |
+//! | cookies, cross-site requests | `access::cookie`; programs send headers that no browser adds by itself; `operation::cors` |
 //! | floods of logins | `access::login` (limits); hashing has a small pool of its own; the bench shows ingest beside it |
+//! | answers taken for pages | `sniffing` |
 //! | the dashboard | `operation::dashboard` (policy), `dashboard/tests/hostile.spec.ts`: markup as every name, in a browser |
 //! | server errors and schema (API8) | the generated requests of `make test` against `/api/docs` |
 
@@ -27,3 +29,5 @@ mod nesting;
 mod passwords;
 pub mod process;
 mod secrets;
+mod sniffing;
+mod tenants;

@@ -121,6 +121,26 @@ fn addresses_that_are_not_public_are_400() {
     );
 }
 
+/// Where clouds keep the credentials of the machine, which no private network has to offer.
+#[test]
+fn link_local_addresses_are_400_where_private_ones_are_allowed() {
+    let (_server, account, _) = super::scene();
+    for url in [
+        "http://169.254.169.254/latest/meta-data",
+        "http://2852039166/",
+        "http://[fe80::1]/",
+        "http://[::ffff:169.254.169.254]/",
+        "http://[64:ff9b::a9fe:a9fe]/",
+        "http://[2002:a9fe:a9fe::1]/",
+    ] {
+        let body = json!({"url": url, "events": ["bucket.updated"]});
+        let answer = admin(&account, "POST", "/api/webhooks", &body);
+        assert_faults(&answer, &["url"], &format!("a link-local address: {url}"));
+        assert!(answer.text().contains("link-local"), "{answer}");
+    }
+    account.webhook(&json!({"url": "http://10.0.0.1/", "events": ["bucket.updated"]}));
+}
+
 #[test]
 fn a_name_that_does_not_resolve_yet_may_be_registered() {
     let (_server, account, _) = scene::bucket();

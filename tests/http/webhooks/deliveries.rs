@@ -233,3 +233,49 @@ fn what_is_owed_survives_a_kill() {
         "contract 7: and delivers: {listed:?}"
     );
 }
+
+/// What several webhooks are told is kept once, and their deliveries name it; a checkpoint and a restart in between.
+#[test]
+fn what_was_told_to_several_is_told_again_to_the_letter() {
+    let (mut server, account, bucket) = scene();
+    let receiver = receiver();
+    let hooks: Vec<String> = ["/a", "/b", "/c"]
+        .iter()
+        .map(|path| hook(&account, &receiver, path, &["bucket.updated"]))
+        .collect();
+    update(&bucket, "told to three");
+    let told: Vec<Vec<u8>> = ["/a", "/b", "/c"]
+        .iter()
+        .map(|path| receiver.wait(path, 1).remove(0).body)
+        .collect();
+    let ids: Vec<Value> = told
+        .iter()
+        .map(|body| serde_json::from_slice::<Value>(body).unwrap()["webhookId"].clone())
+        .collect();
+    assert!(
+        ids[0] != ids[1] && ids[1] != ids[2] && ids[0] != ids[2],
+        "{ids:?}"
+    );
+    let listed: Vec<Value> = hooks
+        .iter()
+        .map(|hook| ended(&account, &format!("webhooks/{hook}"), 1).remove(0))
+        .collect();
+    for (delivery, id) in listed.iter().zip(&ids) {
+        assert_eq!(delivery["webhookId"], *id, "the receiver's own");
+    }
+    assert!(server.stop().success());
+    server.launch();
+    for ((hook, delivery), (path, body)) in hooks
+        .iter()
+        .zip(&listed)
+        .zip(["/a", "/b", "/c"].iter().zip(&told))
+    {
+        let again = format!(
+            "/api/webhooks/{hook}/deliveries/{}/redeliver",
+            text(delivery, "/_id")
+        );
+        admin(&account, "POST", &again, &Value::Null).expect(202, "contract 7: POST redeliver");
+        let sent = receiver.wait(path, 2).remove(1);
+        assert_eq!(&sent.body, body, "contract 7: a redelivery keeps its `webhookId`");
+    }
+}

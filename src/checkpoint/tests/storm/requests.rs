@@ -195,6 +195,7 @@ impl Storm {
             at_ns,
             next_sequence: Some(next_sequence),
             deliveries: Vec::new(),
+            fan_out: None,
         };
         if let Err(error) = rooms.journal.commit(command).await {
             self.model

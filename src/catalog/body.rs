@@ -1,0 +1,261 @@
+//! What deliveries say: bytes of their own, or those of an event that several webhooks are told of, which are kept once.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::de::{SeqAccess, Visitor};
+use serde::ser::SerializeTuple;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::ids::ObjectId;
+
+/// Characters of an id in a body.
+const ID_CHARS: usize = 24;
+
+/// Bytes that are shared and never change; `bin` on disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BodyBytes(pub Arc<[u8]>);
+
+/// What a delivery says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// Its own bytes, as every attempt sends them.
+    Whole(BodyBytes),
+    /// Those of an event that several webhooks are told of.
+    Shared(Arc<EventBody>),
+    /// The same by the name of the event, as the ledger keeps it: the bytes stand there once for all deliveries.
+    Named(EventName),
+}
+
+/// What an event says to all webhooks that hear of it. They differ in the `webhookId`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EventBody {
+    /// Identifies the event.
+    pub id: ObjectId,
+    /// Whose event it is.
+    pub organization_id: ObjectId,
+    /// UTC nanoseconds; the same as of its deliveries.
+    pub created_at_ns: i64,
+    /// The body, with the event's own id in the place of the `webhookId`.
+    text: BodyBytes,
+    /// Where that id begins in the text.
+    webhook_id_at: u32,
+}
+
+/// Where an event's body is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventName {
+    /// Whose event it is.
+    pub organization_id: ObjectId,
+    /// Which.
+    pub event_id: ObjectId,
+}
+
+impl Body {
+    /// A body of its own.
+    pub fn whole(bytes: impl Into<Arc<[u8]>>) -> Self {
+        Self::Whole(BodyBytes(bytes.into()))
+    }
+
+    /// The bytes that a receiver gets who knows the delivery by this id; `None` where they are in the ledger.
+    pub fn sent_as(&self, webhook_id: ObjectId) -> Option<Arc<[u8]>> {
+        match self {
+            Self::Whole(bytes) => Some(Arc::clone(&bytes.0)),
+            Self::Shared(event) => Some(event.sent_as(webhook_id)),
+            Self::Named(_) => None,
+        }
+    }
+
+    /// Bytes that it takes for itself.
+    pub fn own_bytes(&self) -> usize {
+        match self {
+            Self::Whole(bytes) => bytes.0.len(),
+            Self::Shared(_) | Self::Named(_) => 0,
+        }
+    }
+
+    /// Whether both say the same. Bytes that are shared are not looked at.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Whole(a), Self::Whole(b)) => Arc::ptr_eq(&a.0, &b.0) || a == b,
+            _ => self.event_name() == other.event_name(),
+        }
+    }
+
+    /// The event whose body it shares.
+    pub fn event_name(&self) -> Option<EventName> {
+        match self {
+            Self::Whole(_) => None,
+            Self::Shared(event) => Some(event.name()),
+            Self::Named(name) => Some(*name),
+        }
+    }
+}
+
+impl EventBody {
+    /// The body of an event, given as it would be sent to a receiver who knows the delivery by the event's id.
+    pub fn new(
+        id: ObjectId,
+        organization_id: ObjectId,
+        created_at_ns: i64,
+        text: impl Into<Arc<[u8]>>,
+    ) -> Self {
+        let text = text.into();
+        let place = id.to_string();
+        let found = text
+            .windows(ID_CHARS)
+            .position(|window| window == place.as_bytes());
+        let webhook_id_at = found.and_then(|at| u32::try_from(at).ok());
+        Self {
+            id,
+            organization_id,
+            created_at_ns,
+            text: BodyBytes(text),
+            // Behind the end: nothing is put in.
+            webhook_id_at: webhook_id_at.unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Where it is found once it is in the ledger.
+    pub fn name(&self) -> EventName {
+        EventName {
+            organization_id: self.organization_id,
+            event_id: self.id,
+        }
+    }
+
+    /// Bytes of its text.
+    pub fn bytes(&self) -> usize {
+        self.text.0.len()
+    }
+
+    /// The bytes that a receiver gets who knows the delivery by this id.
+    pub fn sent_as(&self, webhook_id: ObjectId) -> Arc<[u8]> {
+        let mut sent = self.text.0.to_vec();
+        let at = self.webhook_id_at as usize;
+        if let Some(place) = at.checked_add(ID_CHARS).and_then(|end| sent.get_mut(at..end)) {
+            place.copy_from_slice(webhook_id.to_string().as_bytes());
+        }
+        sent.into()
+    }
+
+    /// The record as the ledger keeps it: MessagePack with named members.
+    ///
+    /// # Errors
+    /// Never for owned data; the encoder's type says so all the same.
+    pub fn encode(&self) -> Result<Vec<u8>, rmp_serde::encode::Error> {
+        rmp_serde::to_vec_named(self)
+    }
+
+    /// Reads a record of the ledger.
+    ///
+    /// # Errors
+    /// Bytes that are no event's body, or one of a newer version.
+    pub fn decode(bytes: &[u8]) -> Result<Self, rmp_serde::decode::Error> {
+        rmp_serde::from_slice(bytes)
+    }
+}
+
+impl Serialize for BodyBytes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for BodyBytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct BytesVisitor;
+        impl Visitor<'_> for BytesVisitor {
+            type Value = BodyBytes;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("bytes")
+            }
+
+            fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<BodyBytes, E> {
+                Ok(BodyBytes(bytes.into()))
+            }
+        }
+        deserializer.deserialize_bytes(BytesVisitor)
+    }
+}
+
+/// `bin`; or, of a shared one, an array of the organization and the event.
+impl Serialize for Body {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let name = match self {
+            Self::Whole(bytes) => return bytes.serialize(serializer),
+            Self::Shared(event) => event.name(),
+            Self::Named(name) => *name,
+        };
+        let mut tuple = serializer.serialize_tuple(2)?;
+        tuple.serialize_element(&name.organization_id)?;
+        tuple.serialize_element(&name.event_id)?;
+        tuple.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Body {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct BodyVisitor;
+        impl<'de> Visitor<'de> for BodyVisitor {
+            type Value = Body;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("bytes, or the name of an event")
+            }
+
+            fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<Body, E> {
+                Ok(Body::whole(bytes))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Body, A::Error> {
+                let missing = |at: usize| serde::de::Error::invalid_length(at, &"the name of an event");
+                Ok(Body::Named(EventName {
+                    organization_id: seq.next_element()?.ok_or_else(|| missing(0))?,
+                    event_id: seq.next_element()?.ok_or_else(|| missing(1))?,
+                }))
+            }
+        }
+        deserializer.deserialize_any(BodyVisitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(number: u8) -> ObjectId {
+        ObjectId::from_bytes([number; 12])
+    }
+
+    #[test]
+    fn each_receiver_gets_the_text_with_its_own_id() {
+        let text = format!("{{\"webhookId\":\"{}\",\"data\":\"{}\"}}", id(7), id(7));
+        let event = EventBody::new(id(7), id(1), 5, text.clone().into_bytes());
+        for receiver in [id(8), id(9)] {
+            let expected = text.replacen(&id(7).to_string(), &receiver.to_string(), 1);
+            assert_eq!(&*event.sent_as(receiver), expected.as_bytes());
+        }
+        let without = EventBody::new(id(7), id(1), 5, b"{}".as_slice());
+        assert_eq!(&*without.sent_as(id(8)), b"{}");
+    }
+
+    #[test]
+    fn bodies_are_bytes_or_name_their_event() {
+        let read =
+            |body: &Body| -> Body { rmp_serde::from_slice(&rmp_serde::to_vec_named(body).unwrap()).unwrap() };
+        let whole = Body::whole(b"{}".as_slice());
+        assert_eq!(read(&whole), whole);
+        let bytes = rmp_serde::to_vec_named(&BodyBytes(b"{}".as_slice().into())).unwrap();
+        assert_eq!(
+            rmp_serde::from_slice::<Body>(&bytes).unwrap(),
+            whole,
+            "as it always was"
+        );
+        let event = EventBody::new(id(7), id(1), 5, b"{}".as_slice());
+        let shared = Body::Shared(Arc::new(event.clone()));
+        assert_eq!(read(&shared), Body::Named(event.name()));
+        assert_eq!(EventBody::decode(&event.encode().unwrap()).unwrap(), event);
+    }
+}

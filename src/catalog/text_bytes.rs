@@ -1,0 +1,79 @@
+//! Bytes of the texts that things of the catalog hold: what an organization may have is bounded by their sum. Nobody's
+//! concern but the one who counts: about what they take in memory, and the same before a thing is made as after.
+
+use super::condition::ConditionValue;
+use super::rule::{Evaluation, Input, Parameter, RuleSettings};
+use super::schema::Field;
+use super::user::User;
+use super::webhook::WebhookSettings;
+
+/// What an entry of a list counts besides its texts: a field of a schema, an input or a parameter of a rule.
+const ENTRY_BYTES: usize = 32;
+
+/// Of a key.
+pub const fn of_key(name: &str) -> usize {
+    name.len()
+}
+
+/// Of a person.
+pub(super) const fn of_user(user: &User) -> usize {
+    user.email.len() + user.name.len()
+}
+
+/// Of a bucket.
+pub fn of_bucket(name: &str, description: Option<&str>) -> usize {
+    name.len() + description.map_or(0, str::len)
+}
+
+/// Of a data source, without its schema, which others may share.
+pub fn of_source(name: &str, kind: &str, description: Option<&str>) -> usize {
+    name.len() + kind.len() + description.map_or(0, str::len)
+}
+
+/// Of a schema.
+pub fn of_schema(fields: &[Field]) -> usize {
+    let of_field = |field: &Field| {
+        let description = field.description.as_ref().map_or(0, |text| text.len());
+        ENTRY_BYTES + field.name.len() + field.unit.as_ref().map_or(0, |text| text.len()) + description
+    };
+    fields.iter().map(of_field).sum()
+}
+
+/// Of an alert rule.
+pub fn of_rule(settings: &RuleSettings) -> usize {
+    let parsed = settings.parsed.as_ref().map_or(0, |parsed| {
+        let value = match &parsed.value {
+            ConditionValue::Text(text) => text.len(),
+            ConditionValue::Number(_) | ConditionValue::Boolean(_) | ConditionValue::Range(_) => 0,
+        };
+        parsed.field.len() + value
+    });
+    let url = settings.webhook_url.as_ref().map_or(0, |url| url.len());
+    let evaluation = settings.evaluation.as_ref().map_or(0, of_evaluation);
+    settings.name.len() + settings.text.len() + parsed + url + evaluation
+}
+
+fn of_evaluation(evaluation: &Evaluation) -> usize {
+    let of_input = |input: &Input| {
+        let grouping = input
+            .grouping
+            .as_ref()
+            .map_or(0, |(name, unit)| name.len() + unit.len());
+        ENTRY_BYTES + input.key.len() + input.field.len() + grouping
+    };
+    let of_parameter = |(name, value): &(Box<str>, Parameter)| {
+        let value = match value {
+            Parameter::Text(text) => text.len(),
+            Parameter::Number(_) | Parameter::Boolean(_) => 0,
+        };
+        ENTRY_BYTES + name.len() + value
+    };
+    let kind = evaluation.kind.as_ref().map_or(0, |kind| kind.len());
+    let inputs: usize = evaluation.inputs.iter().map(of_input).sum();
+    kind + inputs + evaluation.parameters.iter().map(of_parameter).sum::<usize>()
+}
+
+/// Of a webhook.
+pub fn of_webhook(settings: &WebhookSettings) -> usize {
+    settings.url.len() + settings.secret.0.len() + settings.events.len()
+}
