@@ -137,6 +137,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "backup",
         &[
             "bucket",
+            "check",
             "checked_file",
             "checkpoint",
             "clock",
