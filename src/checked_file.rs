@@ -69,17 +69,24 @@ pub fn read(disk: &dyn Disk, path: &Path, magic: &[u8; 8]) -> Result<Option<Vec<
     let rest = bytes
         .strip_prefix(magic)
         .ok_or_else(|| damaged("a file of this kind and version"))?;
-    let (len, rest) = rest
-        .split_first_chunk()
-        .ok_or_else(|| damaged("a whole header"))?;
-    let (checksum, content) = rest
-        .split_first_chunk()
-        .ok_or_else(|| damaged("a whole header"))?;
+    content(rest)
+        .map(|content| Some(content.to_vec()))
+        .map_err(damaged)
+}
+
+/// The content of what stands behind the magic.
+///
+/// # Errors
+/// What was expected.
+pub fn content(behind_magic: &[u8]) -> Result<&[u8], &'static str> {
+    const WHOLE: &str = "a whole header";
+    let (len, rest) = behind_magic.split_first_chunk().ok_or(WHOLE)?;
+    let (checksum, content) = rest.split_first_chunk().ok_or(WHOLE)?;
     if u64::from_le_bytes(*len) != content.len() as u64 {
-        return Err(damaged("as many bytes as the header says"));
+        return Err("as many bytes as the header says");
     }
     if crc32fast::hash(content) != u32::from_le_bytes(*checksum) {
-        return Err(damaged("content with the checksum of the header"));
+        return Err("content with the checksum of the header");
     }
-    Ok(Some(content.to_vec()))
+    Ok(content)
 }

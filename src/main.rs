@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, value_parser};
-use tidewatch::backup;
+use tidewatch::backup::{self, OnDamage};
 use tidewatch::clock::SystemClock;
 use tidewatch::config::{self, Config, Flags};
 use tidewatch::demo;
@@ -73,6 +73,9 @@ struct BackupArguments {
     /// What to make: an archive where it ends in .tar or .tar.zst, a directory otherwise; never overwritten
     #[arg(long, value_name = "TARGET")]
     to: PathBuf,
+    /// Copies damaged files as they are, and says so in the backup, where otherwise none would be made
+    #[arg(long)]
+    allow_damage: bool,
 }
 
 #[derive(Args)]
@@ -201,7 +204,11 @@ fn run_check(arguments: CheckArguments) -> Result<ExitCode, String> {
 
 fn run_backup(arguments: BackupArguments) -> Result<ExitCode, String> {
     let data_dir = load(arguments.shared, None)?.storage.data_dir;
-    let made = backup::back_up(&data_dir, &arguments.to, &SystemClock);
+    let on_damage = match arguments.allow_damage {
+        true => OnDamage::Copy,
+        false => OnDamage::Refuse,
+    };
+    let made = backup::back_up(&data_dir, &arguments.to, on_damage, &SystemClock);
     let made = made.map_err(|error| error.to_string())?;
     println!(
         "backed up {} to {}: {} files, {} bytes ({} written), up to record {}, in {:.2?} ({:.2?} until it was certain what belongs to it)",
@@ -214,6 +221,7 @@ fn run_backup(arguments: BackupArguments) -> Result<ExitCode, String> {
         made.took,
         made.fixed_after
     );
+    tell_damages(&made.damages);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -235,7 +243,16 @@ fn run_restore(arguments: RestoreArguments) -> Result<ExitCode, String> {
         read.last_record,
         read.took
     );
+    tell_damages(&read.damages);
     Ok(ExitCode::SUCCESS)
+}
+
+/// What a backup has of files that were damaged before it was made.
+fn tell_damages(damages: &[String]) {
+    if !damages.is_empty() {
+        println!("it is a copy of damaged files, in {} places:", damages.len());
+        damages.iter().for_each(|damage| println!("  {damage}"));
+    }
 }
 
 fn run_demo(arguments: DemoArguments) -> Result<ExitCode, String> {

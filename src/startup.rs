@@ -42,6 +42,9 @@ const CALLS_PERIOD: Duration = Duration::from_secs(1);
 /// Attempts in flight may take so long when the server stops; then they are made again after the next start.
 const DELIVERIES_STOP_WITHIN: Duration = Duration::from_secs(5);
 
+/// A data directory that is removed or replaced is noticed within so long.
+const DIRECTORY_LOOK_PERIOD: Duration = Duration::from_secs(1);
+
 /// A server that was started and not yet stopped.
 pub struct Running {
     server: RunningServer,
@@ -50,7 +53,7 @@ pub struct Running {
     deliveries: Deliveries,
     checkpointer: Checkpointer,
     /// Held to the end: nobody else may open the directory before the last byte is written.
-    _lock: DirectoryLock,
+    _lock: Arc<DirectoryLock>,
 }
 
 /// Why the server does not start, or did not stop cleanly.
@@ -150,6 +153,9 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
         deliveries,
         checkpointer,
     } = started?;
+    let lock = Arc::new(lock);
+    watch_directory(&lock, service.clone())
+        .map_err(|error| StartupError::Service(ServiceError::internal(error)))?;
     let server = http::start(service.clone(), &listener, tls.as_ref()).map_err(bind_error)?;
     flush_key_touches_every_minute(service.clone());
     save_calls_every_second(service.clone());
@@ -248,6 +254,30 @@ impl Running {
         tracing::info!("stopped");
         Ok(())
     }
+}
+
+/// Looks each second whether the directory that is locked is still the one of its name. Were it not, points would be
+/// acknowledged that no restart finds, and a checkpoint would write into whatever was put in its place. On a thread of
+/// its own: a disk may take long to answer.
+fn watch_directory(lock: &Arc<DirectoryLock>, service: Data<Service>) -> std::io::Result<()> {
+    let lock = Arc::downgrade(lock);
+    let watch = move || {
+        loop {
+            std::thread::sleep(DIRECTORY_LOOK_PERIOD);
+            // The server has stopped.
+            let Some(lock) = lock.upgrade() else { return };
+            if !lock.is_in_place() {
+                tracing::error!(
+                    data_dir = %service.config.storage.data_dir.display(),
+                    "the data directory was removed or replaced: nothing is stored any more; put it back and restart"
+                );
+                service.directory_is_gone();
+                return;
+            }
+        }
+    };
+    let thread = std::thread::Builder::new().name("directory".to_owned());
+    thread.spawn(watch).map(drop)
 }
 
 /// The first start of a data directory makes the secret that signs its tokens.

@@ -58,7 +58,7 @@ fn answers(store: &Store, range_ns: (i64, i64)) -> String {
     }
     let mut hours = HourCounts::new(range_ns);
     let rows = hours.add(series, &stop).unwrap();
-    assert_eq!(rows, count(series, range_ns, &stop).unwrap());
+    assert_eq!(rows, count(series, range_ns, &stop, &mut Err).unwrap());
     text += &format!("{:?}", hours.hours().collect::<Vec<_>>());
     for fields in [None, Some(Arc::from([1]))] {
         let query = ScanQuery {

@@ -15,6 +15,8 @@ pub enum EngineError {
         /// What was expected there.
         expected: &'static str,
     },
+    /// A block of a segment file that does not read, or what its footer says of it.
+    Damaged(Box<DamagedBlock>),
     /// The caller's `stop` function said so (deadline passed or client gone).
     Stopped,
     /// The query would hold more memory than it may.
@@ -22,6 +24,44 @@ pub enum EngineError {
         /// What it may hold, in bytes.
         bytes_max: usize,
     },
+}
+
+/// Where a damaged block lies, for people who have to repair the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DamagedBlock {
+    /// The number that the segment was opened under.
+    pub segment: u64,
+    /// Where the block begins in the file; where its entry does, if that is damaged.
+    pub offset: u64,
+    /// Ordinal of the bucket; `None` where the file does not tell any more.
+    pub bucket: Option<u32>,
+    /// Ordinal of the source within the bucket; `None` where its entry is damaged.
+    pub source: Option<u32>,
+    /// What is wrong, with the offset within the block or the footer.
+    pub fault: EngineError,
+}
+
+impl fmt::Display for DamagedBlock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let DamagedBlock {
+            segment,
+            offset,
+            fault,
+            ..
+        } = self;
+        write!(f, "segment {segment}, offset {offset}: {fault}")
+    }
+}
+
+impl EngineError {
+    /// What is wrong, without where the block lies.
+    #[must_use]
+    pub fn fault(self) -> EngineError {
+        match self {
+            EngineError::Damaged(damaged) => damaged.fault,
+            other => other,
+        }
+    }
 }
 
 impl fmt::Display for EngineError {
@@ -34,6 +74,7 @@ impl fmt::Display for EngineError {
             } => {
                 write!(f, "corrupt {what} at offset {offset}: expected {expected}")
             }
+            EngineError::Damaged(damaged) => damaged.fmt(f),
             EngineError::Stopped => f.write_str("the query was stopped before it ended"),
             EngineError::OverBudget { bytes_max } => {
                 write!(f, "the query would hold more than {bytes_max} bytes of memory")

@@ -10,16 +10,17 @@ use crate::query::rows_within;
 use crate::series::{Series, SeriesStats};
 
 /// Points and bounds of the rows within the range, both ends inclusive, expired ones left out. Asks `stop` before each
-/// block.
+/// block. The rows of a damaged block that has to be read are not counted where `pass_over` takes the damage.
 ///
 /// # Errors
-/// [`EngineError::Corrupt`] for a damaged block, [`EngineError::Stopped`] when `stop` says so.
+/// [`EngineError::Damaged`] for a damaged block, [`EngineError::Stopped`] when `stop` says so.
 pub(crate) fn rows_left(
     series: &Series,
     range_ns: (i64, i64),
     expired: &[ExpiredRows],
     cache: &Cache,
     stop: &dyn Fn() -> bool,
+    pass_over: &mut dyn FnMut(EngineError) -> Result<(), EngineError>,
 ) -> Result<SeriesStats, EngineError> {
     let (start, end) = range_ns;
     let all = series.stats();
@@ -35,7 +36,7 @@ pub(crate) fn rows_left(
         if stop() {
             return Err(EngineError::Stopped);
         }
-        add_block(&mut left, entry, range_ns, expired, cache)?;
+        add_block(&mut left, entry, range_ns, expired, cache).or_else(&mut *pass_over)?;
     }
     for chunk in series.chunks() {
         for (timestamp, sequence) in chunk.timestamps_ns.iter().zip(&chunk.sequences) {

@@ -42,7 +42,7 @@ pub use checkpoint::Checkpoint;
 pub use choose::{SegmentUse, choose_merge};
 pub use column::{Column, FieldColumn, Texts, Values};
 pub use columns::Columns;
-pub use error::EngineError;
+pub use error::{DamagedBlock, EngineError};
 pub use expired::ExpiredRows;
 pub use merge::{Merge, MergeError};
 pub use segment::{Lost, LostBlock, PartStats, Salvaged, SegmentFile, SegmentPart, SegmentWriter, salvage};

@@ -12,8 +12,10 @@ use crate::EngineError;
 use crate::block::{Block, BlockId, BlockSummary, SharedBytes};
 use crate::bytes::Reader;
 use crate::entry::BlockEntry;
+use crate::error::DamagedBlock;
 pub use salvage::{Lost, LostBlock, Salvaged, salvage};
 pub use table::PartStats;
+pub(crate) use table::bucket_at;
 use table::{MAGIC, Table};
 pub use writer::SegmentWriter;
 
@@ -191,7 +193,8 @@ impl SegmentFile {
     /// The block whose entry begins at `at` in the footer.
     pub(crate) fn block(&self, at: u32, entry: FooterEntry) -> Block {
         let bytes = entry.offset..entry.offset + entry.len;
-        Block::within(entry.summary, Arc::clone(&self.home), bytes, self.block_id(at))
+        let home = (self.id, Arc::clone(&self.home));
+        Block::filed(entry.summary, home, bytes, self.block_id(at))
     }
 
     /// Decodes the entry that begins at `at` in the footer and had this checksum when the file was opened.
@@ -199,6 +202,20 @@ impl SegmentFile {
     /// # Errors
     /// [`EngineError::Corrupt`] where it is not what it was.
     pub(crate) fn footer_entry(&self, at: u32, checksum: u32) -> Result<FooterEntry, EngineError> {
+        self.decode_entry(at, checksum).map_err(|fault| {
+            let offset = self.table.footer().start + at as usize;
+            let row = |row: &table::Row| row.entries.contains(&offset);
+            EngineError::Damaged(Box::new(DamagedBlock {
+                segment: self.id,
+                offset: offset as u64,
+                bucket: self.table.rows(self.all()).find(row).map(|row| row.bucket),
+                source: None,
+                fault,
+            }))
+        })
+    }
+
+    fn decode_entry(&self, at: u32, checksum: u32) -> Result<FooterEntry, EngineError> {
         let mut reader = Reader::new(&self.all()[self.table.footer()], WHAT);
         reader.take(at as usize)?;
         let entry = reader.rest();

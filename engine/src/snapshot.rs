@@ -107,12 +107,26 @@ impl View {
     /// [`EngineError::Corrupt`] where a block that is cut does not read, [`EngineError::Stopped`] when `stop` says so,
     /// which is asked before each block of those.
     pub fn stats(&self, cutoff_ns: i64, stop: &dyn Fn() -> bool) -> Result<SeriesStats, EngineError> {
+        self.stats_passing_over(cutoff_ns, stop, &mut Err)
+    }
+
+    /// The same; the rows of a damaged block that is cut are not counted where `pass_over` takes the damage.
+    ///
+    /// # Errors
+    /// Those of `pass_over`, [`EngineError::Stopped`] when `stop` says so.
+    pub fn stats_passing_over(
+        &self,
+        cutoff_ns: i64,
+        stop: &dyn Fn() -> bool,
+        pass_over: &mut dyn FnMut(EngineError) -> Result<(), EngineError>,
+    ) -> Result<SeriesStats, EngineError> {
         let mut stats = SeriesStats::default();
         for part in self.pages.parts(self.surely_live_from_ns(cutoff_ns)) {
             stats.join(match part {
                 Part::Whole(totals) => totals,
                 Part::Series(series) => {
-                    rows_left(series, (cutoff_ns, i64::MAX), &self.expired, &self.cache, stop)?
+                    let range_ns = (cutoff_ns, i64::MAX);
+                    rows_left(series, range_ns, &self.expired, &self.cache, stop, pass_over)?
                 }
             });
         }
@@ -199,7 +213,20 @@ impl SeriesSnapshot {
     /// # Errors
     /// [`EngineError::Corrupt`] where a block that the cutoff cuts through does not read.
     pub fn stats(&self, cutoff_ns: i64) -> Result<SeriesStats, EngineError> {
-        self.stats_within((cutoff_ns, i64::MAX), &|| false)
+        self.stats_passing_over(cutoff_ns, &mut Err)
+    }
+
+    /// The same; the rows of a damaged block that the cutoff cuts through are not counted where `pass_over` takes the
+    /// damage.
+    ///
+    /// # Errors
+    /// Those of `pass_over`.
+    pub fn stats_passing_over(
+        &self,
+        cutoff_ns: i64,
+        pass_over: &mut dyn FnMut(EngineError) -> Result<(), EngineError>,
+    ) -> Result<SeriesStats, EngineError> {
+        self.stats_within((cutoff_ns, i64::MAX), &|| false, pass_over)
     }
 
     /// Points and bounds of the range, both ends inclusive.
@@ -207,8 +234,16 @@ impl SeriesSnapshot {
         &self,
         range_ns: (i64, i64),
         stop: &dyn Fn() -> bool,
+        pass_over: &mut dyn FnMut(EngineError) -> Result<(), EngineError>,
     ) -> Result<SeriesStats, EngineError> {
-        rows_left(&self.series, range_ns, &self.expired, &self.cache, stop)
+        rows_left(
+            &self.series,
+            range_ns,
+            &self.expired,
+            &self.cache,
+            stop,
+            pass_over,
+        )
     }
 
     /// Whether any row may lie within the range, both ends inclusive. Told by bounds, which rows may reach further that

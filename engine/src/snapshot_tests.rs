@@ -112,7 +112,7 @@ fn check(view: &View, model: &Model, range_ns: (i64, i64), expired: &Arc<[Expire
         expected,
         "of all, {range_ns:?} {expired:?}"
     );
-    let counted = |series: &SeriesSnapshot| count(series, range_ns, &|| false).unwrap();
+    let counted = |series: &SeriesSnapshot| count(series, range_ns, &|| false, &mut Err).unwrap();
     assert_eq!(series.iter().map(counted).sum::<u64>(), expected.len() as u64);
     let grouped = series.iter().map(|series| grouped_rows(series, range_ns));
     assert_eq!(grouped.sum::<u64>(), expected.len() as u64);
@@ -373,7 +373,7 @@ fn a_question_about_the_last_rows_looks_at_no_block_from_before() {
             store.add_segment(part(id, home));
         }
         let series = store.view().without(&expired.into()).source(0).unwrap();
-        assert_eq!(count(&series, range_ns, &|| false).unwrap(), 10);
+        assert_eq!(count(&series, range_ns, &|| false, &mut Err).unwrap(), 10);
         assert_eq!(grouped_rows(&series, range_ns), 10);
         assert_eq!(rows_of(std::slice::from_ref(&series), range_ns).len(), 10);
         cache.bytes()

@@ -40,6 +40,29 @@ pub(crate) struct Collected {
     pub(crate) files: BTreeMap<String, Pin>,
     /// Sequence of the last record they hold.
     pub(crate) last_record: Sequence,
+    /// The same files, and no others.
+    pub(super) pins: Pins,
+    pub(super) manifest: Manifest,
+    pub(super) on_damage: OnDamage,
+    /// What of the log is not what was written.
+    pub(super) damages: Vec<String>,
+}
+
+/// What becomes of a backup of files that are damaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnDamage {
+    /// None is made.
+    Refuse,
+    /// They are copied as they are, and the backup says so.
+    Copy,
+}
+
+#[cfg(test)]
+impl Collected {
+    /// Has the files copied as programs did that did not look into them.
+    pub(crate) fn forget_manifest(&mut self) {
+        self.manifest = Manifest::default();
+    }
 }
 
 /// Why a look gave no files.
@@ -53,11 +76,14 @@ enum Missed {
 pub(crate) fn collect(
     disk: &Arc<dyn Disk>,
     layout: &Layout,
+    on_damage: OnDamage,
     mut pause: impl FnMut(),
 ) -> Result<Collected, BackupError> {
     let mut what = String::new();
-    for _ in 0..LOOKS_MAX {
-        match look(disk, layout) {
+    for looks in 1..=LOOKS_MAX {
+        // What the server does meanwhile may look like damage of the log, but not again and again.
+        let is_settled = looks == LOOKS_MAX && on_damage == OnDamage::Copy;
+        match look(disk, layout, on_damage, is_settled) {
             Ok(collected) => return Ok(collected),
             Err(Missed::Failed(error)) => return Err(error),
             Err(Missed::Moved(moved)) => what = moved,
@@ -67,7 +93,12 @@ pub(crate) fn collect(
     Err(BackupError::Moving(what))
 }
 
-fn look(disk: &Arc<dyn Disk>, layout: &Layout) -> Result<Collected, Missed> {
+fn look(
+    disk: &Arc<dyn Disk>,
+    layout: &Layout,
+    on_damage: OnDamage,
+    takes_damaged_log: bool,
+) -> Result<Collected, Missed> {
     let pins = Pins::new(Arc::clone(disk));
     let log_dir = layout.log_dir();
     pin_log(&**disk, &pins, &log_dir)?;
@@ -78,9 +109,9 @@ fn look(disk: &Arc<dyn Disk>, layout: &Layout) -> Result<Collected, Missed> {
     let manifest = manifest.unwrap_or_default();
     pin_named(&**disk, &pins, layout, &manifest)?;
     pin_log(&**disk, &pins, &log_dir)?;
-    measure_log(&**disk, &pins, &log_dir)?;
-    let last_record = check_log(&pins, layout, &manifest)?;
-    let files = pins.into_files();
+    measure_log(&**disk, &pins, &log_dir, takes_damaged_log)?;
+    let (last_record, damages) = check_log(&pins, layout, &manifest, takes_damaged_log)?;
+    let files = pins.files();
     if files.is_empty() {
         return Err(Missed::Failed(BackupError::Empty(layout.data_dir.clone())));
     }
@@ -91,6 +122,10 @@ fn look(disk: &Arc<dyn Disk>, layout: &Layout) -> Result<Collected, Missed> {
     Ok(Collected {
         files: files.collect(),
         last_record,
+        pins,
+        manifest,
+        on_damage,
+        damages,
     })
 }
 
@@ -108,11 +143,11 @@ fn refuse_format_1(disk: &dyn Disk, layout: &Layout) -> Result<(), Missed> {
 fn pin_named(disk: &dyn Disk, pins: &Pins, layout: &Layout, manifest: &Manifest) -> Result<(), Missed> {
     let segments = SegmentsDir::of(&layout.data_dir);
     for id in &manifest.segments {
-        pin(pins, &segments.segment_path(*id))?;
+        pin_sealed(pins, &segments.segment_path(*id))?;
     }
     let ledger = LedgerDir::of(&layout.data_dir);
     for id in &manifest.runs {
-        pin(pins, &ledger.run_path(*id))?;
+        pin_sealed(pins, &ledger.run_path(*id))?;
     }
     let carried = CarriedDir::of(&layout.data_dir);
     for (bucket, first) in &manifest.carried {
@@ -138,6 +173,11 @@ fn pin(pins: &Pins, path: &Path) -> Result<(), Missed> {
         .map_err(|error| Missed::of_io(path, error))
 }
 
+/// The same of a file that never changes, so that it can be read where it lies.
+fn pin_sealed(pins: &Pins, path: &Path) -> Result<(), Missed> {
+    pins.pin_sealed(path).map_err(|error| Missed::of_io(path, error))
+}
+
 /// Opens the log's files that are there.
 fn pin_log(disk: &dyn Disk, pins: &Pins, dir: &Path) -> Result<(), Missed> {
     for path in wal::files(disk, dir).map_err(Missed::of_log)? {
@@ -147,7 +187,7 @@ fn pin_log(disk: &dyn Disk, pins: &Pins, dir: &Path) -> Result<(), Missed> {
 }
 
 /// Has the log end with what is whole in its last file. All others are complete by now, dropped or not.
-fn measure_log(disk: &dyn Disk, pins: &Pins, dir: &Path) -> Result<(), Missed> {
+fn measure_log(disk: &dyn Disk, pins: &Pins, dir: &Path, takes_damaged: bool) -> Result<(), Missed> {
     let files = wal::files(pins, dir).map_err(Missed::of_log)?;
     let Some((last, complete)) = files.split_last() else {
         return Ok(());
@@ -156,7 +196,14 @@ fn measure_log(disk: &dyn Disk, pins: &Pins, dir: &Path) -> Result<(), Missed> {
         let measured = pins.measure(path, None);
         measured.map_err(|error| Missed::of_io(path, error))?;
     }
-    match wal::whole_bytes(disk, last).map_err(Missed::of_log)? {
+    let whole = match wal::whole_bytes(disk, last) {
+        Err(LogError::Damaged(_)) if takes_damaged => {
+            let measured = pins.measure(last, None);
+            return measured.map_err(|error| Missed::of_io(last, error));
+        }
+        whole => whole.map_err(Missed::of_log)?,
+    };
+    match whole {
         None => Err(Missed::of_io(last, ErrorKind::NotFound.into())),
         // It was being begun.
         Some(0) => {
@@ -170,9 +217,19 @@ fn measure_log(disk: &dyn Disk, pins: &Pins, dir: &Path) -> Result<(), Missed> {
     }
 }
 
-/// That the log has no hole and spans what the manifest needs of it; answers its last sequence.
-fn check_log(pins: &Pins, layout: &Layout, manifest: &Manifest) -> Result<Sequence, Missed> {
+/// That the log has no hole and spans what the manifest needs of it; answers its last sequence, and what is
+/// damaged where that is taken.
+fn check_log(
+    pins: &Pins,
+    layout: &Layout,
+    manifest: &Manifest,
+    takes_damaged: bool,
+) -> Result<(Sequence, Vec<String>), Missed> {
     let found = wal::check(pins, &layout.log_dir()).map_err(Missed::of_log)?;
+    if takes_damaged {
+        let damages = found.damages.iter().map(ToString::to_string);
+        return Ok((found.last_sequence, damages.collect()));
+    }
     if let Some(damage) = found.damages.first() {
         // A file begun and dropped between the two looks at the log leaves such a hole, too.
         return Err(Missed::Moved(damage.to_string()));
@@ -186,7 +243,7 @@ fn check_log(pins: &Pins, layout: &Layout, manifest: &Manifest) -> Result<Sequen
             found.last_sequence,
         )));
     }
-    Ok(found.last_sequence)
+    Ok((found.last_sequence, Vec::new()))
 }
 
 impl Missed {
@@ -200,6 +257,8 @@ impl Missed {
     fn of_log(error: LogError) -> Self {
         match error {
             LogError::Io { path, source, .. } => Self::of_io(&path, source),
+            // Where the log's last file is damaged, a later look tells the same.
+            LogError::Damaged(damage) => Self::Moved(damage.to_string()),
             error => Self::Failed(BackupError::Damaged(error.to_string())),
         }
     }

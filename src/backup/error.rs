@@ -17,6 +17,8 @@ pub enum BackupError {
     Format1(PathBuf),
     /// The data directory is not what was written.
     Damaged(String),
+    /// Files in the data directory at this path are not what was written, in these places.
+    Rotten(PathBuf, Vec<String>),
     /// Files went as fast as they were looked for.
     Moving(String),
     /// The target is there.
@@ -57,6 +59,15 @@ impl fmt::Display for BackupError {
                 f,
                 "{what}; the data directory is damaged and was not backed up: `tidewatch check` reports what is lost"
             ),
+            Self::Rotten(path, damages) => {
+                write!(
+                    f,
+                    "{} is damaged and was not backed up; keep the backups there are, and ask `tidewatch check`; \
+                     --allow-damage copies it as it is",
+                    path.display()
+                )?;
+                damages.iter().try_for_each(|damage| write!(f, "\n  {damage}"))
+            }
             Self::Moving(what) => write!(
                 f,
                 "{what}, again and again; if the server runs, try once more, if not, ask `tidewatch check`"

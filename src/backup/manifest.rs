@@ -31,6 +31,9 @@ pub(crate) struct Manifest {
     pub(super) last_record: u64,
     /// Sorted by path.
     pub(super) files: Vec<FileEntry>,
+    /// What was damaged before it was copied, for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) damages: Vec<String>,
 }
 
 /// One of the files.
@@ -84,6 +87,12 @@ impl Manifest {
         serde_json::from_slice(content).map_err(|_| ManifestError::Damaged)
     }
 
+    /// What was damaged before it was copied.
+    #[cfg(test)]
+    pub(crate) fn damages(&self) -> &[String] {
+        &self.damages
+    }
+
     /// Bytes of all files.
     pub(super) fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).sum()
@@ -120,6 +129,7 @@ mod tests {
                 bytes: 3,
                 sha256: sha256(b"abc"),
             }],
+            damages: Vec::new(),
         }
     }
 

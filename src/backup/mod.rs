@@ -24,6 +24,7 @@ use std::time::{Duration, Instant};
 
 use wal::disk::{Disk, StdDisk};
 
+use crate::check::NamedFiles;
 use crate::checkpoint::Layout;
 use crate::clock::Clock;
 use crate::open_files;
@@ -34,6 +35,7 @@ use crate::timestamp::format_timestamp_ns;
 use manifest::Manifest;
 use target::Form;
 
+pub use collect::OnDamage;
 pub use error::BackupError;
 
 // For the tests of the rooms over a simulated disk as well.
@@ -58,6 +60,8 @@ pub struct BackupReport {
     pub written_bytes: u64,
     /// Sequence of the last record in it.
     pub last_record: u64,
+    /// What of it is not what was written, and was copied all the same.
+    pub damages: Vec<String>,
     /// Until it was certain what belongs to it; what is acknowledged later is not in it.
     pub fixed_after: Duration,
     /// In all.
@@ -75,16 +79,24 @@ pub struct RestoreReport {
     pub bytes: u64,
     /// Sequence of the last record in it.
     pub last_record: u64,
+    /// What of it was damaged before it was copied.
+    pub damages: Vec<String>,
     /// In all.
     pub took: Duration,
 }
 
 /// Backs up a data directory, whose server may be running, to a target that is not there yet: a directory, or an
-/// archive where the name ends in `.tar` or `.tar.zst`. Whatever was acknowledged before this was called is in it.
+/// archive where the name ends in `.tar` or `.tar.zst`. Whatever was acknowledged before this was called is in it. Every
+/// file is held against the checksums within it on the way; `on_damage` says what becomes of a damaged one.
 ///
 /// # Errors
 /// See [`BackupError`]; then there is no target, unless it was there before.
-pub fn back_up(data_dir: &Path, target: &Path, clock: &dyn Clock) -> Result<BackupReport, BackupError> {
+pub fn back_up(
+    data_dir: &Path,
+    target: &Path,
+    on_damage: OnDamage,
+    clock: &dyn Clock,
+) -> Result<BackupReport, BackupError> {
     priority::lower();
     open_files::raise_limit();
     let started = Instant::now();
@@ -94,7 +106,7 @@ pub fn back_up(data_dir: &Path, target: &Path, clock: &dyn Clock) -> Result<Back
     let layout = Layout {
         data_dir: data_dir.to_owned(),
     };
-    let collected = collect(&disk, &layout, || std::thread::sleep(LOOK_PAUSE))?;
+    let collected = collect(&disk, &layout, on_damage, || std::thread::sleep(LOOK_PAUSE))?;
     let fixed_after = started.elapsed();
     claim(target)?;
     let begun = Target::begin(&disk, target, now_ns)?;
@@ -105,6 +117,7 @@ pub fn back_up(data_dir: &Path, target: &Path, clock: &dyn Clock) -> Result<Back
         bytes: manifest.bytes(),
         written_bytes,
         last_record: manifest.last_record,
+        damages: manifest.damages,
         fixed_after,
         took: started.elapsed(),
     })
@@ -117,11 +130,23 @@ pub(crate) fn write(
     mut target: Target,
     now_ns: i64,
 ) -> Result<(Manifest, u64), BackupError> {
+    let named = NamedFiles::of(layout, &collected.manifest);
+    let mut damages = collected.damages.clone();
     for (name, pin) in &collected.files {
-        target.add(name, pin, &layout.data_dir.join(name))?;
+        let path = layout.data_dir.join(name);
+        // Right before it is copied: what was read for the one is in memory for the other.
+        let found = named.damages(&collected.pins, &path);
+        damages.extend(found.map_err(BackupError::Damaged)?);
+        // All are looked at, so that all damage is told.
+        if damages.is_empty() || collected.on_damage == OnDamage::Copy {
+            target.add(name, pin, &path)?;
+        }
+    }
+    if !damages.is_empty() && collected.on_damage == OnDamage::Refuse {
+        return Err(BackupError::Rotten(layout.data_dir.clone(), damages));
     }
     let created_at = format_timestamp_ns(now_ns).as_str().to_owned();
-    target.finish(created_at, collected.last_record)
+    target.finish(created_at, collected.last_record, damages)
 }
 
 /// Reads a backup and holds it against its checksums.
@@ -159,6 +184,7 @@ impl RestoreReport {
             files: manifest.files.len(),
             bytes: manifest.bytes(),
             last_record: manifest.last_record,
+            damages: manifest.damages,
             created_at: manifest.created_at,
             took: started.elapsed(),
         }

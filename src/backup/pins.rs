@@ -21,6 +21,8 @@ pub(super) struct Pins {
 pub(crate) struct Pin {
     file: Arc<dyn DiskFile>,
     bytes: u64,
+    /// Of a file that never changes.
+    map: Option<Arc<dyn Bytes>>,
 }
 
 impl Pins {
@@ -42,9 +44,27 @@ impl Pins {
         }
         let file: Arc<dyn DiskFile> = Arc::from(self.disk.open_read(path)?);
         let bytes = file.len()?;
-        let pin = Pin { file, bytes };
+        let pin = Pin {
+            file,
+            bytes,
+            map: None,
+        };
         files.insert(path.to_owned(), pin.clone());
         Ok(pin)
+    }
+
+    /// The same for a file that never changes: it can be mapped then, however large it is, and whether or not it is still
+    /// there.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub(super) fn pin_sealed(&self, path: &Path) -> io::Result<()> {
+        self.pin(path)?;
+        let map = self.disk.map(path)?;
+        if let Some(pin) = self.files.lock().get_mut(path) {
+            pin.map = Some(map);
+        }
+        Ok(())
     }
 
     /// Has a file count up to this length only; all that it has now for `None`.
@@ -63,8 +83,8 @@ impl Pins {
     }
 
     /// Sorted by path.
-    pub(super) fn into_files(self) -> BTreeMap<PathBuf, Pin> {
-        self.files.into_inner()
+    pub(super) fn files(&self) -> BTreeMap<PathBuf, Pin> {
+        self.files.lock().clone()
     }
 }
 
@@ -135,7 +155,10 @@ impl Disk for Pins {
         Ok(bytes)
     }
     fn map(&self, path: &Path) -> io::Result<Arc<dyn Bytes>> {
-        Ok(Arc::new(self.read(path)?))
+        match self.pin(path)?.map {
+            Some(map) => Ok(map),
+            None => Ok(Arc::new(self.read(path)?)),
+        }
     }
     fn rename(&self, _: &Path, _: &Path) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())

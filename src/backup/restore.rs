@@ -10,13 +10,35 @@ use wal::disk::Disk;
 
 use super::content::{Content, CopyError};
 use super::error::BackupError;
-use super::manifest::{Manifest, ROOTS};
+use super::manifest::{DATA_PREFIX, Manifest, ROOTS};
 use super::source;
-use crate::checkpoint::Layout;
+use crate::check::NamedFiles;
+use crate::checkpoint::{self, Layout};
 use crate::sealed_file::FileWriter;
 
-/// Only reads the backup.
+/// Only reads the backup. Of one that is a directory, the files are held against the checksums within them, too.
 pub(crate) fn verify(disk: &Arc<dyn Disk>, backup: &Path) -> Result<Manifest, BackupError> {
+    let manifest = read(disk, backup)?;
+    let layout = Layout {
+        data_dir: backup.join(DATA_PREFIX),
+    };
+    // One of format 1 has none, and an archive is no directory.
+    let Ok(Some(files)) = checkpoint::Manifest::read(&**disk, &layout.data_dir) else {
+        return Ok(manifest);
+    };
+    let (named, mut damages) = (NamedFiles::of(&layout, &files), Vec::new());
+    for file in &manifest.files {
+        let found = named.damages(&**disk, &layout.data_dir.join(&file.path));
+        damages.extend(found.map_err(BackupError::Damaged)?);
+    }
+    if damages.is_empty() || !manifest.damages.is_empty() {
+        // It says itself what is damaged.
+        return Ok(manifest);
+    }
+    Err(BackupError::Faults(backup.to_owned(), damages))
+}
+
+fn read(disk: &Arc<dyn Disk>, backup: &Path) -> Result<Manifest, BackupError> {
     source::read(disk, backup, &mut |name, content| {
         content
             .copy_to(&mut io::sink())

@@ -138,12 +138,18 @@ impl Target {
     }
 
     /// Makes all that was added last, then the manifest of it. Answers the manifest, and the bytes written.
-    pub(crate) fn finish(self, created_at: String, last_record: u64) -> Result<(Manifest, u64), BackupError> {
+    pub(crate) fn finish(
+        self,
+        created_at: String,
+        last_record: u64,
+        damages: Vec<String>,
+    ) -> Result<(Manifest, u64), BackupError> {
         let manifest = Manifest {
             created_at,
             program: env!("CARGO_PKG_VERSION").to_owned(),
             last_record,
             files: self.files,
+            damages,
         };
         let failed = |error| BackupError::Write(self.path.clone(), error);
         let encoded = manifest.encode().map_err(io::Error::other).map_err(failed)?;

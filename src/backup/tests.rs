@@ -6,7 +6,7 @@ use std::sync::Arc;
 use wal::disk::sim::{Crash, SimDisk};
 use wal::disk::{Disk, StdDisk};
 
-use super::{BackupError, Target, back_up, collect, restore, restore_to, write};
+use super::{BackupError, OnDamage, Target, back_up, collect, restore, restore_to, write};
 use crate::checkpoint::{Damage, Layout, convert, open};
 use crate::clock::ManualClock;
 
@@ -62,7 +62,7 @@ fn backups_of_all_versions_are_restored() {
         assert!(convert(&disk, &data_dir, Damage::SetApart).unwrap());
         std::fs::remove_file(fixture("backup-2.tar")).unwrap_or_default();
         let clock = ManualClock::new(1_795_313_400_000_000_000);
-        back_up(&data_dir, &fixture("backup-2.tar"), &clock).unwrap();
+        back_up(&data_dir, &fixture("backup-2.tar"), OnDamage::Refuse, &clock).unwrap();
     }
     for (name, file) in [
         ("backup-1.tar", "data/catalog.snapshot"),
@@ -78,11 +78,11 @@ fn backups_of_all_versions_are_restored() {
 fn a_directory_of_format_1_is_backed_up_once_it_was_converted() {
     let disk = restored("backup-1.tar");
     let port: Arc<dyn Disk> = Arc::new(disk.clone());
-    let refused = collect(&port, &layout(), || ()).err();
+    let refused = collect(&port, &layout(), OnDamage::Refuse, || ()).err();
     assert!(matches!(refused, Some(BackupError::Format1(_))), "{refused:?}");
     assert!(refused.unwrap().to_string().contains("start a server"));
     assert_eq!(points(&disk), 120);
-    collect(&port, &layout(), || ()).unwrap_or_else(|error| panic!("{error}"));
+    collect(&port, &layout(), OnDamage::Refuse, || ()).unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// Nothing else has what a damaged directory of a bucket holds.
@@ -95,7 +95,8 @@ fn a_bucket_that_could_not_be_converted_is_in_a_backup() {
     disk.flip_bit(segment, files[segment].len() as u64 - 30, 1);
     let port: Arc<dyn Disk> = Arc::new(disk.clone());
     assert!(convert(&port, &layout().data_dir, Damage::SetApart).unwrap());
-    let collected = collect(&port, &layout(), || ()).unwrap_or_else(|error| panic!("{error}"));
+    let collected =
+        collect(&port, &layout(), OnDamage::Refuse, || ()).unwrap_or_else(|error| panic!("{error}"));
     let target = Target::begin(&port, Path::new("kept.tar"), 0).unwrap();
     write(&collected, &layout(), target, 0).unwrap();
     let again = SimDisk::new(2);

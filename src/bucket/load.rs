@@ -30,6 +30,10 @@ pub struct BucketsLoad {
     pub cache_bytes: u64,
     /// Bytes of them above which some are dropped.
     pub cache_bytes_max: u64,
+    /// Damaged blocks that were met.
+    pub damaged_blocks: u64,
+    /// Queries that met one since the start.
+    pub damaged_reads: u64,
     /// Ingests refused for want of room since the start.
     pub refused: u64,
 }

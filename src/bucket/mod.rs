@@ -6,6 +6,8 @@
 mod actor;
 mod budget;
 mod carried;
+mod counts;
+mod damaged;
 mod figures;
 mod handle;
 mod idempotency;
@@ -15,10 +17,12 @@ mod sealer;
 mod state;
 
 pub use carried::{CARRIED_AT_ONCE_MAX, CarriedDir, CarriedFile, CarriedWriter};
+pub use counts::SourceStats;
+pub use damaged::{DamagedBlocks, NamedDamage};
 pub use figures::BucketFigures;
 pub use handle::BucketHandle;
 pub use load::BucketsLoad;
-pub use registry::{Buckets, BucketsOptions, Neighbours, SourceStats, expired_rows};
+pub use registry::{Buckets, BucketsOptions, Neighbours, expired_rows};
 pub use sealer::Sealer;
 pub use state::{BucketState, SealTicket};
 

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 use actix::{Actor, Arbiter};
-use engine::{Cache, EngineError, ExpiredRows, SeriesStats, Snapshot, View};
+use engine::{Cache, ExpiredRows, Snapshot, View};
 use parking_lot::RwLock;
 use tokio::sync::oneshot;
 
 use super::actor::{BucketActor, Surroundings, Take};
 use super::budget::{Budget, Holds};
+use super::damaged::DamagedBlocks;
 use super::handle::{BucketHandle, Changed, gone};
 use super::load::{BucketsLoad, SetApart};
 use super::sealer::Sealer;
@@ -22,27 +23,6 @@ use crate::clock::Clock;
 use crate::error::ServiceError;
 use crate::journal::{Answer, JournalHandle};
 use crate::ledger::Ledger;
-
-/// What the engine knows of one source, expired points not counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct SourceStats {
-    /// Points.
-    pub points: u64,
-    /// Timestamp of the earliest, UTC nanoseconds.
-    pub first_ns: Option<i64>,
-    /// Timestamp of the latest, UTC nanoseconds.
-    pub last_ns: Option<i64>,
-}
-
-impl From<SeriesStats> for SourceStats {
-    fn from(stats: SeriesStats) -> Self {
-        SourceStats {
-            points: stats.points,
-            first_ns: stats.bounds_ns.map(|(first, _)| first),
-            last_ns: stats.bounds_ns.map(|(_, last)| last),
-        }
-    }
-}
 
 /// Bounds of the buckets.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +57,8 @@ pub struct Neighbours {
     pub order_checkpoint: Box<dyn Fn() + Send + Sync>,
     /// Called with the ordinal of a deleted bucket.
     pub deleted: Box<dyn Fn(u32) + Send + Sync>,
+    /// Knows the blocks that do not read.
+    pub damaged: DamagedBlocks,
 }
 
 struct Inner {
@@ -169,6 +151,15 @@ impl Buckets {
         tracing::error!(ordinal, reason, "a bucket is set apart; the others go on");
         self.0.set_apart.insert(ordinal, reason);
         handles.remove(&ordinal);
+    }
+
+    pub(super) fn clock(&self) -> &dyn Clock {
+        &*self.0.neighbours.clock
+    }
+
+    /// The blocks that do not read, as far as somebody met them.
+    pub fn damaged(&self) -> &DamagedBlocks {
+        &self.0.neighbours.damaged
     }
 
     /// Ordinals of the buckets that are set apart, and why.
@@ -304,62 +295,6 @@ impl Buckets {
         self.handle(bucket)?.with(|state| state.next_sequence).await
     }
 
-    /// The statistics of each source asked for, in the same order.
-    ///
-    /// # Errors
-    /// 503 when the bucket is not available.
-    pub async fn stats(&self, bucket: &Bucket, sources: &[u32]) -> Result<Vec<SourceStats>, ServiceError> {
-        let sources = sources.to_vec();
-        let count = move |view: &View, cutoff_ns: i64| {
-            let stats = sources.into_iter().map(|source| match view.source(source) {
-                Some(series) => series.stats(cutoff_ns).map(SourceStats::from),
-                None => Ok(SourceStats::default()),
-            });
-            stats.collect()
-        };
-        self.counted(bucket, count).await
-    }
-
-    /// The points of the whole bucket.
-    ///
-    /// # Errors
-    /// 503 when the bucket is not available.
-    pub async fn points(&self, bucket: &Bucket) -> Result<u64, ServiceError> {
-        let count = |view: &View, cutoff_ns: i64| view.stats(cutoff_ns, &|| false);
-        Ok(self.counted(bucket, count).await?.points)
-    }
-
-    /// Counts what a bucket holds now, its cutoff given. Where something has expired blocks may have to be read, which is
-    /// done on a thread that may wait: neither the actor nor the caller's other requests do.
-    async fn counted<R: Send + 'static>(
-        &self,
-        bucket: &Bucket,
-        count: impl FnOnce(&View, i64) -> Result<R, EngineError> + Send + 'static,
-    ) -> Result<R, ServiceError> {
-        let view = self.view(bucket).await?;
-        let cutoff_ns = bucket.retention_cutoff_ns(self.0.neighbours.clock.now_ns());
-        let counted = match view.has_expired(cutoff_ns) {
-            false => count(&view, cutoff_ns),
-            true => tokio::task::spawn_blocking(move || count(&view, cutoff_ns))
-                .await
-                .map_err(ServiceError::internal)?,
-        };
-        counted.map_err(ServiceError::internal)
-    }
-
-    /// The points of these sources together.
-    ///
-    /// # Errors
-    /// 503 when the bucket is not available.
-    pub async fn point_count(&self, bucket: &Bucket, sources: &[u32]) -> Result<u64, ServiceError> {
-        Ok(self
-            .stats(bucket, sources)
-            .await?
-            .iter()
-            .map(|stats| stats.points)
-            .sum())
-    }
-
     /// Commits the command in order with ingests; answers the points removed.
     ///
     /// # Errors
@@ -413,6 +348,8 @@ impl Buckets {
             mailbox_bytes_max: self.0.options.mailbox_bytes_max,
             cache_bytes: self.cache().bytes(),
             cache_bytes_max: self.cache().bytes_max(),
+            damaged_blocks: self.damaged().count(),
+            damaged_reads: self.damaged().reads(),
             refused: self.0.refused.load(Ordering::Relaxed),
         };
         for handle in self.0.handles.read().values() {

@@ -14,7 +14,7 @@ use crate::checkpoint::{Layout, Manifest, OpenError};
 use crate::ledger::{LedgerDir, LedgerError, LedgerFiles, Run, RunReport, salvage, verify, without_header};
 use crate::sealed_file;
 
-const fn name(stream: Stream) -> &'static str {
+pub(super) const fn name(stream: Stream) -> &'static str {
     match stream {
         Stream::History => "histories of rules",
         Stream::Deliveries => "deliveries",

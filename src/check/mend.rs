@@ -7,7 +7,7 @@ use engine::{Lost, MergeError, Salvaged, salvage};
 use wal::disk::Disk;
 
 use super::aside::{keep_aside, remove_all, said};
-use super::segments::{Unread, points, read};
+use super::segments::{Depth, Unread, points, read};
 use crate::checkpoint::{Layout, Manifest, SegmentsDir, shared};
 
 /// Puts what reads of damaged segments in their place.
@@ -26,7 +26,7 @@ pub(super) fn repair(
     let (mut damaged, mut told) = (Vec::new(), Vec::new());
     for id in &manifest.segments {
         let path = dir.segment_path(*id);
-        match read(&**disk, &dir, *id) {
+        match read(&**disk, &dir, *id, Depth::Rows) {
             Ok(segment) if segment.damages.is_empty() => repaired.segments.push(*id),
             Ok(_) => {
                 let new = repaired.next_segment;

@@ -4,6 +4,7 @@
 
 mod aside;
 mod carried;
+mod copied;
 mod evidence;
 mod ledger;
 mod leftovers;
@@ -26,6 +27,8 @@ use wal::disk::{Disk, StdDisk};
 use crate::checkpoint::Layout;
 use crate::config::Config;
 use crate::startup::DirectoryLock;
+
+pub(crate) use copied::NamedFiles;
 
 /// Says things to people and counts damages. That nobody reads the output does not end a repair halfway.
 struct Report<'a> {

@@ -107,6 +107,11 @@ pub(super) fn rebuild(
         manifest.segments.len(),
         manifest.runs.len()
     ));
+    told.push(
+        "answers to idempotency keys that only other files had are forgotten: requests that use these keys again are \
+         stored again"
+            .to_owned(),
+    );
     told.into_iter().for_each(say);
     Ok(Some(manifest))
 }

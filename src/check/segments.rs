@@ -39,8 +39,17 @@ pub(super) enum Unread {
     Disk(String),
 }
 
+/// How closely blocks are looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// By their checksums.
+    Checksums,
+    /// Decoded, and held against each other as well.
+    Rows,
+}
+
 /// Reads a segment to the last byte.
-pub(super) fn read(disk: &dyn Disk, dir: &SegmentsDir, id: u64) -> Result<Segment, Unread> {
+pub(super) fn read(disk: &dyn Disk, dir: &SegmentsDir, id: u64, depth: Depth) -> Result<Segment, Unread> {
     let path = dir.segment_path(id);
     let bytes = disk.map(&path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Unread::Missing,
@@ -55,9 +64,13 @@ pub(super) fn read(disk: &dyn Disk, dir: &SegmentsDir, id: u64) -> Result<Segmen
         }
     };
     for part in file.parts() {
-        let read = file
-            .part(part.bucket)
-            .and_then(|read| read.map(|it| it.verify()).transpose());
+        let read = file.part(part.bucket).and_then(|read| {
+            let verified = read.map(|it| match depth {
+                Depth::Checksums => it.compare_checksums(),
+                Depth::Rows => it.verify(),
+            });
+            verified.transpose()
+        });
         let blocks = match read {
             Ok(blocks) => blocks.unwrap_or_default(),
             Err(error) => {
@@ -89,8 +102,9 @@ pub(super) fn read(disk: &dyn Disk, dir: &SegmentsDir, id: u64) -> Result<Segmen
 fn described(path: &Path, bucket: u32, block: &BlockReport) -> String {
     let fault = block.fault.as_ref().map_or_else(String::new, ToString::to_string);
     format!(
-        "{}: bucket {bucket}, {}: {fault}",
+        "{} at offset {}: bucket {bucket}, {}: {fault}",
         path.display(),
+        block.offset,
         points(block.source, (block.rows, block.first_ns, block.last_ns))
     )
 }
@@ -119,7 +133,7 @@ pub(super) fn survey(
         .map(|it| (*it, Figures::default()))
         .collect();
     for id in &manifest.segments {
-        let segment = match read(disk, &dir, *id) {
+        let segment = match read(disk, &dir, *id, Depth::Rows) {
             Ok(segment) => segment,
             Err(Unread::Missing) => {
                 report.damage(format_args!("{} is missing", dir.segment_path(*id).display()));

@@ -35,6 +35,8 @@ pub enum CheckpointError {
     Journal(JournalError),
     /// The actor of the bucket of this ordinal has panicked; a restart replays its rows.
     ActorGone(u32),
+    /// The data directory was removed or replaced: what stands in its place is not ours to write to.
+    DirectoryGone,
     /// The thread has ended.
     Ended,
 }
@@ -52,6 +54,7 @@ impl fmt::Display for CheckpointError {
                 f,
                 "bucket {ordinal} failed; its points are in the log, and are there again after a restart"
             ),
+            CheckpointError::DirectoryGone => f.write_str("the data directory is not there any more"),
             CheckpointError::Ended => f.write_str("the checkpointer has ended"),
         }
     }

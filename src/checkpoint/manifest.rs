@@ -130,6 +130,16 @@ impl Manifest {
             .map_err(|error| ManifestError::Content(path, error))
     }
 
+    /// The manifest of a file that does not begin as one, or as one of a newer program, where all the rest is as this
+    /// program writes it, to the byte: then it is the magic that is damaged. What a newer program writes differs, else it
+    /// would not say so.
+    pub fn read_despite_magic(disk: &dyn Disk, data_dir: &Path) -> Option<Self> {
+        let bytes = disk.read(&Self::path(data_dir)).ok()?;
+        let content = checked_file::content(bytes.get(MAGIC.len()..)?).ok()?;
+        let read: Self = rmp_serde::from_slice(content).ok()?;
+        (rmp_serde::to_vec_named(&read).ok()? == content).then_some(read)
+    }
+
     /// Replaces the manifest on the disk by this one. What it names must be there for good by now.
     ///
     /// # Errors

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 
-use engine::{ExpiredRows, Merge, MergeError, SegmentFile, SegmentUse, SegmentWriter, choose_merge};
+use engine::{
+    EngineError, ExpiredRows, Merge, MergeError, SegmentFile, SegmentUse, SegmentWriter, choose_merge,
+};
 use wal::disk::Disk;
 
 use super::checkpointer::CheckpointError;
@@ -106,7 +108,7 @@ impl MergeJob {
 impl Task {
     /// Begins a merge of segments, where one is worth it.
     pub(super) fn begin_merge(&mut self) -> Option<MergeJob> {
-        if self.clock.monotonic_ns() < self.merge_again_at_ns {
+        if self.clock.monotonic_ns() < self.merge_again_at_ns || self.journal.directory_is_gone() {
             return None;
         }
         let chosen = choose_merge(&self.mergeable())?;
@@ -161,6 +163,9 @@ impl Task {
         match self.adopt_merge(merged) {
             Ok(()) => self.merges += 1,
             Err(CheckpointError::Damaged(segment, error)) => {
+                if let EngineError::Damaged(block) = &error {
+                    self.buckets.damaged().note(block);
+                }
                 // It would fail again each time.
                 tracing::error!(segment, %error, "a segment is not merged until the next start; `tidewatch check` reports what is damaged");
                 self.unmergeable.insert(segment);

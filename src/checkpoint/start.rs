@@ -20,7 +20,7 @@ use super::open_error::OpenError;
 use super::set_apart::SetApart;
 use super::task::Task;
 use super::usage::Usage;
-use crate::bucket::{Buckets, BucketsOptions, Neighbours, Sealer};
+use crate::bucket::{Buckets, BucketsOptions, DamagedBlocks, Neighbours, Sealer};
 use crate::catalog::CatalogHandle;
 use crate::clock::Clock;
 use crate::config::{Config, SyncMode};
@@ -190,6 +190,7 @@ pub(super) fn assemble(
     }
     let (on_full, on_deleted) = (checkpointer.clone(), checkpointer.clone());
     let sealer = Sealer::start(1, || ()).map_err(|error| OpenError::Io(layout.data_dir.clone(), error))?;
+    let segments_dir = opened.segments.dir().clone();
     let neighbours = Neighbours {
         journal: journal.clone(),
         catalog: catalog.clone(),
@@ -199,6 +200,7 @@ pub(super) fn assemble(
         ledger: opened.ledger.ledger().clone(),
         order_checkpoint: Box::new(move || on_full.order()),
         deleted: Box::new(move |ordinal| on_deleted.remove(ordinal)),
+        damaged: DamagedBlocks::new(catalog.clone(), move |id| segments_dir.segment_path(id)),
     };
     let set_apart = SetApart::new(opened.set_apart.keys().copied());
     let reasons = opened.set_apart.iter();

@@ -81,6 +81,7 @@ impl Task {
 
     /// The same but for the log, which still holds what the files cover.
     pub(super) fn checkpoint_files(&mut self) -> Result<(), CheckpointError> {
+        self.refuse_without_directory()?;
         let now = Reading {
             now_ns: self.clock.now_ns(),
             monotonic_ns: self.clock.monotonic_ns(),
@@ -88,7 +89,7 @@ impl Task {
         self.deletes_at_ns = self.deletion.read(now, self.buckets.newest_ingest_ns());
         // Messages sent from here on reach an actor behind all records up to `covered`.
         let covered = self.journal.dispatched()?;
-        let asked = self.asked();
+        let asked = self.buckets_to_ask();
         let done = self.checkpoint_of(&asked, covered);
         if done.is_err() {
             asked.iter().for_each(|(_, handle)| handle.set_changed());
@@ -98,7 +99,7 @@ impl Task {
 
     /// The buckets that have something for a checkpoint. Now and then all of them: what has expired goes although
     /// nothing has changed.
-    fn asked(&mut self) -> Vec<(u32, BucketHandle)> {
+    fn buckets_to_ask(&mut self) -> Vec<(u32, BucketHandle)> {
         let is_near = |deletes_at_ns: i64| {
             let swept_at_ns = self.swept_at_ns.unwrap_or(i64::MIN);
             deletes_at_ns.abs_diff(swept_at_ns) < SWEEP_PERIOD_NS
@@ -247,12 +248,21 @@ impl Task {
         if manifest == self.manifest && !self.manifest_in_doubt {
             return Ok(());
         }
+        self.refuse_without_directory()?;
         self.manifest_in_doubt = true;
         let written = manifest.write(&*self.disk, &self.layout.data_dir);
         written.inspect_err(|_| self.discard())?;
         self.manifest_in_doubt = false;
         self.manifest = manifest;
         Ok(())
+    }
+
+    /// Nothing is written to, or removed from, what stands in the place of a data directory that is gone.
+    fn refuse_without_directory(&self) -> Result<(), CheckpointError> {
+        match self.journal.directory_is_gone() {
+            true => Err(CheckpointError::DirectoryGone),
+            false => Ok(()),
+        }
     }
 
     /// Has readers find these runs, which hold the frozen tail.
@@ -292,6 +302,7 @@ impl Task {
     pub(super) fn remove_unnamed(&mut self) {
         let named: HashSet<u64> = self.manifest.segments.iter().copied().collect();
         self.segments.retain(|id| named.contains(&id));
+        self.buckets.damaged().retain(|id| named.contains(&id));
         self.ledger.remove_unused();
         let carried: HashSet<(u32, Sequence)> = self.manifest.carried.iter().copied().collect();
         let dir = CarriedDir::of(&self.layout.data_dir);
@@ -305,6 +316,9 @@ impl Task {
     /// Removes what was written for a checkpoint that failed, so that tries on a full disk do not fill it further. What
     /// the manifest on the disk names stays: a new one may be in force although writing it failed.
     pub(super) fn discard(&mut self) {
+        if self.journal.directory_is_gone() {
+            return;
+        }
         let Ok(on_disk) = Manifest::read(&*self.disk, &self.layout.data_dir) else {
             return;
         };

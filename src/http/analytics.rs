@@ -155,6 +155,10 @@ pub struct OverviewView<'a> {
     pub plan: PlanView,
     /// What happens.
     pub recent_activity: RecentActivityView,
+    /// Ids of buckets with a damaged block whose points could not be counted; only when there are any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub incomplete_buckets: Vec<ObjectId>,
 }
 
 /// Counts over all buckets.
@@ -346,6 +350,7 @@ impl<'a> OverviewView<'a> {
                 data_points_last24h: overview.points_last_day,
                 alerts_triggered_last24h: overview.triggers_last_day,
             },
+            incomplete_buckets: overview.incomplete_buckets.clone(),
         }
     }
 }

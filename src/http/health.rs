@@ -25,6 +25,11 @@ pub struct HealthAnswer {
     #[serde(rename = "setApart", skip_serializing_if = "Vec::is_empty")]
     #[schema(rename = "setApart", required = false)]
     pub set_apart: Vec<String>,
+    /// Blocks of points that queries or merges met and that do not read; the log says where they are. On `/ready`, and
+    /// only when there are any: queries that need one answer 500.
+    #[serde(rename = "damagedBlocks", skip_serializing_if = "Option::is_none")]
+    #[schema(rename = "damagedBlocks", required = false, minimum = 1)]
+    pub damaged_blocks: Option<u64>,
 }
 
 impl HealthAnswer {
@@ -32,6 +37,7 @@ impl HealthAnswer {
         HealthAnswer {
             status,
             set_apart: Vec::new(),
+            damaged_blocks: None,
         }
     }
 }
@@ -53,13 +59,14 @@ pub async fn alive(request: HttpRequest) -> Result<HttpResponse, ServiceError> {
     responses(
         (status = 200, body = HealthAnswer, description = "Recovery is done, and writes are taken."),
         (status = 503, description = "Not ready; the message says why: recovering, the log (failed, full, waiting for a checkpoint, \
-            saturated), or the memory of points.")))]
+            saturated), the memory of points, or a data directory that is gone.")))]
 pub async fn ready(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
     service
         .readiness()
         .map_err(|why| ServiceError::unavailable(format!("not ready: {why}"), RETRY_AFTER_SECONDS))?;
     let answer = HealthAnswer {
         set_apart: service.buckets_set_apart(),
+        damaged_blocks: Some(service.buckets.damaged().count()).filter(|count| *count > 0),
         ..HealthAnswer::of("ready")
     };
     respond::json(&request, StatusCode::OK, &answer).await

@@ -100,6 +100,16 @@ fn write_ingest(figures: &Figures, text: &mut Exposition) {
         buckets.set_apart,
     );
     text.gauge(
+        "tidewatch_damaged_blocks",
+        "Blocks of points in use that queries or merges met and that do not read.",
+        buckets.damaged_blocks,
+    );
+    text.counter(
+        "tidewatch_damaged_reads_total",
+        "Queries that failed because they met one.",
+        buckets.damaged_reads,
+    );
+    text.gauge(
         "tidewatch_bucket_mailbox_bytes",
         "Bytes on their way into all buckets.",
         buckets.mailbox_bytes,

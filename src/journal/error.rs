@@ -16,6 +16,10 @@ pub enum JournalError {
     TailTooLong,
     /// The disk is full; nothing of the record was kept.
     Full(Arc<LogError>),
+    /// Too many files are open; nothing of the record was kept.
+    Descriptors(Arc<LogError>),
+    /// The data directory was removed or replaced: what would be written is lost.
+    DirectoryGone,
     /// A write or sync failed: whether the record was kept shows after a restart.
     Poisoned(Arc<LogError>),
     /// The journal's thread ended by a bug: whether the record was kept shows after a restart.
@@ -28,6 +32,7 @@ impl JournalError {
     /// What a failure of the log means for records: whether it may be used again.
     pub(super) fn of(error: Arc<LogError>) -> Self {
         match &*error {
+            LogError::Descriptors { .. } => JournalError::Descriptors(error),
             LogError::Full { .. } | LogError::FrameTooLarge { .. } => JournalError::Full(error),
             LogError::Poisoned { .. }
             | LogError::Io { .. }
@@ -44,6 +49,8 @@ impl JournalError {
             JournalError::Saturated => "too many bytes wait for the log",
             JournalError::TailTooLong => "the log waits for a checkpoint",
             JournalError::Full(_) => "the disk is full",
+            JournalError::Descriptors(_) => "too many files are open",
+            JournalError::DirectoryGone => "the data directory is not there any more",
             JournalError::Poisoned(_) => "a write failed; restart the server",
             JournalError::Panicked => "its thread panicked; restart the server",
             JournalError::Closed => "it is closed",
@@ -56,7 +63,10 @@ impl fmt::Display for JournalError {
         match self {
             JournalError::Saturated => f.write_str("too many bytes wait for the log"),
             JournalError::TailTooLong => f.write_str("the log waits for a checkpoint"),
-            JournalError::Full(cause) | JournalError::Poisoned(cause) => cause.fmt(f),
+            JournalError::Full(cause) | JournalError::Descriptors(cause) | JournalError::Poisoned(cause) => {
+                cause.fmt(f)
+            }
+            JournalError::DirectoryGone => f.write_str("the data directory is not there any more"),
             JournalError::Panicked => f.write_str("its thread panicked; restart the server"),
             JournalError::Closed => f.write_str("the log is closed"),
         }
@@ -74,6 +84,14 @@ impl From<JournalError> for ServiceError {
                 1,
             ),
             JournalError::Full(_) => ("the disk is full: nothing can be stored until there is room", 10),
+            JournalError::Descriptors(_) => (
+                "the server has too many files open: nothing can be stored until some are closed",
+                10,
+            ),
+            JournalError::DirectoryGone => (
+                "the data directory is not there any more: nothing can be stored until the server is restarted",
+                30,
+            ),
             JournalError::Poisoned(_) | JournalError::Panicked => (
                 "the log failed: nothing can be stored until the server is restarted",
                 30,

@@ -98,6 +98,11 @@ impl JournalHandle {
         Ok(self.queue.admit()?)
     }
 
+    /// The data directory was removed or replaced: nothing is taken any more, until the server is started again.
+    pub fn directory_is_gone(&self) {
+        self.queue.fail(&JournalError::DirectoryGone);
+    }
+
     /// Requests are being refused for want of room: for a moment, that much is made durable at a time counts for more than
     /// that it is soon.
     pub fn press(&self) {

@@ -254,6 +254,10 @@ impl Queue {
         }
     }
 
+    pub(super) fn directory_is_gone(&self) -> bool {
+        matches!(self.state.lock().failure, Some(JournalError::DirectoryGone))
+    }
+
     /// The writer's thread ends. What still waits for it, after a panic, is refused, and so is all that comes.
     pub(super) fn end(&self) {
         let (controls, is_expected) = {
@@ -310,6 +314,7 @@ impl Queue {
         let state = self.state.lock();
         match self.check(&state) {
             Err(JournalError::Closed) => Err("the server is stopping".to_owned()),
+            Err(gone @ JournalError::DirectoryGone) => Err(gone.in_short().to_owned()),
             Err(failure) => Err(format!("the log takes no writes: {}", failure.in_short())),
             Ok(()) => match &state.refusal {
                 Some(refusal) => Err(format!("the log takes no writes: {}", refusal.in_short())),

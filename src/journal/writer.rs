@@ -168,6 +168,11 @@ impl JournalWriter {
         answer.recv().map_err(|_| JournalError::Panicked)
     }
 
+    /// Whether the data directory was found to be gone: nothing may be written to what stands in its place.
+    pub fn directory_is_gone(&self) -> bool {
+        self.queue.directory_is_gone()
+    }
+
     /// Bytes of the live log files.
     pub fn tail_bytes(&self) -> u64 {
         self.queue.figures.tail_bytes.load(Ordering::Relaxed)
@@ -192,7 +197,7 @@ fn trim(log: &mut Log, covered: Sequence) -> Result<(), LogError> {
     if log.last_sequence() == covered {
         // The active file is begun anew, so that what it holds can go too.
         match log.rotate() {
-            Err(error) if error.is_full() => {}
+            Err(error) if error.is_passing() => {}
             rotated => {
                 rotated?;
                 log.trim(covered)?;
@@ -240,8 +245,11 @@ impl Writer {
 
     /// Notes and logs why a group is refused. A full disk refuses each group: that is told once a second.
     fn tell_refusal(&mut self, failure: &JournalError) {
-        let is_full = matches!(failure, JournalError::Full(cause) if cause.is_full());
-        let changed = is_full && self.queue.note(Some(failure));
+        let is_passing = match failure {
+            JournalError::Full(cause) | JournalError::Descriptors(cause) => cause.is_passing(),
+            _ => false,
+        };
+        let changed = is_passing && self.queue.note(Some(failure));
         if changed
             || self
                 .told_at

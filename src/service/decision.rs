@@ -67,6 +67,11 @@ impl Decisions {
         self.journal.readiness()
     }
 
+    /// The data directory was removed or replaced: nothing is decided any more.
+    pub fn directory_is_gone(&self) {
+        self.journal.directory_is_gone();
+    }
+
     /// Counters and sizes of the log.
     pub fn journal_stats(&self) -> JournalStats {
         self.journal.stats()

@@ -162,6 +162,11 @@ impl Service {
         self.buckets.readiness()
     }
 
+    /// The data directory was removed or replaced: nothing is stored any more, until a restart.
+    pub fn directory_is_gone(&self) {
+        self.decisions.directory_is_gone();
+    }
+
     /// Ids of the buckets that are set apart.
     pub fn buckets_set_apart(&self) -> Vec<String> {
         let ordinals = self.buckets.all_set_apart().into_keys();

@@ -5,9 +5,9 @@
 //! nothing to clean up; the process id inside is for people.
 
 use std::fmt;
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
@@ -22,7 +22,8 @@ const HOLDER_PAUSE: Duration = Duration::from_millis(10);
 /// The lock, held until dropped.
 #[derive(Debug)]
 pub struct DirectoryLock {
-    _file: File,
+    file: File,
+    path: PathBuf,
 }
 
 /// The directory cannot be had.
@@ -75,10 +76,6 @@ impl DirectoryLock {
     /// # Errors
     /// Another process holds it; the disk.
     pub fn take(data_dir: &Path) -> Result<Self, LockError> {
-        let io = |path: &Path| {
-            let path = path.to_owned();
-            move |source| LockError::Io { path, source }
-        };
         // Password hashes and secrets are inside: for the owner alone.
         DirBuilder::new()
             .recursive(true)
@@ -97,7 +94,23 @@ impl DirectoryLock {
         let locked = file.try_lock();
         had(locked, &mut file, data_dir)?;
         write_pid(&mut file).map_err(io(&path))?;
-        Ok(Self { _file: file })
+        Ok(Self { file, path })
+    }
+
+    /// Whether the file that is locked is still the one of its name: else the directory was removed or replaced, and what
+    /// is written goes to files that nobody will find. What the disk cannot tell is taken for yes.
+    pub fn is_in_place(&self) -> bool {
+        let identity = |found: &Metadata| (found.dev(), found.ino());
+        let Ok(held) = self.file.metadata() else {
+            return true;
+        };
+        match fs::metadata(&self.path) {
+            Ok(found) => identity(&found) == identity(&held),
+            Err(error) => !matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ),
+        }
     }
 
     /// Keeps servers out while a directory is only read, also one that cannot be written. `None` where no server ever
@@ -109,12 +122,17 @@ impl DirectoryLock {
         let path = lock_path(data_dir);
         let mut file = match File::open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            opened => opened.map_err(|source| LockError::Io { path, source })?,
+            opened => opened.map_err(io(&path))?,
         };
         let locked = file.try_lock_shared();
         had(locked, &mut file, data_dir)?;
-        Ok(Some(Self { _file: file }))
+        Ok(Some(Self { file, path }))
     }
+}
+
+fn io(path: &Path) -> impl FnOnce(io::Error) -> LockError {
+    let path = path.to_owned();
+    move |source| LockError::Io { path, source }
 }
 
 fn had(locked: Result<(), TryLockError>, file: &mut File, data_dir: &Path) -> Result<(), LockError> {

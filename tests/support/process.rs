@@ -75,6 +75,12 @@ struct Running {
     log: Arc<Mutex<Vec<String>>>,
 }
 
+impl Running {
+    fn said(&self) -> Vec<String> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
 impl Server {
     pub fn start_with(setup: Setup) -> Self {
         let mut server = Self::stopped(setup);
@@ -106,20 +112,19 @@ impl Server {
     /// Starts the binary on the data directory and returns when it says where it listens.
     pub fn launch(&mut self) {
         let (running, addresses) = self.spawn();
-        let log = Arc::clone(&running.log);
         self.running = Some(running);
         match addresses.recv_timeout(START_WITHIN) {
             Ok(address) => self.client.point_at(&address),
             Err(RecvTimeoutError::Timeout) => {
                 panic!(
                     "the server did not say `listening on http://…` within {START_WITHIN:?}\n{}",
-                    tail(&log)
+                    tail(&self.said())
                 )
             }
             Err(RecvTimeoutError::Disconnected) => {
                 panic!(
                     "the server ended before it said `listening on http://…`\n{}",
-                    tail(&log)
+                    tail(&self.said())
                 )
             }
         }
@@ -153,7 +158,7 @@ impl Server {
             let _ = running.child.kill();
             panic!(
                 "contract 9: SIGTERM ends the server; it still ran {STOP_WITHIN:?} later\n{}",
-                tail(&running.log)
+                tail(&running.said())
             )
         })
     }
@@ -163,6 +168,11 @@ impl Server {
             || panic!("the server is not running"),
             |running| running.child.id(),
         )
+    }
+
+    /// What the running server has said, line by line.
+    pub fn said(&self) -> Vec<String> {
+        self.running.as_ref().map_or_else(Vec::new, Running::said)
     }
 
     fn spawn(&self) -> (Running, Receiver<String>) {
@@ -193,10 +203,8 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if thread::panicking()
-            && let Some(running) = &self.running
-        {
-            eprintln!("{}", tail(&running.log));
+        if thread::panicking() && self.running.is_some() {
+            eprintln!("{}", tail(&self.said()));
         }
         self.kill();
     }
@@ -257,8 +265,7 @@ fn follow(output: impl Read + Send + 'static, log: Arc<Mutex<Vec<String>>>, said
     });
 }
 
-fn tail(log: &Mutex<Vec<String>>) -> String {
-    let lines = log.lock().unwrap_or_else(PoisonError::into_inner);
+fn tail(lines: &[String]) -> String {
     let from = lines.len().saturating_sub(40);
     format!("the server's last words:\n{}", lines[from..].join("\n"))
 }

@@ -138,6 +138,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "backup",
         &[
             "bucket",
+            "check",
             "checked_file",
             "checkpoint",
             "clock",

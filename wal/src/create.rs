@@ -1,10 +1,10 @@
 //! Begins a log file, durably, and removes what could not be begun.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::Sequence;
-use crate::disk::{Disk, DiskFile, is_full};
+use crate::disk::{Disk, DiskFile, is_full, is_out_of_descriptors};
 use crate::error::LogError;
 use crate::file::{self, FILE_HEADER_BYTES, FileHeader, Predecessor};
 use crate::walk::FileState;
@@ -18,16 +18,17 @@ pub(crate) struct OpenFile {
 /// Begins the file whose first record is `first_sequence`. Header and name are synced before it returns, so
 /// that a file with a torn header is known never to have had a frame.
 ///
-/// `Full` leaves the directory as it was; after any other error it may hold a torn file, which the next
-/// opening removes.
+/// `Full` and `Descriptors` leave the directory as it was, or with a file of which the caller is told in `begun`, to be
+/// removed before anything is appended; after any other error it may hold a torn file, which the next opening removes.
 pub(crate) fn create_file(
     disk: &dyn Disk,
     dir: &Path,
     first_sequence: Sequence,
     predecessor: Predecessor,
+    begun: &mut Option<PathBuf>,
 ) -> Result<OpenFile, LogError> {
     let path = dir.join(file::name(first_sequence));
-    let mut file = disk.create(&path).map_err(full_or_io("create", &path))?;
+    let mut file = disk.create(&path).map_err(passing_or_io("create", &path))?;
     let (header, crc) = FileHeader {
         first_sequence,
         predecessor,
@@ -35,12 +36,22 @@ pub(crate) fn create_file(
     .encode();
     if let Err(error) = file.write_all_at(0, &header) {
         if is_full(&error) {
-            remove_file(disk, dir, &path)?;
+            match remove_file(disk, dir, &path) {
+                Err(passing) if passing.is_passing() => *begun = Some(path.clone()),
+                removed => removed?,
+            }
         }
-        return Err(full_or_io("write", &path)(error));
+        return Err(passing_or_io("write", &path)(error));
     }
     file.sync_data().map_err(LogError::io("sync", &path))?;
-    disk.sync_dir(dir).map_err(LogError::io("sync", dir))?;
+    if let Err(error) = disk.sync_dir(dir) {
+        if is_out_of_descriptors(&error) {
+            // It has taken the last one.
+            drop(file);
+            *begun = Some(path);
+        }
+        return Err(descriptors_or_io("sync", dir)(error));
+    }
     Ok(OpenFile {
         file,
         state: FileState::begun(path, first_sequence, FILE_HEADER_BYTES, crc),
@@ -55,13 +66,24 @@ pub(crate) fn remove_file(disk: &dyn Disk, dir: &Path, path: &Path) -> Result<()
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         removed => removed.map_err(LogError::io("remove", path))?,
     }
-    disk.sync_dir(dir).map_err(LogError::io("sync", dir))
+    disk.sync_dir(dir).map_err(descriptors_or_io("sync", dir))
 }
 
-/// Tells a full disk, after which the log may go on, from any other failure.
-pub(crate) fn full_or_io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> LogError {
+/// Tells a full disk and too few descriptors, after which the log may go on, from any other failure.
+pub(crate) fn passing_or_io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> LogError {
     move |source| match is_full(&source) {
         true => LogError::Full {
+            path: path.to_owned(),
+            source,
+        },
+        false => descriptors_or_io(action, path)(source),
+    }
+}
+
+/// Tells too few descriptors from any other failure of a sync of a directory: it was not opened, and so lost nothing.
+pub(crate) fn descriptors_or_io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> LogError {
+    move |source| match is_out_of_descriptors(&source) {
+        true => LogError::Descriptors {
             path: path.to_owned(),
             source,
         },

@@ -20,6 +20,13 @@ pub enum LogError {
         /// What the disk said.
         source: io::Error,
     },
+    /// Too many files are open to begin another one. Nothing was written; append again when some are closed.
+    Descriptors {
+        /// File or directory that could not be opened.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
     /// The records are more than one frame may hold. Nothing was written; append them in smaller groups.
     FrameTooLarge {
         /// Bytes the frame would have.
@@ -198,6 +205,11 @@ impl LogError {
     pub fn is_full(&self) -> bool {
         matches!(self, LogError::Full { .. })
     }
+
+    /// Whether the log may be used again once there is room on the disk, or files are closed.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, LogError::Full { .. } | LogError::Descriptors { .. })
+    }
 }
 
 impl From<Damage> for LogError {
@@ -219,6 +231,13 @@ impl fmt::Display for LogError {
                 write!(
                     f,
                     "the disk is full: log file {} cannot grow; free some space",
+                    path.display()
+                )
+            }
+            LogError::Descriptors { path, .. } => {
+                write!(
+                    f,
+                    "too many files are open to open {}; raise the limit of open files, or have fewer connections",
                     path.display()
                 )
             }
@@ -256,7 +275,9 @@ impl fmt::Display for LogError {
 impl Error for LogError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            LogError::Full { source, .. } | LogError::Io { source, .. } => Some(source),
+            LogError::Full { source, .. }
+            | LogError::Descriptors { source, .. }
+            | LogError::Io { source, .. } => Some(source),
             LogError::Poisoned { cause } => Some(cause.as_ref()),
             LogError::FrameTooLarge { .. } | LogError::Damaged(_) | LogError::UnsupportedVersion { .. } => {
                 None

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::Sequence;
 use crate::disk::Disk;
-use crate::error::{LogError, OpenError};
+use crate::error::{Damage, DamageKind, LogError, OpenError};
 use crate::file::{self, FILE_HEADER_BYTES, HeaderError};
 use crate::frame;
 use crate::reader::{FileReader, Found};
@@ -28,9 +28,17 @@ pub fn files(disk: &dyn Disk, dir: &Path) -> Result<Vec<PathBuf>, LogError> {
 /// half of a frame. A frame that was written before this was called is before it.
 ///
 /// `None`: the file is gone.
+///
+/// # Errors
+/// The disk's; damage where a whole frame stands behind one that is not: the log ends nowhere before it.
 pub fn whole_bytes(disk: &dyn Disk, path: &Path) -> Result<Option<u64>, LogError> {
+    let mut damage_at = None;
     loop {
         match read_to_end(disk, path) {
+            // Seen piece by piece, the next frame may be there before the one in front of it, but not twice.
+            Err(LogError::Damaged(damage)) if damage_at != Some(damage.offset) => {
+                damage_at = Some(damage.offset);
+            }
             // The writer has cut the room off the file, as it does once for each: its length is another one now.
             Err(LogError::Io { source, .. }) if source.kind() == io::ErrorKind::UnexpectedEof => {}
             Err(LogError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -124,9 +132,25 @@ fn read_to_end(disk: &dyn Disk, path: &Path) -> Result<u64, LogError> {
         }
         Err(HeaderError::Fault(_)) => return Ok(0),
     }
-    let mut end = FILE_HEADER_BYTES;
-    while let Found::Frame(header, _) = reader.frame(end)? {
-        end += header.frame_bytes();
+    let (mut end, mut due) = (FILE_HEADER_BYTES, first_sequence);
+    let fault = loop {
+        match reader.frame(end)? {
+            Found::Frame(header, _) => {
+                end += header.frame_bytes();
+                due = header.first_sequence + u64::from(header.records);
+            }
+            Found::Bad { fault, .. } => break fault,
+            Found::End => return Ok(end),
+        }
+    };
+    match reader.next_valid(end + 1, due)? {
+        None => Ok(end),
+        next => Err(Damage {
+            path: path.to_owned(),
+            offset: end,
+            sequence: due,
+            kind: DamageKind::Frame { fault, next },
+        }
+        .into()),
     }
-    Ok(end)
 }

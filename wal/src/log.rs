@@ -84,6 +84,8 @@ pub struct Log {
     unsynced: bool,
     buffer: Vec<u8>,
     counters: Counters,
+    /// A file that was begun and is not to be used, for its name could not be synced: it goes before anything else.
+    begun: Option<PathBuf>,
     poison: Option<Arc<LogError>>,
 }
 
@@ -120,6 +122,7 @@ impl Log {
             unsynced: false,
             buffer: Vec::new(),
             counters: Counters::default(),
+            begun: None,
             poison: None,
         };
         Ok((log, recovery))
@@ -129,9 +132,11 @@ impl Log {
     /// acknowledged, after the next [`Log::sync`] that returns `Ok`; until then a crash keeps all or none
     /// of them. No records write nothing and answer the sequence the next one will get.
     ///
-    /// After [`LogError::Full`] or [`LogError::FrameTooLarge`] nothing was written and the log stays usable.
+    /// After [`LogError::Full`], [`LogError::Descriptors`] or [`LogError::FrameTooLarge`] nothing was written and the log
+    /// stays usable.
     pub fn append(&mut self, records: &[impl AsRef<[u8]>]) -> Result<Sequence, LogError> {
         self.usable()?;
+        self.remove_begun()?;
         let first_sequence = self.last_sequence() + 1;
         if records.is_empty() {
             return Ok(first_sequence);
@@ -197,6 +202,7 @@ impl Log {
     /// appended until now. Does nothing when the active file has no records.
     pub fn rotate(&mut self) -> Result<(), LogError> {
         self.sync()?;
+        self.remove_begun()?;
         if self.active.records == 0 {
             return Ok(());
         }
@@ -215,7 +221,7 @@ impl Log {
             match self.rotate() {
                 Ok(()) => dropped += self.drop_sealed(covered)?,
                 // What could be dropped was; the rest can wait for room.
-                Err(error) if error.is_full() => {}
+                Err(error) if error.is_passing() => {}
                 Err(error) => return Err(error),
             }
         }
@@ -226,6 +232,7 @@ impl Log {
     /// told from a torn tail. A log that is only dropped loses nothing but that.
     pub fn close(mut self) -> Result<(), LogError> {
         self.sync()?;
+        self.remove_begun()?;
         self.cut_room()?;
         self.write_frame(FrameKind::Closed, &[[0_u8; 0]; 0])?;
         self.sync()
@@ -244,7 +251,7 @@ impl Log {
         self.buffer.clear();
         self.buffer.shrink_to(BUFFER_BYTES_KEPT);
         if let Err(error) = written {
-            return Err(match create::full_or_io("write", &self.active.path)(error) {
+            return Err(match create::passing_or_io("write", &self.active.path)(error) {
                 full @ LogError::Full { .. } => self.cut_back(full),
                 error => self.poison(error),
             });
@@ -322,10 +329,11 @@ impl Log {
             &self.dir,
             self.last_sequence() + 1,
             self.active.predecessor(),
+            &mut self.begun,
         );
         let OpenFile { file, state } = match begun {
             Ok(begun) => begun,
-            Err(full @ LogError::Full { .. }) => return Err(full),
+            Err(passing) if passing.is_passing() => return Err(passing),
             Err(error) => return Err(self.poison(error)),
         };
         self.file = file;
@@ -333,6 +341,20 @@ impl Log {
         self.sealed.push_back(std::mem::replace(&mut self.active, state));
         self.counters.files_begun += 1;
         Ok(())
+    }
+
+    /// Removes the file that was begun last, durably, where it could not be used. Were it there after a crash, it would
+    /// stand behind records that its predecessor got meanwhile.
+    fn remove_begun(&mut self) -> Result<(), LogError> {
+        let Some(path) = &self.begun else { return Ok(()) };
+        match create::remove_file(self.disk.as_ref(), &self.dir, path) {
+            Ok(()) => {
+                self.begun = None;
+                Ok(())
+            }
+            Err(passing) if passing.is_passing() => Err(passing),
+            Err(error) => Err(self.poison(error)),
+        }
     }
 
     /// One by one, each made durable before the next goes, so that no crash can leave a hole.
@@ -347,8 +369,12 @@ impl Log {
             let synced = self
                 .disk
                 .sync_dir(&self.dir)
-                .map_err(LogError::io("sync", &self.dir));
-            synced.map_err(|error| self.poison(error))?;
+                .map_err(create::descriptors_or_io("sync", &self.dir));
+            match synced {
+                // The next call goes on with this file.
+                Err(passing) if passing.is_passing() => return Err(passing),
+                synced => synced.map_err(|error| self.poison(error))?,
+            }
             self.sealed.pop_front();
             self.counters.files_dropped += 1;
             dropped += 1;

@@ -101,7 +101,7 @@ fn make_ready(
     }
     let Some(active) = files.pop() else {
         disk.create_dir_all(dir).map_err(LogError::io("create", dir))?;
-        return create::create_file(disk, dir, 1, Predecessor::default());
+        return create::create_file(disk, dir, 1, Predecessor::default(), &mut None);
     };
     let path = &active.path;
     let mut file = disk.open(path).map_err(LogError::io("open", path))?;

@@ -72,7 +72,7 @@ pub fn repair(disk: &dyn Disk, dir: &Path, from: Sequence) -> Result<RepairRepor
         while let Some(path) = files.pop() {
             kept_aside.push(move_aside(disk, dir, &path)?);
         }
-        create::create_file(disk, dir, from + 1, Predecessor::default())?;
+        create::create_file(disk, dir, from + 1, Predecessor::default(), &mut None)?;
         last_sequence = from;
     }
     Ok(RepairReport {

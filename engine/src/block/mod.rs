@@ -13,6 +13,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::EngineError;
+use crate::error::DamagedBlock;
+use crate::segment::bucket_at;
 pub(crate) use level::{KeptCells, Level};
 pub use read::BlockReader;
 pub(crate) use recover::{own_length, recover};
@@ -41,6 +44,8 @@ pub struct Block {
     offset: usize,
     len: usize,
     id: BlockId,
+    /// The number of the segment; `None` on the heap.
+    segment: Option<u64>,
 }
 
 /// Tells a block from all others that this process ever has: what a cache keeps of a block never meets another one,
@@ -72,23 +77,46 @@ impl Block {
         offset: usize,
         len: usize,
     ) -> Self {
-        let id = BlockId::new(BlockId::next_home(), 0);
-        Self::within(summary, home, offset..offset + len, id)
+        Block {
+            summary: summary.into(),
+            home,
+            offset,
+            len,
+            id: BlockId::new(BlockId::next_home(), 0),
+            segment: None,
+        }
     }
 
-    /// One that lies with others in a home, within these bytes of it.
-    pub(crate) fn within(
-        summary: impl Into<Arc<BlockSummary>>,
-        home: SharedBytes,
+    /// One that lies with others in the segment of this number, within these bytes of it.
+    pub(crate) fn filed(
+        summary: Arc<BlockSummary>,
+        (segment, home): (u64, SharedBytes),
         bytes: Range<usize>,
         id: BlockId,
     ) -> Self {
         Block {
-            summary: summary.into(),
+            summary,
             home,
             offset: bytes.start,
             len: bytes.len(),
             id,
+            segment: Some(segment),
+        }
+    }
+
+    /// Says in which segment damage is that was found in the block, and where.
+    pub(crate) fn located<T>(&self, read: Result<T, EngineError>) -> Result<T, EngineError> {
+        match (read, self.segment) {
+            (Err(fault @ EngineError::Corrupt { .. }), Some(segment)) => {
+                Err(EngineError::Damaged(Box::new(DamagedBlock {
+                    segment,
+                    offset: self.offset as u64,
+                    bucket: bucket_at((*self.home).as_ref(), self.offset),
+                    source: Some(self.summary.source),
+                    fault,
+                })))
+            }
+            (read, _) => read,
         }
     }
 

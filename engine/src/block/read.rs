@@ -100,13 +100,13 @@ impl<'a> BlockReader<'a> {
     /// # Errors
     /// [`EngineError::Corrupt`] where the bytes are not a block of a known version.
     pub fn new(block: &'a Block) -> Result<Self, EngineError> {
-        let directory = Directory::read(block.bytes())?;
+        let directory = block.located(Directory::read(block.bytes()))?;
         if directory.rows != block.summary.rows as usize {
-            return Err(EngineError::Corrupt {
+            return block.located(Err(EngineError::Corrupt {
                 what: "block directory",
                 offset: 0,
                 expected: "as many rows as the footer says",
-            });
+            }));
         }
         Ok(BlockReader {
             block,
@@ -114,6 +114,13 @@ impl<'a> BlockReader<'a> {
             rows: directory.rows,
             sections: directory.sections,
         })
+    }
+
+    /// Compares all sections with their checksums, and decodes none.
+    pub(crate) fn compare_checksums(&self) -> Result<(), EngineError> {
+        self.sections
+            .iter()
+            .try_for_each(|section| self.compare(section).map(drop))
     }
 
     fn section(&self, kind: SectionKind, of: u32) -> Result<Option<&'a [u8]>, EngineError> {
@@ -124,16 +131,20 @@ impl<'a> BlockReader<'a> {
         else {
             return Ok(None);
         };
+        self.compare(section).map(Some)
+    }
+
+    fn compare(&self, section: &Section) -> Result<&'a [u8], EngineError> {
         let bytes = &self.body[section.start..section.start + section.len];
         if crc32fast::hash(bytes) != section.checksum {
             let expected = "a section with the checksum of the directory";
-            return Err(EngineError::Corrupt {
+            return self.block.located(Err(EngineError::Corrupt {
                 what: "block",
                 offset: section.start,
                 expected,
-            });
+            }));
         }
-        Ok(Some(bytes))
+        Ok(bytes)
     }
 
     fn required(&self, kind: SectionKind) -> Result<&'a [u8], EngineError> {
@@ -142,18 +153,20 @@ impl<'a> BlockReader<'a> {
             offset: 0,
             expected: "timestamps and sequences",
         };
-        self.section(kind, 0)?.ok_or(missing)
+        let section = self.section(kind, 0)?;
+        self.block.located(section.ok_or(missing))
     }
 
     /// Ascending timestamps, one a row.
     pub fn timestamps_ns(&self) -> Result<Vec<i64>, EngineError> {
-        decode_integers(self.required(SectionKind::Timestamps)?, self.rows)
+        let bytes = self.required(SectionKind::Timestamps)?;
+        self.block.located(decode_integers(bytes, self.rows))
     }
 
     /// The same, not written out where they are even.
     pub(crate) fn times(&self) -> Result<Times<'static>, EngineError> {
         let bytes = self.required(SectionKind::Timestamps)?;
-        if let Some((first_ns, step_ns)) = even(bytes)?
+        if let Some((first_ns, step_ns)) = self.block.located(even(bytes))?
             && step_ns >= 0
             && let Ok(steps) = i64::try_from(self.rows.saturating_sub(1))
             && step_ns
@@ -168,27 +181,29 @@ impl<'a> BlockReader<'a> {
                 rows,
             });
         }
-        decode_integers(bytes, self.rows).map(|listed| Times::Listed(listed.into()))
+        let listed = self.block.located(decode_integers(bytes, self.rows))?;
+        Ok(Times::Listed(listed.into()))
     }
 
     /// Sequences, one a row.
     pub fn sequences(&self) -> Result<Vec<u64>, EngineError> {
-        let sequences = decode_integers(self.required(SectionKind::Sequences)?, self.rows)?;
+        let bytes = self.required(SectionKind::Sequences)?;
+        let sequences = self.block.located(decode_integers(bytes, self.rows))?;
         Ok(sequences.into_iter().map(|sequence| sequence as u64).collect())
     }
 
     /// The values of a field, `None` when no row has one.
     pub fn field(&self, field: u16) -> Result<Option<Column>, EngineError> {
         let section = self.section(SectionKind::Field, u32::from(field))?;
-        section.map(|bytes| decode_column(bytes, self.rows)).transpose()
+        let column = section.map(|bytes| decode_column(bytes, self.rows));
+        self.block.located(column.transpose())
     }
 
     /// The metadata texts, `None` when no row has any.
     pub fn metadata(&self) -> Result<Option<Box<Column>>, EngineError> {
         let section = self.section(SectionKind::Metadata, 0)?;
-        section
-            .map(|bytes| Ok(Box::new(decode_column(bytes, self.rows)?)))
-            .transpose()
+        let column = section.map(|bytes| Ok(Box::new(decode_column(bytes, self.rows)?)));
+        self.block.located(column.transpose())
     }
 
     /// All of it.
@@ -212,9 +227,12 @@ impl<'a> BlockReader<'a> {
 
     /// Starts of the cells of a rollup level, `None` when the level is not kept.
     pub(crate) fn rollup_starts_ns(&self, level: usize) -> Result<Option<Vec<i64>>, EngineError> {
-        let Some(bytes) = self.section(SectionKind::RollupStarts, level as u32)? else {
-            return Ok(None);
-        };
+        let section = self.section(SectionKind::RollupStarts, level as u32)?;
+        let starts_ns = section.map(|bytes| self.decode_starts(bytes, level));
+        self.block.located(starts_ns.transpose())
+    }
+
+    fn decode_starts(&self, bytes: &[u8], level: usize) -> Result<Vec<i64>, EngineError> {
         let mut reader = Reader::new(bytes, "rollup");
         let count = reader.varint()? as usize;
         if count > self.rows {
@@ -222,12 +240,8 @@ impl<'a> BlockReader<'a> {
         }
         let unit = LEVELS[level].next_ns(0);
         let starts = decode_integers(reader.rest(), count)?;
-        Ok(Some(
-            starts
-                .into_iter()
-                .map(|start| start.saturating_mul(unit))
-                .collect(),
-        ))
+        let starts_ns = starts.into_iter().map(|start| start.saturating_mul(unit));
+        Ok(starts_ns.collect())
     }
 
     /// Rows in the cells of a level that is kept; `None` where only a field with a value in every row tells, or where
@@ -236,7 +250,7 @@ impl<'a> BlockReader<'a> {
         let Some(bytes) = self.section(SectionKind::RollupRows, level as u32)? else {
             return Ok(None);
         };
-        let rows = decode_integers(bytes, cells)?;
+        let rows = self.block.located(decode_integers(bytes, cells))?;
         Ok(Some(rows.into_iter().map(|rows| rows as u64).collect()))
     }
 
@@ -254,13 +268,15 @@ impl<'a> BlockReader<'a> {
         match self.section(SectionKind::Rollup, of)? {
             Some(bytes) => {
                 let carries = self.section(SectionKind::RollupCarries, of)?;
-                rollup::decode(bytes, carries, cells, summary.kind == super::FieldKind::Number)
+                let is_number = summary.kind == super::FieldKind::Number;
+                self.block
+                    .located(rollup::decode(bytes, carries, cells, is_number))
             }
-            None => Err(EngineError::Corrupt {
+            None => self.block.located(Err(EngineError::Corrupt {
                 what: "block",
                 offset: 0,
                 expected: "a rollup of the field",
-            }),
+            })),
         }
     }
 }

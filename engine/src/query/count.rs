@@ -11,16 +11,18 @@ use crate::entry::BlockEntry;
 use crate::rollup::HOUR;
 use crate::snapshot::{Live, SeriesSnapshot};
 
-/// The rows of a source within the range, both ends inclusive.
+/// The rows of a source within the range, both ends inclusive. Those of a damaged block that has to be read are not
+/// counted where `pass_over` takes the damage.
 ///
 /// # Errors
-/// [`EngineError::Corrupt`] for a damaged block, [`EngineError::Stopped`] when `stop` says so.
+/// Those of `pass_over`, [`EngineError::Stopped`] when `stop` says so.
 pub fn count(
     series: &SeriesSnapshot,
     range_ns: (i64, i64),
     stop: &dyn Fn() -> bool,
+    pass_over: &mut dyn FnMut(EngineError) -> Result<(), EngineError>,
 ) -> Result<u64, EngineError> {
-    Ok(series.stats_within(range_ns, stop)?.points)
+    Ok(series.stats_within(range_ns, stop, pass_over)?.points)
 }
 
 /// Rows by the UTC hour of their timestamps, of any number of sources. Keeps eight bytes for each hour of its range.

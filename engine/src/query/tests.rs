@@ -192,9 +192,13 @@ fn rows_of_a_range_are_counted_without_reading_blocks_within_it() {
         let first = (range_ns.0.max(0) + SECOND - 1) / SECOND;
         let last = (range_ns.1.div_euclid(SECOND)).min(199_999);
         let rows = (last - first + 1).max(0) as u64;
-        assert_eq!(count(series, range_ns, &|| false).unwrap(), rows, "{range_ns:?}");
+        assert_eq!(
+            count(series, range_ns, &|| false, &mut Err).unwrap(),
+            rows,
+            "{range_ns:?}"
+        );
     }
-    let stopped = count(series, (1, 150_000 * SECOND), &|| true);
+    let stopped = count(series, (1, 150_000 * SECOND), &|| true, &mut Err);
     assert!(matches!(stopped, Err(crate::EngineError::Stopped)));
     let range_ns = (1_000 * SECOND, 10_000 * SECOND);
     let mut hours = HourCounts::new(range_ns);

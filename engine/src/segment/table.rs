@@ -267,6 +267,18 @@ impl Table {
     }
 }
 
+/// Whose block lies at this place of a file of the present version; `None` where the table does not tell.
+pub(crate) fn bucket_at(bytes: &[u8], offset: usize) -> Option<u32> {
+    let table = Table::find(bytes).ok()?;
+    let mut end = MAGIC.len() as u64;
+    let mut rows = table.rows(bytes);
+    let of_bucket = rows.find(|row| {
+        end += row.block_bytes;
+        (offset as u64) < end
+    });
+    of_bucket.map(|row| row.bucket)
+}
+
 fn corrupt(offset: usize, expected: &'static str) -> EngineError {
     EngineError::Corrupt {
         what: "segment",

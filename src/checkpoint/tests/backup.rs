@@ -1,6 +1,6 @@
 //! Backups of the rooms while they are at work, restored and recovered: what was acknowledged is in them, once.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -13,7 +13,7 @@ use super::seed;
 use super::tap::Tap;
 use super::travel::Travel;
 use super::world::{Live, World, in_system, layout};
-use crate::backup::{BackupError, Target, collect, restore_to, verify_on, write};
+use crate::backup::{BackupError, OnDamage, Target, collect, restore_to, verify_on, write};
 use crate::checkpoint::open;
 use crate::clock::Clock;
 
@@ -22,7 +22,7 @@ const FORMS: [&str; 3] = ["kept/backup", "kept/backup.tar", "kept/backup.tar.zst
 
 /// A disk with a backup of what is found on another.
 fn back_up(disk: Arc<dyn Disk>, name: &str) -> Result<SimDisk, BackupError> {
-    let collected = collect(&disk, &layout(), || ())?;
+    let collected = collect(&disk, &layout(), OnDamage::Refuse, || ())?;
     let kept = SimDisk::new(1);
     write_to(&kept, &collected, name)?;
     Ok(kept)
@@ -225,7 +225,8 @@ fn a_power_cut_at_any_operation_of_a_restore_leaves_nothing_or_all_or_what_is_re
 fn a_backup_that_did_not_come_to_its_end_is_refused() {
     let (disk, _) = worked(seed());
     let disk: Arc<dyn Disk> = Arc::new(disk);
-    let collected = collect(&disk, &layout(), || ()).unwrap_or_else(|error| panic!("{error}"));
+    let collected =
+        collect(&disk, &layout(), OnDamage::Refuse, || ()).unwrap_or_else(|error| panic!("{error}"));
     for name in FORMS {
         for operation in 1.. {
             let kept = SimDisk::new(operation);
@@ -281,11 +282,92 @@ fn a_flipped_bit_anywhere_in_a_backup_is_found_in_the_file_it_is_in() {
     }
 }
 
+/// Backups of damaged directories were made, called whole, and took the place of the good ones.
+#[test]
+fn a_damaged_file_is_found_on_its_way_into_a_backup() {
+    let (disk, _) = worked(seed());
+    let mut rng = fastrand::Rng::with_seed(seed());
+    let (mut refused, mut whole) = (0, Vec::new());
+    for (path, bytes) in disk.files() {
+        for _ in 0..12 {
+            let (at, bit) = (rng.usize(0..bytes.len()), rng.u8(0..8));
+            let rotten = disk.crash(Crash::KINDS[0]);
+            rotten.flip_bit(&path, at as u64, bit);
+            let said = format!("byte {at} of {}, bit {bit}", path.display());
+            match back_up(Arc::new(rotten.clone()), "kept/backup") {
+                Ok(_) => {
+                    whole.push((path.clone(), at));
+                    continue;
+                }
+                Err(error) => {
+                    let (message, name) = (error.to_string(), path.file_name().unwrap_or_default());
+                    assert!(message.contains(&*name.to_string_lossy()), "{said}: {message}");
+                    refused += 1;
+                }
+            }
+            if path.ends_with("manifest") {
+                // Without it nobody knows which files there are.
+                continue;
+            }
+            let port: Arc<dyn Disk> = Arc::new(rotten.clone());
+            let collected = collect(&port, &layout(), OnDamage::Copy, || ())
+                .unwrap_or_else(|error| panic!("{said}: {error}"));
+            for name in FORMS {
+                let kept = SimDisk::new(1);
+                write_to(&kept, &collected, name).unwrap_or_else(|error| panic!("{said}: {error}"));
+                let backup: Arc<dyn Disk> = Arc::new(kept.clone());
+                let read = verify_on(&backup, Path::new(name));
+                let read = read.unwrap_or_else(|error| panic!("{said}: {error}"));
+                assert!(
+                    !read.damages().is_empty(),
+                    "{said}: it says that it is of damaged files"
+                );
+                let to = SimDisk::new(2);
+                restore(&kept, name, &to).unwrap_or_else(|error| panic!("{said}: {error}"));
+                assert_eq!(to.files().get(&path), rotten.files().get(&path), "{said}");
+            }
+        }
+    }
+    // The log's last frame may never have been whole, and what stands behind it carries nothing; no checksum covers
+    // the bytes that a run has to spare.
+    let is_harmless =
+        |(path, _): &(PathBuf, usize)| path.extension().is_some_and(|it| it == "log" || it == "run");
+    assert!(whole.iter().all(is_harmless), "{whole:?}");
+    assert!(refused > 10 * whole.len(), "{refused} refused, {whole:?}");
+}
+
+/// A backup that an older program made of damaged files says nothing of them.
+#[test]
+fn a_backup_that_is_a_directory_is_verified_to_the_block() {
+    let (disk, _) = worked(seed());
+    let segment = disk
+        .files()
+        .into_keys()
+        .find(|path| path.extension().is_some_and(|it| it == "segment"));
+    let segment = segment.expect("there are points");
+    disk.flip_bit(&segment, 60, 1);
+    let port: Arc<dyn Disk> = Arc::new(disk);
+    let mut collected =
+        collect(&port, &layout(), OnDamage::Copy, || ()).unwrap_or_else(|error| panic!("{error}"));
+    collected.forget_manifest();
+    let kept = SimDisk::new(1);
+    write_to(&kept, &collected, "kept/backup").unwrap_or_else(|error| panic!("{error}"));
+    let backup: Arc<dyn Disk> = Arc::new(kept);
+    let refused = verify_on(&backup, Path::new("kept/backup")).err();
+    let message = refused.map(|error| error.to_string()).unwrap_or_default();
+    let name = segment.file_name().unwrap_or_default().to_string_lossy();
+    assert!(
+        message.contains(&*name) && message.contains("offset"),
+        "{message}"
+    );
+}
+
 #[test]
 fn a_full_disk_is_told_and_costs_the_backup_alone() {
     let (disk, _) = worked(seed());
     let disk: Arc<dyn Disk> = Arc::new(disk);
-    let collected = collect(&disk, &layout(), || ()).unwrap_or_else(|error| panic!("{error}"));
+    let collected =
+        collect(&disk, &layout(), OnDamage::Refuse, || ()).unwrap_or_else(|error| panic!("{error}"));
     for name in FORMS {
         let kept = SimDisk::new(1);
         kept.fail(Operation::Write, 1, Fault::Full { bytes: 10 });

@@ -104,7 +104,8 @@ impl Service {
                 None => Err(ServiceError::internal("BUG: analytics were asked twice")),
             }
         };
-        self.queries.run(caller.organization_id, answer).await
+        let answered = self.queries.run(caller.organization_id, answer).await;
+        answered.map_err(|error| self.buckets.damaged().explain(error))
     }
 }
 

@@ -8,11 +8,11 @@
 
 use std::sync::Arc;
 
-use engine::Unit;
 use engine::query::{Estimate, GroupQuery, count};
+use engine::{EngineError, Unit};
 
 use super::{Fired, Period};
-use crate::bucket::BucketFigures;
+use crate::bucket::{BucketFigures, DamagedBlocks};
 use crate::catalog::{Bucket, Catalog, Organization};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
@@ -48,6 +48,8 @@ pub struct Overview {
     pub points_last_day: u64,
     /// Triggers of the last day.
     pub triggers_last_day: u64,
+    /// Buckets with a damaged block whose points are not counted here.
+    pub incomplete_buckets: Vec<ObjectId>,
 }
 /// What is to be read for it.
 struct Question {
@@ -57,6 +59,7 @@ struct Question {
     /// Rules and webhooks: whose entries of the ledger are the organization's.
     owners: Vec<ObjectId>,
     ledger: Ledger,
+    damaged: DamagedBlocks,
 }
 
 impl Overview {
@@ -120,10 +123,12 @@ impl Service {
                 last_triggered_at_ns: None,
                 points_last_day: 0,
                 triggers_last_day: 0,
+                incomplete_buckets: Vec::new(),
             },
             fired: Vec::new(),
             owners,
             ledger: self.ledger.clone(),
+            damaged: self.buckets.damaged().clone(),
         };
         // A look for each bucket: whoever changes the catalog waits for no more than one.
         for bucket in &buckets {
@@ -165,7 +170,11 @@ impl Question {
         let views = figures.iter().map(|(_, figures)| &figures.view);
         for series in views.flat_map(|view| view.reaching(query.range_ns)) {
             estimate.add(1);
-            estimate.add_grouped(&series, &query).map_err(engine_error)?;
+            match estimate.add_grouped(&series, &query) {
+                // The answer passes over it.
+                Err(EngineError::Damaged(_)) => {}
+                added => added.map_err(engine_error)?,
+            }
             if estimate.is_over() {
                 break;
             }
@@ -186,10 +195,21 @@ impl Question {
             overview.last_ingested_at_ns = overview.last_ingested_at_ns.max(figures.ingested_at_ns);
             let cutoff_ns = bucket.retention_cutoff_ns(self.now_ns);
             let range_ns = (since_ns.max(cutoff_ns), self.now_ns);
-            let stats = figures.view.stats(cutoff_ns, &stop).map_err(engine_error)?;
-            overview.points += stats.points;
+            // A block of one bucket does not take the others' figures away.
+            let mut is_incomplete = false;
+            let mut pass_over = |error| {
+                self.damaged.pass_over(error)?;
+                is_incomplete = true;
+                Ok(())
+            };
+            let stats = figures.view.stats_passing_over(cutoff_ns, &stop, &mut pass_over);
+            overview.points += stats.map_err(engine_error)?.points;
             for series in figures.view.reaching(range_ns) {
-                overview.points_last_day += count(&series, range_ns, &stop).map_err(engine_error)?;
+                let points = count(&series, range_ns, &stop, &mut pass_over);
+                overview.points_last_day += points.map_err(engine_error)?;
+            }
+            if is_incomplete {
+                overview.incomplete_buckets.push(bucket.id);
             }
         }
         for owner in &self.owners {

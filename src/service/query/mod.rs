@@ -21,6 +21,7 @@ use serde_json::{Map, Value};
 pub use cursor::Cursor;
 
 use super::{Caller, Service};
+use crate::bucket::DamagedBlocks;
 use crate::error::{ErrorKind, ServiceError};
 use crate::ids::ObjectId;
 use crate::limits::{QUERY_LIMIT_DEFAULT, QUERY_LIMIT_MAX};
@@ -148,6 +149,7 @@ pub struct Answered<R> {
 /// The rows of an answer that nobody has taken yet. It is of one moment, however long its reader takes.
 pub struct Rest {
     queries: QueryPool,
+    damaged: DamagedBlocks,
     organization: ObjectId,
     plan: Arc<Plan>,
     view: View,
@@ -196,6 +198,7 @@ impl Service {
             };
             let rest = progress.map(|progress| Rest {
                 queries: queries.clone(),
+                damaged: buckets.damaged().clone(),
                 organization,
                 plan: Arc::clone(plan),
                 view,
@@ -203,7 +206,8 @@ impl Service {
             });
             finished(bytes, rest, &mut finish)
         };
-        self.queries.run(organization, answer).await
+        let answered = self.queries.run(organization, answer).await;
+        answered.map_err(|error| self.buckets.damaged().explain(error))
     }
 }
 
@@ -218,6 +222,7 @@ impl Rest {
     ) -> Result<Answered<R>, ServiceError> {
         let until = Instant::now() + PIECE_PATIENCE;
         let (queries, organization) = (self.queries.clone(), self.organization);
+        let damaged = self.damaged.clone();
         let (rest, finish) = (Arc::new(self), Arc::new(Mutex::new(Some(finish))));
         loop {
             let (rest, finish) = (Arc::clone(&rest), Arc::clone(&finish));
@@ -235,7 +240,7 @@ impl Rest {
                 Err(error) if error.kind == ErrorKind::Unavailable && Instant::now() < until => {
                     tokio::time::sleep(PIECE_RETRY_PERIOD).await;
                 }
-                answered => return answered,
+                answered => return answered.map_err(|error| damaged.explain(error)),
             }
         }
     }
@@ -243,6 +248,7 @@ impl Rest {
     fn at(&self, progress: Progress) -> Self {
         Rest {
             queries: self.queries.clone(),
+            damaged: self.damaged.clone(),
             organization: self.organization,
             plan: Arc::clone(&self.plan),
             view: self.view.clone(),
@@ -396,7 +402,7 @@ pub(in crate::service) fn engine_error(error: EngineError) -> ServiceError {
              range (filters.startTime, filters.endTime), a coarser unit (groupBy), fewer fields (filters.fields) or data \
              sources (filters.dataSourceIds), or a smaller limit or offset"
         )),
-        EngineError::Corrupt { .. } => ServiceError::internal(error),
+        EngineError::Corrupt { .. } | EngineError::Damaged(_) => ServiceError::internal(error),
     }
 }
 

@@ -2,8 +2,10 @@
 
 mod config;
 mod cors;
+mod damage;
 mod dashboard;
 mod demo;
+mod directory;
 mod docs;
 mod evaluator;
 mod health;

@@ -143,6 +143,11 @@ pub fn is_full(error: &io::Error) -> bool {
     )
 }
 
+/// Whether an error says that the process, or the machine, has as many files open as it may: none was opened.
+pub fn is_out_of_descriptors(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
+}
+
 /// The directory a path lies in; `.` for a bare name.
 pub(crate) fn parent(path: &Path) -> &Path {
     match path.parent() {

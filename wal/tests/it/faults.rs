@@ -107,6 +107,51 @@ fn a_full_disk_while_beginning_a_file_leaves_the_log_usable() {
     }
 }
 
+/// Too few descriptors at that moment ended writing until a restart.
+#[test]
+fn too_few_descriptors_while_beginning_a_file_leave_the_log_usable() {
+    for (operation, nth) in [(Operation::Create, 1), (Operation::Sync, 2)] {
+        for times in 1..4 {
+            let disk = SimDisk::new(times);
+            let options = LogOptions {
+                room_bytes: 0,
+                ..OPTIONS
+            };
+            let (mut log, _, _) = try_open(Arc::new(disk.clone()), options, 0).expect("open");
+            let large = vec![1; OPTIONS.file_bytes_max as usize - 64 - 36];
+            commit(&mut log, &[&large]);
+            for time in 0..times {
+                // The first sync is of the new file, the second of its name; then of the name of the one that goes.
+                let nth = if time == 0 { nth } else { 1 };
+                disk.fail(operation, nth, Fault::Descriptors);
+                let error = log.append(&[b"next"]).expect_err("no descriptor");
+                assert!(error.is_passing() && !error.is_full(), "{error}");
+                assert!(log.poisoned().is_none());
+            }
+            assert_eq!(commit(&mut log, &[b"next"]), 2);
+            assert_eq!(disk.files().len(), 2);
+            survives(&disk, &[&large, b"next"]);
+        }
+    }
+}
+
+#[test]
+fn too_few_descriptors_while_a_file_is_dropped_leave_the_log_usable() {
+    let disk = SimDisk::new(1);
+    let (mut log, _, _) = open(&disk);
+    commit(&mut log, &[&[1; 3_000]]);
+    commit(&mut log, &[&[2; 3_000]]);
+    disk.fail(Operation::Sync, 1, Fault::Descriptors);
+    let error = log.trim(1).expect_err("no descriptor");
+    assert!(error.is_passing(), "{error}");
+    assert_eq!(log.trim(1).expect("the next try goes on"), 1);
+    commit(&mut log, &[b"next"]);
+    for crash in Crash::KINDS {
+        let (_, _, records) = try_open(Arc::new(disk.crash(crash)), OPTIONS, 1).expect("open");
+        assert_eq!(records.len(), 2, "{crash:?}");
+    }
+}
+
 /// The file that could not be begun would come back at a crash, in front of records that its predecessor
 /// got meanwhile, were its removal not made to last.
 #[test]

@@ -33,7 +33,7 @@ impl Bucket {
             }
             assert_eq!(hours.add(series, &|| false).unwrap(), rows, "rows of a source");
             assert_eq!(
-                count(series, range_ns, &|| false).unwrap(),
+                count(series, range_ns, &|| false, &mut Err).unwrap(),
                 rows,
                 "rows of a source"
             );

@@ -38,7 +38,7 @@ impl DiskFile for SimFile {
             None => u64::MAX,
         };
         let (written, result) = match fault {
-            Some(Fault::Io) => (0, Err(Fault::Io.error())),
+            Some(fault @ (Fault::Io | Fault::Descriptors)) => (0, Err(fault.error())),
             Some(full @ Fault::Full { bytes: written }) => (written, Err(full.error())),
             None if grown > free => {
                 let written = (bytes.len() as u64).saturating_sub(grown - free);

@@ -104,6 +104,8 @@ pub enum Fault {
         /// Bytes of the write that get through.
         bytes: u64,
     },
+    /// `EMFILE`: nothing was opened, and nothing done.
+    Descriptors,
 }
 
 /// A disk in memory. Clones are the same disk.
@@ -308,6 +310,7 @@ impl Fault {
         io::Error::from_raw_os_error(match self {
             Fault::Io => EIO,
             Fault::Full { .. } => ENOSPC,
+            Fault::Descriptors => libc::EMFILE,
         })
     }
 }

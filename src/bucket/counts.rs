@@ -1,0 +1,94 @@
+//! Counts of a bucket's points, for what is listed.
+
+use engine::{EngineError, SeriesStats, View};
+
+use super::registry::Buckets;
+use crate::catalog::Bucket;
+use crate::error::ServiceError;
+
+/// What the engine knows of one source, expired points not counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SourceStats {
+    /// Points.
+    pub points: u64,
+    /// Timestamp of the earliest, UTC nanoseconds.
+    pub first_ns: Option<i64>,
+    /// Timestamp of the latest, UTC nanoseconds.
+    pub last_ns: Option<i64>,
+}
+
+impl From<SeriesStats> for SourceStats {
+    fn from(stats: SeriesStats) -> Self {
+        SourceStats {
+            points: stats.points,
+            first_ns: stats.bounds_ns.map(|(first, _)| first),
+            last_ns: stats.bounds_ns.map(|(_, last)| last),
+        }
+    }
+}
+
+impl Buckets {
+    /// The statistics of each source asked for, in the same order. Rows of a damaged block that would have to be read
+    /// for it are not counted.
+    ///
+    /// # Errors
+    /// 503 when the bucket is not available.
+    pub async fn stats(&self, bucket: &Bucket, sources: &[u32]) -> Result<Vec<SourceStats>, ServiceError> {
+        let (sources, damaged) = (sources.to_vec(), self.damaged().clone());
+        let count = move |view: &View, cutoff_ns: i64| {
+            let mut pass_over = |error| damaged.pass_over(error);
+            let stats = sources.into_iter().map(|source| match view.source(source) {
+                Some(series) => {
+                    let stats = series.stats_passing_over(cutoff_ns, &mut pass_over);
+                    stats.map(SourceStats::from)
+                }
+                None => Ok(SourceStats::default()),
+            });
+            stats.collect()
+        };
+        self.counted(bucket, count).await
+    }
+
+    /// The points of the whole bucket, counted as [`Buckets::stats`] counts them.
+    ///
+    /// # Errors
+    /// 503 when the bucket is not available.
+    pub async fn points(&self, bucket: &Bucket) -> Result<u64, ServiceError> {
+        let damaged = self.damaged().clone();
+        let count = move |view: &View, cutoff_ns: i64| {
+            view.stats_passing_over(cutoff_ns, &|| false, &mut |error| damaged.pass_over(error))
+        };
+        Ok(self.counted(bucket, count).await?.points)
+    }
+
+    /// Counts what a bucket holds now, its cutoff given. Where something has expired blocks may have to be read, which is
+    /// done on a thread that may wait: neither the actor nor the caller's other requests do.
+    async fn counted<R: Send + 'static>(
+        &self,
+        bucket: &Bucket,
+        count: impl FnOnce(&View, i64) -> Result<R, EngineError> + Send + 'static,
+    ) -> Result<R, ServiceError> {
+        let view = self.view(bucket).await?;
+        let cutoff_ns = bucket.retention_cutoff_ns(self.clock().now_ns());
+        let counted = match view.has_expired(cutoff_ns) {
+            false => count(&view, cutoff_ns),
+            true => tokio::task::spawn_blocking(move || count(&view, cutoff_ns))
+                .await
+                .map_err(ServiceError::internal)?,
+        };
+        counted.map_err(ServiceError::internal)
+    }
+
+    /// The points of these sources together.
+    ///
+    /// # Errors
+    /// 503 when the bucket is not available.
+    pub async fn point_count(&self, bucket: &Bucket, sources: &[u32]) -> Result<u64, ServiceError> {
+        Ok(self
+            .stats(bucket, sources)
+            .await?
+            .iter()
+            .map(|stats| stats.points)
+            .sum())
+    }
+}
