@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use engine::query::{GroupQuery, ScanQuery, Selection, group, scan};
 use engine::rows::{NOT_DECIMAL, RowsWriter};
-use engine::{Checkpoint, MergeError, SegmentFile, SegmentWriter, Store, Unit, Values};
+use engine::{Checkpoint, MergeError, SegmentFile, SegmentPart, SegmentWriter, Store, Unit, Values};
 
 const SECOND: i64 = 1_000_000_000;
 const ROWS: i64 = 10_000;
@@ -232,7 +232,13 @@ fn old_and_copied(name: &str) -> [Store; 2] {
     let copy: Result<Vec<u8>, MergeError> = SegmentWriter::of_bucket(BUCKET, |segment| part.copy(segment));
     let copied = SegmentFile::open(2, Arc::new(copy.unwrap())).unwrap();
     let copied_part = copied.part(BUCKET).unwrap().unwrap();
-    assert_eq!(copied_part.verify().unwrap(), part.verify().unwrap());
+    // In a file of another version a block lies elsewhere.
+    let reports = |part: &SegmentPart| {
+        let mut reports = part.verify().unwrap();
+        reports.iter_mut().for_each(|report| report.offset = 0);
+        reports
+    };
+    assert_eq!(reports(&copied_part), reports(&part));
     assert_eq!(copied_part.sequences(), part.sequences());
     assert_eq!(copied_part.whole_sequences(), part.whole_sequences());
     [store_of(&file, BUCKET), store_of(&copied, BUCKET)]

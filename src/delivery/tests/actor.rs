@@ -371,20 +371,25 @@ async fn deliveries_that_nobody_is_owed_any_more_are_forgotten() {
     let (gone, other) = (world.webhook(10, A, 3).await, world.webhook(11, B, 3).await);
     world.script.answer(A, [Reply::Hold]);
     world.script.answer(B, [Reply::Hold]);
-    let deliveries: Vec<Delivery> = (0..MANY)
-        .map(|_| world.delivery(Receiver::Webhook(gone)))
-        .collect();
-    let ids = deliveries.iter().map(|delivery| delivery.id).collect();
-    world.commit(Command::DeliveriesQueued { deliveries }).await;
-    world.deliveries.queued(ids);
+    let owe_many = async |webhook: ObjectId| {
+        let deliveries: Vec<Delivery> = (0..MANY)
+            .map(|_| world.delivery(Receiver::Webhook(webhook)))
+            .collect();
+        let ids = deliveries.iter().map(|delivery| delivery.id).collect();
+        world.commit(Command::DeliveriesQueued { deliveries }).await;
+        world.deliveries.queued(ids);
+    };
     let pending = || world.deliveries.stats().pending;
+    owe_many(gone).await;
     world
         .until("all wait", || {
             pending() == MANY as u64 && world.script.held() == 1
         })
         .await;
     world.commit(Command::WebhookDeleted { webhook_id: gone }).await;
-    world.owe(Receiver::Webhook(other)).await;
-    // The one in flight is left, and the new one.
-    world.until("they are forgotten", || pending() == 2).await;
+    owe_many(other).await;
+    // The one in flight is left, and the new ones.
+    world
+        .until("they are forgotten", || pending() == MANY as u64 + 1)
+        .await;
 }

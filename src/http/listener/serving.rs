@@ -226,8 +226,11 @@ where
 
 /// What was wrong with a head, from the library's own refusal of it; `None` when the connection broke.
 fn fault(refused: Option<u16>, error: &hyper::Error, read: &[u8]) -> Option<Fault> {
+    let line_bytes = read.iter().position(|byte| *byte == b'\n');
     match refused {
-        Some(431) if !read.contains(&b'\n') => Some(Fault::TargetTooLong),
+        Some(431) if line_bytes.is_none_or(|bytes| bytes >= bounds::HEAD_BYTES_MAX) => {
+            Some(Fault::TargetTooLong)
+        }
         Some(431) => Some(Fault::HeadTooLarge),
         Some(414) => Some(Fault::TargetTooLong),
         Some(_) => Some(Fault::Malformed(error.to_string())),
