@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use wal::Flip;
 use wal::disk::{Disk, replace_file};
 
 const HEADER_BYTES: usize = 8 + 8 + 4;
@@ -75,10 +76,7 @@ pub fn read(disk: &dyn Disk, path: &Path, magic: &[u8; 8]) -> Result<Option<Vec<
 }
 
 /// The content of what stands behind the magic.
-///
-/// # Errors
-/// What was expected.
-pub fn content(behind_magic: &[u8]) -> Result<&[u8], &'static str> {
+fn content(behind_magic: &[u8]) -> Result<&[u8], &'static str> {
     const WHOLE: &str = "a whole header";
     let (len, rest) = behind_magic.split_first_chunk().ok_or(WHOLE)?;
     let (checksum, content) = rest.split_first_chunk().ok_or(WHOLE)?;
@@ -89,4 +87,25 @@ pub fn content(behind_magic: &[u8]) -> Result<&[u8], &'static str> {
         return Err("content with the checksum of the header");
     }
     Ok(content)
+}
+
+/// The bit that has to be turned for the bytes to be such a file, with content that reads; `None` where there is none.
+pub fn flip(bytes: &[u8], magic: &[u8; 8], reads: impl Fn(&[u8]) -> bool) -> Option<Flip> {
+    let (header, found) = bytes.split_first_chunk::<HEADER_BYTES>()?;
+    let begins = |header: &[u8; HEADER_BYTES]| {
+        header.starts_with(magic) && header[8..16] == (found.len() as u64).to_le_bytes()
+    };
+    let checksum = |header: &[u8; HEADER_BYTES]| header[16..].first_chunk().map(|it| u32::from_le_bytes(*it));
+    let hash = crc32fast::hash(found);
+    let is_sound = |header: &[u8; HEADER_BYTES]| begins(header) && checksum(header) == Some(hash);
+    if is_sound(header) {
+        return None;
+    }
+    let of_header = Flip::by_trial(header, is_sound).filter(|_| reads(found));
+    of_header.or_else(|| {
+        let flip = Flip::by_checksum(found, checksum(header).filter(|_| begins(header))?)?;
+        let mut turned = found.to_vec();
+        flip.turn(&mut turned);
+        reads(&turned).then(|| flip.behind(HEADER_BYTES))
+    })
 }

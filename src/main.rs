@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, value_parser};
 use tidewatch::backup::{self, OnDamage};
+use tidewatch::check::{self, Wish};
 use tidewatch::clock::SystemClock;
 use tidewatch::config::{self, Config, Flags};
 use tidewatch::demo;
@@ -37,7 +38,7 @@ enum Command {
     Serve(ServeArguments),
     /// Judges rules that are due, for the service at an address, until SIGTERM
     Evaluate(EvaluateArguments),
-    /// Reads a data directory and reports what it finds; changes nothing without --repair
+    /// Reads a data directory and reports what it finds; changes nothing without --repair or --adopt
     Check(CheckArguments),
     /// Copies a data directory, whose server may be running; what was acknowledged by then is in the copy
     Backup(BackupArguments),
@@ -64,6 +65,10 @@ struct CheckArguments {
     /// Cuts off or sets aside what is damaged, and says what is lost
     #[arg(long)]
     repair: bool,
+    /// Where the catalog is lost and no backup has it: makes one for the points there are, for a user with this e-mail
+    /// address
+    #[arg(long, value_name = "EMAIL", conflicts_with = "repair")]
+    adopt: Option<String>,
 }
 
 #[derive(Args)]
@@ -199,7 +204,12 @@ fn run_evaluator(arguments: &EvaluateArguments) -> Result<ExitCode, String> {
 
 fn run_check(arguments: CheckArguments) -> Result<ExitCode, String> {
     let config = load(arguments.shared, None)?;
-    tidewatch::check::run(&config, arguments.repair)
+    let wish = match (arguments.adopt, arguments.repair) {
+        (Some(email), _) => Wish::Adopt(email),
+        (None, true) => Wish::Repair,
+        (None, false) => Wish::Report,
+    };
+    check::run(&config, wish, &SystemClock)
 }
 
 fn run_backup(arguments: BackupArguments) -> Result<ExitCode, String> {

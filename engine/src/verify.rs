@@ -1,8 +1,10 @@
 //! Reads segments for their own sake: every block decoded, every checksum compared. For the operator's check, not for
 //! queries, which read no more than they need.
 
+use std::collections::BTreeMap;
+
 use crate::EngineError;
-use crate::block::{Block, BlockReader};
+use crate::block::{Block, BlockReader, FieldKind};
 use crate::merge::MergeError;
 use crate::rollup::LEVELS;
 use crate::segment::{SegmentPart, SegmentWriter};
@@ -46,6 +48,20 @@ impl SegmentPart {
     /// As [`SegmentPart::verify`].
     pub fn compare_checksums(&self) -> Result<Vec<BlockReport>, EngineError> {
         self.report(|block| BlockReader::new(block)?.compare_checksums())
+    }
+
+    /// Which fields have values, by source, and of which kind; a source without any is there, too.
+    ///
+    /// # Errors
+    /// [`EngineError::Damaged`] where an entry of the footer is not what it was when the file was opened.
+    pub fn fields(&self) -> Result<BTreeMap<u32, BTreeMap<u16, FieldKind>>, EngineError> {
+        let mut sources: BTreeMap<u32, BTreeMap<u16, FieldKind>> = BTreeMap::new();
+        for (source, entry) in &self.blocks {
+            let block = entry.block_uncached()?;
+            let fields = block.summary.fields.iter().map(|field| (field.field, field.kind));
+            sources.entry(*source).or_default().extend(fields);
+        }
+        Ok(sources)
     }
 
     fn report(

@@ -7,8 +7,8 @@ use std::ffi::OsString;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use wal::Sequence;
 use wal::disk::{Disk, list_existing};
+use wal::{Flip, Sequence};
 
 use crate::sealed_file::FileWriter;
 
@@ -228,8 +228,38 @@ impl CarriedFile {
     }
 }
 
+/// The first bit that has to be turned for a file of carried records to be whole up to other damage; `None` where there is
+/// none.
+pub fn flip_of_carried(bytes: &[u8]) -> Option<Flip> {
+    let magic = bytes.first_chunk::<{ MAGIC.len() }>()?;
+    if magic != MAGIC {
+        return Flip::by_trial(magic, |magic| magic == MAGIC);
+    }
+    let mut offset = MAGIC.len();
+    while let Some((_, record, _)) = split_record(&bytes[offset..]) {
+        offset += RECORD_HEADER_BYTES + record.len();
+    }
+    let (header, rest) = bytes[offset..].split_first_chunk::<RECORD_HEADER_BYTES>()?;
+    let is_record = |header: &[u8; RECORD_HEADER_BYTES]| record(header, rest).is_some();
+    let flip = Flip::by_trial(header, is_record).or_else(|| {
+        let length = u32::from_le_bytes(*header[8..].first_chunk()?) as usize;
+        let checksum = u32::from_le_bytes(*header[12..].first_chunk()?);
+        let mut checked = header[..8].to_vec();
+        checked.extend_from_slice(rest.get(..length)?);
+        let flip = Flip::by_checksum(&checked, checksum)?;
+        // Behind the sequence stand length and checksum, which are not checked.
+        Some(flip.behind(RECORD_HEADER_BYTES - 8))
+    });
+    flip.map(|flip| flip.behind(offset))
+}
+
 fn split_record(bytes: &[u8]) -> Option<(Sequence, &[u8], &[u8])> {
-    let (header, rest) = bytes.split_at_checked(RECORD_HEADER_BYTES)?;
+    let (header, rest) = bytes.split_first_chunk()?;
+    record(header, rest)
+}
+
+/// The record that begins with this header, and what is behind it.
+fn record<'a>(header: &[u8; RECORD_HEADER_BYTES], rest: &'a [u8]) -> Option<(Sequence, &'a [u8], &'a [u8])> {
     let (sequence, header) = header.split_first_chunk()?;
     let (length, crc) = header.split_first_chunk()?;
     let sequence = u64::from_le_bytes(*sequence);
@@ -290,6 +320,28 @@ mod tests {
         assert_eq!(read(&disk, &files[1]).unwrap().last().unwrap().0, 49);
         dir.remove_others(&disk, |_| false).unwrap();
         assert_eq!(dir.list(&disk).unwrap(), []);
+    }
+
+    #[test]
+    fn every_bit_that_flips_is_found() {
+        let disk = SimDisk::new(1);
+        let dir = CarriedDir::of(Path::new("/data"));
+        let mut writer = dir.writer(&disk).unwrap();
+        for (sequence, record) in [(1, &b"one"[..]), (2, b""), (300, b"three hundred")] {
+            writer.push(1, sequence, record).unwrap();
+        }
+        writer.finish().unwrap();
+        let whole = disk.files().into_values().next().unwrap();
+        assert_eq!(flip_of_carried(&whole), None);
+        for bit in 0..whole.len() * 8 {
+            let flip = Flip {
+                offset: bit / 8,
+                mask: 1 << (bit % 8),
+            };
+            let mut damaged = whole.clone();
+            flip.turn(&mut damaged);
+            assert_eq!(flip_of_carried(&damaged), Some(flip));
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ mod registry;
 mod sealer;
 mod state;
 
-pub use carried::{CARRIED_AT_ONCE_MAX, CarriedDir, CarriedFile, CarriedWriter};
+pub use carried::{CARRIED_AT_ONCE_MAX, CarriedDir, CarriedFile, CarriedWriter, flip_of_carried};
 pub use counts::SourceStats;
 pub use damaged::{DamagedBlocks, NamedDamage};
 pub use figures::BucketFigures;

@@ -126,7 +126,7 @@ pub(super) fn repair(
     if let Err(error) = loads {
         remove_all(&**disk, &mended.written)?;
         say(format!(
-            "nothing of segments and ledger, for the catalog cannot be repaired: {error}; restore a backup"
+            "nothing of segments and ledger, for the catalog cannot be repaired: {error}; restore a backup, or see --adopt"
         ));
         return Ok(false);
     }

@@ -5,6 +5,7 @@ use wal::disk::Disk;
 
 use super::Report;
 use super::aside::said;
+use super::flips;
 use crate::checkpoint::{Layout, Manifest};
 
 /// Reports on the log, which must reach from behind what is covered to there.
@@ -25,7 +26,9 @@ pub(super) fn survey(
         found.records,
         found.last_sequence
     ));
-    if let Some(tail) = &found.torn_tail {
+    if let Some(tail) = &found.torn_tail
+        && !flips::report(disk, &tail.path, report)?
+    {
         report.say(format_args!(
             "log: {} ends in {} bytes of a frame that was never acknowledged, from offset {}; the start cuts them off",
             tail.path.display(),

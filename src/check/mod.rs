@@ -1,11 +1,13 @@
 //! `tidewatch check`: reads a data directory to the last byte and says what it finds; alters nothing. With `--repair`
-//! it cuts what is damaged so that a server starts on the rest, keeps what it cuts aside, and says what is lost. The
-//! directory is locked as a server locks it.
+//! it cuts what is damaged so that a server starts on the rest, keeps what it cuts aside, and says what is lost. With
+//! `--adopt` it makes a catalog for points whose own is lost. The directory is locked as a server locks it.
 
+mod adopt;
 mod aside;
 mod carried;
 mod copied;
 mod evidence;
+mod flips;
 mod ledger;
 mod leftovers;
 mod log;
@@ -25,10 +27,17 @@ use std::sync::Arc;
 use wal::disk::{Disk, StdDisk};
 
 use crate::checkpoint::Layout;
+use crate::clock::Clock;
 use crate::config::Config;
+use crate::http::values;
+use crate::random;
+use crate::service::passwords::Hasher;
 use crate::startup::DirectoryLock;
 
 pub(crate) use copied::NamedFiles;
+
+/// Of a password that nobody chose.
+const PASSWORD_BYTES: usize = 12;
 
 /// Says things to people and counts damages. That nobody reads the output does not end a repair halfway.
 struct Report<'a> {
@@ -47,11 +56,21 @@ impl Report<'_> {
     }
 }
 
+/// What is wanted of a check.
+pub enum Wish {
+    /// That it says what it finds.
+    Report,
+    /// That it cuts what is damaged.
+    Repair,
+    /// That it makes a catalog where none is left, for the user of this e-mail address.
+    Adopt(String),
+}
+
 /// Reports what a data directory holds; succeeds where a server would start on it and every block of it reads.
 ///
 /// # Errors
-/// What keeps it from being read: it does not exist, a server holds it, the disk fails.
-pub fn run(config: &Config, repair: bool) -> Result<ExitCode, String> {
+/// What keeps it from being read: it does not exist, a server holds it, the disk fails; an address that is none.
+pub fn run(config: &Config, wish: Wish, clock: &dyn Clock) -> Result<ExitCode, String> {
     let data_dir = &config.storage.data_dir;
     if !data_dir.is_dir() {
         return Err(format!(
@@ -59,26 +78,58 @@ pub fn run(config: &Config, repair: bool) -> Result<ExitCode, String> {
             data_dir.display()
         ));
     }
-    let lock = if repair {
-        DirectoryLock::take(data_dir).map(Some)
-    } else {
-        DirectoryLock::take_to_read(data_dir)
+    let lock = match wish {
+        Wish::Report => DirectoryLock::take_to_read(data_dir),
+        Wish::Repair | Wish::Adopt(_) => DirectoryLock::take(data_dir).map(Some),
     };
     let _lock = lock.map_err(|error| error.to_string())?;
     let layout = Layout {
         data_dir: data_dir.clone(),
     };
-    let whole = check(
-        &(Arc::new(StdDisk) as _),
-        &layout,
-        repair,
-        &mut std::io::stdout().lock(),
-    )?;
+    let (disk, out): (Arc<dyn Disk>, _) = (Arc::new(StdDisk), &mut std::io::stdout().lock());
+    let whole = match wish {
+        Wish::Report => check(&disk, &layout, false, out)?,
+        Wish::Repair => check(&disk, &layout, true, out)?,
+        Wish::Adopt(email) => adopt_for(&disk, &layout, &email, clock.now_ns(), out)?,
+    };
     Ok(if whole {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// Makes a catalog for points whose own is lost, with a user whose password is told; answers whether the directory is whole
+/// then.
+fn adopt_for(
+    disk: &Arc<dyn Disk>,
+    layout: &Layout,
+    email: &str,
+    now_ns: i64,
+    out: &mut dyn Write,
+) -> Result<bool, String> {
+    let email = values::email(&email.into()).map_err(|fault| format!("the e-mail address {fault}"))?;
+    let password = random::bytes::<PASSWORD_BYTES>().map_err(|error| error.to_string())?;
+    let password: String = password.iter().map(|byte| format!("{byte:02x}")).collect();
+    let salt = random::bytes().map_err(|error| error.to_string())?;
+    let owner = adopt::Owner {
+        password: Hasher::default()
+            .hash(&password, salt)
+            .map_err(|error| error.to_string())?,
+        email,
+    };
+    let mut say = |what: String| {
+        let _ = writeln!(out, "adopted {what}");
+    };
+    let adopted = adopt::adopt(disk, layout, &owner, now_ns, &mut say)?;
+    if adopted {
+        let _ = writeln!(
+            out,
+            "sign in as {} with the password {password}, and change it",
+            owner.email
+        );
+    }
+    check(disk, layout, false, out)
 }
 
 /// Answers whether the directory is whole, after the repair where there is one.

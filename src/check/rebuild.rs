@@ -37,7 +37,7 @@ pub(super) fn rebuild(
         Ok(catalog) => catalog,
         Err(error) => {
             say(format!(
-                "nothing, for no manifest can be made without the catalog: {error}; restore a backup"
+                "nothing, for no manifest can be made without the catalog: {error}; restore a backup, or see --adopt"
             ));
             return Ok(None);
         }
@@ -297,7 +297,7 @@ impl Segments {
 }
 
 /// Opens a segment with all its parts; where one does not read, what is whole of it.
-fn opened(
+pub(super) fn opened(
     id: u64,
     home: SharedBytes,
     path: &str,

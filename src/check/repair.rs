@@ -11,7 +11,7 @@ use wal::disk::Disk;
 use super::aside::{exists, keep_aside, said};
 use super::rebuild::rebuild;
 use super::survey::is_format_1;
-use super::{carried, ledger, log, mend};
+use super::{carried, flips, ledger, log, mend};
 use crate::checked_file::CheckedFileError;
 use crate::checkpoint::{Damage, Layout, Manifest, ManifestError, convert};
 
@@ -24,6 +24,7 @@ pub(super) fn repair(disk: &Arc<dyn Disk>, layout: &Layout, out: &mut dyn Write)
         // Nothing in the directory may be relied upon.
         return Ok(());
     }
+    flips::turn_back(&**disk, layout, &mut say)?;
     let Some(manifest) = settle(disk, layout, &mut say)? else {
         return Ok(());
     };
@@ -53,7 +54,6 @@ fn settle(
     if is_format_1(&**disk, layout)? && !convert_old(disk, layout, say)? {
         return Ok(None);
     }
-    mend_magic(&**disk, layout, say)?;
     let manifest = match Manifest::read(&**disk, &layout.data_dir) {
         Ok(Some(manifest)) => manifest,
         Ok(None) => match settle_missing(disk, layout, say)? {
@@ -77,28 +77,6 @@ fn settle(
     }
     let manifest = Manifest::read(&**disk, &layout.data_dir);
     manifest.map(Some).map_err(|error| error.to_string())
-}
-
-/// Writes the manifest again where nothing of it is damaged but how it begins.
-fn mend_magic(disk: &dyn Disk, layout: &Layout, say: &mut dyn FnMut(String)) -> Result<(), String> {
-    let read = Manifest::read(disk, &layout.data_dir);
-    let (
-        Err(error @ (ManifestError::Newer(_) | ManifestError::File(CheckedFileError::Damaged(..)))),
-        Some(manifest),
-    ) = (read, Manifest::read_despite_magic(disk, &layout.data_dir))
-    else {
-        return Ok(());
-    };
-    let path = Manifest::path(&layout.data_dir);
-    let aside = keep_aside(disk, &path)?;
-    let written = manifest.write(disk, &layout.data_dir);
-    written.map_err(|error| error.to_string())?;
-    say(format!(
-        "{}: its first bytes are damaged ({error}), and all behind them is whole; nothing is lost; {} is what was there",
-        path.display(),
-        aside.display()
-    ));
-    Ok(())
 }
 
 /// Converts what an older program wrote; answers whether that was possible.

@@ -6,8 +6,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use wal::Sequence;
 use wal::disk::Disk;
+use wal::{Flip, Sequence};
 
 use crate::checked_file::{self, CheckedFileError};
 
@@ -130,16 +130,6 @@ impl Manifest {
             .map_err(|error| ManifestError::Content(path, error))
     }
 
-    /// The manifest of a file that does not begin as one, or as one of a newer program, where all the rest is as this
-    /// program writes it, to the byte: then it is the magic that is damaged. What a newer program writes differs, else it
-    /// would not say so.
-    pub fn read_despite_magic(disk: &dyn Disk, data_dir: &Path) -> Option<Self> {
-        let bytes = disk.read(&Self::path(data_dir)).ok()?;
-        let content = checked_file::content(bytes.get(MAGIC.len()..)?).ok()?;
-        let read: Self = rmp_serde::from_slice(content).ok()?;
-        (rmp_serde::to_vec_named(&read).ok()? == content).then_some(read)
-    }
-
     /// Replaces the manifest on the disk by this one. What it names must be there for good by now.
     ///
     /// # Errors
@@ -150,6 +140,16 @@ impl Manifest {
             .map_err(|error| CheckedFileError::Io(path.clone(), std::io::Error::other(error)))?;
         checked_file::write(disk, &path, MAGIC, &content)
     }
+}
+
+/// The bit that has to be turned for the bytes to be a manifest as this program writes it; `None` where there is none. A
+/// newer program's may begin with a magic that differs by one bit, but then differs behind it, too.
+pub fn flip_of_manifest(bytes: &[u8]) -> Option<Flip> {
+    checked_file::flip(bytes, MAGIC, |content| {
+        let read = rmp_serde::from_slice::<Manifest>(content).ok();
+        read.and_then(|manifest| rmp_serde::to_vec_named(&manifest).ok())
+            .is_some_and(|written| written == content)
+    })
 }
 
 #[cfg(test)]

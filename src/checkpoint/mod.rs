@@ -25,7 +25,7 @@ mod usage;
 pub use checkpointer::{CheckpointError, CheckpointStats, Checkpointer};
 pub use format_1::{BucketDir, Damage, convert};
 pub use layout::Layout;
-pub use manifest::{BucketMark, Manifest, ManifestError, SEQUENCES_UNKNOWN_MAX};
+pub use manifest::{BucketMark, Manifest, ManifestError, SEQUENCES_UNKNOWN_MAX, flip_of_manifest};
 pub use open::{BucketFault, Opened, Recovered, RecoveryTimes, open};
 pub use open_error::OpenError;
 pub use segments::{SegmentError, SegmentsDir, shared};

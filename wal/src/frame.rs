@@ -138,6 +138,11 @@ impl FrameHeader {
         FRAME_HEADER_BYTES as u64 + u64::from(self.payload_bytes)
     }
 
+    /// Checksum of the payload.
+    pub(crate) fn payload_crc(&self) -> u32 {
+        self.payload_crc
+    }
+
     /// Verifies the payload against this header.
     pub(crate) fn verify(&self, payload: &[u8]) -> Result<(), FrameFault> {
         let found = crc32fast::hash(payload);

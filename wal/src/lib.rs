@@ -6,16 +6,19 @@
 //!
 //! Reading order: [`disk`] (the port to files), `frame` and `file` (the bytes), `reader` and `walk` (what
 //! is found on disk, and the one decision about torn tails and damage), `recover` (how a log is opened),
-//! [`Log`] (append, sync, trim), [`check`] and [`repair`] (the operator's tools), `live` (copying a log in use).
+//! [`Log`] (append, sync, trim), [`check`], [`flip_of_file`] and [`repair`] (the operator's tools), `live` (copying a log in
+//! use).
 
 mod check;
 mod create;
 pub mod disk;
 mod error;
 mod file;
+mod flip;
 mod frame;
 mod live;
 mod log;
+mod mend;
 mod reader;
 mod recover;
 mod repair;
@@ -24,9 +27,11 @@ mod walk;
 pub use check::{CheckReport, FileReport, check};
 pub use error::{Damage, DamageKind, FrameFault, HeaderFault, LogError, OpenError};
 pub use file::FORMAT_VERSION;
+pub use flip::{FLIP_BYTES_MAX, Flip};
 pub use frame::FRAME_BYTES_LIMIT;
 pub use live::{files, records, whole_bytes};
 pub use log::{Counters, Log, LogOptions};
+pub use mend::flip_of_file;
 pub use recover::{Recovery, Replay, TornTail};
 pub use repair::{RepairReport, repair};
 

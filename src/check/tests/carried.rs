@@ -6,7 +6,7 @@ use wal::Sequence;
 use wal::disk::Disk;
 use wal::disk::sim::{Crash, SimDisk};
 
-use super::directory::{directory, layout, points, run, with_suffix};
+use super::directory::{directory, layout, points, rot, run, with_suffix};
 use crate::bucket::CarriedDir;
 use crate::checkpoint::Manifest;
 use crate::journal::{Record, RecordError};
@@ -55,7 +55,7 @@ fn carried_records_are_cut_at_their_first_damage() {
     let bytes = disk.len(&path).unwrap();
     for (offset, left) in [(10, 80), (bytes / 2, 120), (bytes - 1, 200)] {
         let rotten = disk.crash(Crash::KINDS[0]);
-        rotten.flip_bit(&path, offset, 2);
+        rot(&rotten, &path, offset);
         let (whole, said) = run(&rotten, false);
         assert!(!whole && said.contains(&*path.to_string_lossy()), "{said}");
         let (whole, said) = run(&rotten, true);
@@ -73,7 +73,7 @@ fn carried_records_are_cut_at_their_first_damage() {
 #[test]
 fn a_manifest_that_is_made_anew_names_carried_records() {
     let disk = set_apart();
-    disk.flip_bit(&Manifest::path(&layout().data_dir), 40, 3);
+    rot(&disk, &Manifest::path(&layout().data_dir), 40);
     let port: Arc<dyn Disk> = Arc::new(disk.clone());
     let (whole, said) = run(&disk, true);
     assert!(whole && said.contains("made anew"), "{said}");

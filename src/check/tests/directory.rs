@@ -260,6 +260,12 @@ pub(super) fn fork(disk: &SimDisk) -> SimDisk {
     disk.crash(Crash::KINDS[0])
 }
 
+/// Damages a byte by more than one bit, which no checksum tells to turn back.
+pub(super) fn rot(disk: &SimDisk, path: &Path, offset: u64) {
+    disk.flip_bit(path, offset, 1);
+    disk.flip_bit(path, offset, 3);
+}
+
 pub(super) fn with_suffix(disk: &SimDisk, suffix: &str) -> Vec<PathBuf> {
     let ends = |path: &PathBuf| path.to_string_lossy().ends_with(suffix);
     disk.files().into_keys().filter(ends).collect()

@@ -7,7 +7,7 @@ use wal::disk::Disk;
 use wal::disk::sim::{Crash, SimDisk};
 
 use super::super::check;
-use super::directory::{directory, fork, id, layout, points, run, run_rooms, unsaved, with_suffix};
+use super::directory::{directory, fork, id, layout, points, rot, run, run_rooms, unsaved, with_suffix};
 use crate::catalog::Stream;
 use crate::checkpoint::{Manifest, open};
 use crate::config::Config;
@@ -42,7 +42,7 @@ fn a_manifest_lost_before_the_log_was_trimmed_costs_nothing() {
     let (sound, said) = run(&rotten, false);
     assert!(sound, "{said}");
     assert_eq!(points(&rotten).unwrap(), whole);
-    disk.flip_bit(&manifest, 40, 3);
+    rot(&disk, &manifest, 40);
     assert!(!run(&disk, false).0);
     let (sound, said) = run(&disk, true);
     assert!(sound && said.contains("nothing is lost"), "{said}");
@@ -64,7 +64,7 @@ fn a_manifest_that_is_damaged_or_gone_is_made_anew_and_no_point_is_lost_or_doubl
     let whole = points(&fork(&disk)).unwrap();
     let manifest = Manifest::path(&layout().data_dir);
     let damages: [&dyn Fn(&SimDisk); 3] = [
-        &|disk| disk.flip_bit(&manifest, 40, 3),
+        &|disk| rot(disk, &manifest, 40),
         &|disk| disk.edit(&manifest, |bytes| bytes.clear()),
         &|disk| disk.remove(&manifest).unwrap(),
     ];
@@ -181,9 +181,13 @@ fn a_repair_that_was_killed_is_ended_by_the_next() {
     }
     let end = disk.len(&damaged[1].0).unwrap();
     damaged.push((damaged[1].0.clone(), end - 1));
-    for (path, offset) in damaged {
+    let once_and_twice = damaged.iter().flat_map(|it| [(it, false), (it, true)]);
+    for ((path, offset), is_one_bit) in once_and_twice {
         let rotten = fork(&disk);
-        rotten.flip_bit(&path, offset, 3);
+        match is_one_bit {
+            true => rotten.flip_bit(path, *offset, 3),
+            false => rot(&rotten, path, *offset),
+        }
         let repaired = fork(&rotten);
         let (sound, said) = run(&repaired, true);
         if !sound {

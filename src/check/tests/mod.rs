@@ -1,5 +1,6 @@
 //! `tidewatch check` over a directory of every kind of file.
 
+mod adopt;
 mod carried;
 mod damage;
 mod directory;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use wal::disk::sim::SimDisk;
 use wal::disk::{Disk, StdDisk};
 
-use super::directory::{fork, layout, run, with_suffix};
+use super::directory::{fork, layout, rot, run, with_suffix};
 use crate::backup::restore_to;
 use crate::checkpoint::{Damage, Manifest, convert};
 
@@ -90,7 +90,7 @@ fn a_bucket_that_was_not_converted_is_told_and_repair_keeps_what_is_whole() {
     assert!(!whole && said.contains("an older program wrote"), "{said}");
     // Also where nothing but the files says that it was not.
     let without = fork(&disk);
-    without.flip_bit(&Manifest::path(&layout().data_dir), 30, 1);
+    rot(&without, &Manifest::path(&layout().data_dir), 30);
     for disk in [disk, without] {
         let (whole, said) = run(&disk, true);
         assert!(whole && said.contains("lost"), "{said}");

@@ -1,0 +1,270 @@
+//! Makes a catalog for points that have none any more: where it is lost for good, and no backup has it, the points are
+//! still there, and say of which bucket, source and field they are by number. Everything else is made up.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use engine::{FieldKind, SegmentFile, SegmentPart, SegmentWriter, Store};
+use wal::disk::Disk;
+use wal::{Log, LogOptions, Sequence};
+
+use super::aside::{keep_aside, remove_all, said};
+use super::overlay::Overlay;
+use super::rebuild::{opened, rebuild};
+use super::{carried, flips, ledger, log};
+use crate::bucket::CarriedDir;
+use crate::catalog::{
+    Catalog, Change, Command, Field, FieldType, Frozen, FrozenTail, NewBucket, NewSource, Organization,
+    PasswordHash, Plan, SchemaMode, SourceSettings, SourceStatus, User,
+};
+use crate::checkpoint::{Layout, Manifest, SegmentsDir, shared};
+use crate::ids::{ObjectId, ObjectIds};
+use crate::journal::Record;
+use crate::ledger::{Keep, LedgerDir, LedgerFiles, NewEntry, Saving};
+use crate::limits::RETENTION_DAYS_MAX;
+
+/// Who gets the points.
+pub(super) struct Owner {
+    pub email: String,
+    pub password: PasswordHash,
+}
+
+/// Fields by source and number.
+type Fields = BTreeMap<u32, BTreeMap<u16, FieldKind>>;
+
+/// Makes a catalog of one organization, with a bucket, sources and fields for all points there are, and a manifest with
+/// it. Answers whether that was done: not where the catalog loads.
+pub(super) fn adopt(
+    disk: &Arc<dyn Disk>,
+    layout: &Layout,
+    owner: &Owner,
+    now_ns: i64,
+    say: &mut dyn FnMut(String),
+) -> Result<bool, String> {
+    flips::turn_back(&**disk, layout, say)?;
+    let manifest = Manifest::read(&**disk, &layout.data_dir).ok().flatten();
+    if let Some(manifest) = &manifest
+        && ledger::load(disk, layout, &manifest.runs).is_ok()
+    {
+        say("nothing: the catalog is there, and says whose the points are".to_owned());
+        return Ok(false);
+    }
+    let found = wal::check(&**disk, &layout.log_dir()).map_err(|error| error.to_string())?;
+    let before = match found.first_sequence {
+        Some(first) => first.saturating_sub(1),
+        None => carried::last(&**disk, layout)?,
+    };
+    let Some(last) = log::repair(&**disk, layout, before, say)? else {
+        return Ok(false);
+    };
+    let buckets = buckets(disk, layout, before, say)?;
+    let catalog = catalog(&buckets, owner, now_ns)?;
+    set_runs_aside(&**disk, layout, say)?;
+    save(disk, layout, &catalog.freeze(), now_ns)?;
+    let Some(mut manifest) = rebuild(disk, layout, before, say)? else {
+        return Ok(false);
+    };
+    // What the log says of the old catalog means nothing to this one.
+    manifest.catalog_covered = last;
+    let written = manifest.write(&**disk, &layout.data_dir);
+    written.map_err(|error| error.to_string())?;
+    say(format!(
+        "the catalog: it is made anew for {}, with {} buckets and {} sources whose names are made up; rules, webhooks, keys \
+         and other users are lost, and what was deleted lately may be back",
+        owner.email,
+        buckets.len(),
+        buckets.values().map(BTreeMap::len).sum::<usize>()
+    ));
+    Ok(true)
+}
+
+/// What the points in segments, carried records and the log are of.
+fn buckets(
+    disk: &Arc<dyn Disk>,
+    layout: &Layout,
+    before: Sequence,
+    say: &mut dyn FnMut(String),
+) -> Result<BTreeMap<u32, Fields>, String> {
+    let mut buckets: BTreeMap<u32, Fields> = BTreeMap::new();
+    let dir = SegmentsDir::of(&layout.data_dir);
+    let listing = dir.list(&**disk).map_err(|error| said(dir.path(), &error))?;
+    for id in listing.segments {
+        let path = dir.segment_path(id);
+        let home = shared(disk.map(&path).map_err(|error| said(&path, &error))?);
+        let mut told = Vec::new();
+        let (_, file, _) = opened(id, home, &path.display().to_string(), &mut told)?;
+        told.into_iter().for_each(&mut *say);
+        for bucket in file.parts().map(|part| part.bucket).collect::<Vec<_>>() {
+            add(&mut buckets, &file, bucket)?;
+        }
+    }
+    let mut unsaved: BTreeMap<u32, Store> = BTreeMap::new();
+    let mut apply = |sequence: Sequence, bytes: &[u8]| {
+        let said = |error: &dyn std::fmt::Display| format!("record {sequence}: {error}");
+        if let Record::Ingest(ingest) = Record::decode(bytes).map_err(|error| said(&error))? {
+            let store = unsaved.entry(ingest.bucket).or_default();
+            let applied = store.apply(ingest.encoded_rows, ingest.first_sequence);
+            applied.map_err(|error| said(&error))?;
+        }
+        Ok::<_, String>(())
+    };
+    let files = CarriedDir::of(&layout.data_dir).list(&**disk);
+    for file in files.map_err(|error| said(&layout.data_dir, &error))? {
+        for (sequence, bytes) in carried::read(&**disk, &file).whole {
+            apply(sequence, &bytes)?;
+        }
+    }
+    let untouched = Arc::new(Overlay(Arc::clone(disk)));
+    let options = LogOptions::default();
+    let opened = Log::open(untouched, &layout.log_dir(), options, before, &mut apply);
+    opened.map_err(|error| match error {
+        wal::OpenError::Log(error) => error.to_string(),
+        wal::OpenError::Replay { source, .. } => source,
+    })?;
+    for (bucket, mut store) in unsaved {
+        let Some(checkpoint) = store.begin_checkpoint() else {
+            continue;
+        };
+        let written = SegmentWriter::of_bucket(bucket, |segment| checkpoint.write(segment));
+        let written = written.map_err(|error| error.to_string())?;
+        let file = SegmentFile::open(0, Arc::new(written)).map_err(|error| error.to_string())?;
+        add(&mut buckets, &file, bucket)?;
+    }
+    Ok(buckets)
+}
+
+fn add(buckets: &mut BTreeMap<u32, Fields>, file: &Arc<SegmentFile>, bucket: u32) -> Result<(), String> {
+    let part = file.part(bucket).map_err(|error| error.to_string())?;
+    let fields = part.as_ref().map(SegmentPart::fields).transpose();
+    let known = buckets.entry(bucket).or_default();
+    for (source, fields) in fields.map_err(|error| error.to_string())?.unwrap_or_default() {
+        known.entry(source).or_default().extend(fields);
+    }
+    Ok(())
+}
+
+/// The catalog of what was found. Ordinals are given in order: those without points are given, and what has them goes.
+fn catalog(buckets: &BTreeMap<u32, Fields>, owner: &Owner, now_ns: i64) -> Result<Catalog, String> {
+    let ids = ObjectIds::new().map_err(|error| error.to_string())?;
+    let id = || ids.next(now_ns);
+    let organization = Organization {
+        id: id(),
+        name: "Adopted".into(),
+        // Whatever retention was, nothing expires before somebody has looked.
+        plan: Plan::Enterprise,
+        created_at_ns: now_ns,
+        updated_at_ns: now_ns,
+    };
+    let organization_id = organization.id;
+    let user = User {
+        id: id(),
+        organization_id,
+        email: owner.email.as_str().into(),
+        name: owner.email.as_str().into(),
+        password: owner.password.clone(),
+        password_version: 0,
+        created_at_ns: now_ns,
+    };
+    let mut catalog = Catalog::default();
+    catalog.apply(&Command::SignedUp { organization, user });
+    let last = buckets.keys().next_back().copied().unwrap_or(0);
+    while catalog.last_bucket_ordinal() < last {
+        let bucket_id = id();
+        let ordinal = catalog.last_bucket_ordinal() + 1;
+        let bucket = NewBucket {
+            id: bucket_id,
+            organization_id,
+            name: format!("bucket-{ordinal}").into(),
+            description: None,
+            retention_days: RETENTION_DAYS_MAX,
+            created_at_ns: now_ns,
+        };
+        catalog.apply(&Command::BucketCreated { bucket });
+        match buckets.get(&ordinal) {
+            Some(sources) => add_sources(&mut catalog, bucket_id, sources, now_ns, &id),
+            None => catalog.apply(&Command::BucketDeleted { bucket_id }),
+        }
+    }
+    Ok(catalog)
+}
+
+fn add_sources(
+    catalog: &mut Catalog,
+    bucket_id: ObjectId,
+    sources: &Fields,
+    now_ns: i64,
+    id: &dyn Fn() -> ObjectId,
+) {
+    let last = sources.keys().next_back().copied().unwrap_or(0);
+    for ordinal in 0..=last {
+        let source_id = id();
+        let fields = sources.get(&ordinal);
+        let source = NewSource {
+            id: source_id,
+            bucket_id,
+            settings: settings(ordinal, fields),
+            created_at_ns: now_ns,
+        };
+        catalog.apply(&Command::SourceCreated { source });
+        if fields.is_none() {
+            catalog.apply(&Command::SourceDeleted { source_id });
+        }
+    }
+}
+
+fn settings(ordinal: u32, fields: Option<&BTreeMap<u16, FieldKind>>) -> SourceSettings {
+    let last = fields.and_then(|fields| fields.keys().next_back().copied());
+    let field = |number: u16| {
+        let kind = fields.and_then(|fields| fields.get(&number));
+        Field {
+            name: format!("field{number}").into(),
+            kind: match kind {
+                Some(FieldKind::Boolean) => FieldType::Boolean,
+                Some(FieldKind::String) => FieldType::String,
+                // One without values is of any type.
+                Some(FieldKind::Number) | None => FieldType::Number,
+            },
+            unit: None,
+            description: None,
+        }
+    };
+    SourceSettings {
+        name: format!("source-{ordinal}").into(),
+        kind: "adopted".into(),
+        description: None,
+        fields: last.map_or_else(Vec::new, |last| (0..=last).map(field).collect()),
+        schema_mode: SchemaMode::Extend,
+        downsampling: false,
+        status: SourceStatus::Active,
+    }
+}
+
+/// Runs are of the catalog that is lost, or belong to what it knew. They stay under other names.
+fn set_runs_aside(disk: &dyn Disk, layout: &Layout, say: &mut dyn FnMut(String)) -> Result<(), String> {
+    let dir = LedgerDir::of(&layout.data_dir);
+    let listing = dir.list(disk).map_err(|error| error.to_string())?;
+    let runs: Vec<PathBuf> = listing.runs.into_iter().map(|id| dir.run_path(id)).collect();
+    for path in &runs {
+        let aside = keep_aside(disk, path)?;
+        say(format!("{} is kept as {}", path.display(), aside.display()));
+    }
+    remove_all(disk, &runs)
+}
+
+/// Writes the catalog as a run.
+fn save(disk: &Arc<dyn Disk>, layout: &Layout, catalog: &Frozen, now_ns: i64) -> Result<(), String> {
+    let unsaved = Frozen::default();
+    let objects: Result<Vec<Change>, _> = catalog.changes_since(&unsaved).collect();
+    let objects = objects.map_err(|error| error.to_string())?;
+    let objects: Vec<NewEntry> = objects.into_iter().map(NewEntry::object).collect();
+    let mut files =
+        LedgerFiles::open(Arc::clone(disk), &layout.data_dir, &[]).map_err(|error| error.to_string())?;
+    let saving = Saving {
+        tail: &FrozenTail::default(),
+        answers: Vec::new(),
+        catalog: objects.iter().collect(),
+    };
+    let saved = files.save(saving, &Keep::new(HashSet::new(), now_ns));
+    saved.map(drop).map_err(|error| error.to_string())
+}

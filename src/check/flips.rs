@@ -1,0 +1,83 @@
+//! Single bits that flipped: the checksums tell which, and a repair turns them back before it gives up anything. Segments
+//! are left out, as damage costs them one block at most.
+
+use std::path::Path;
+
+use wal::disk::{Disk, replace_file};
+use wal::{Flip, flip_of_file};
+
+use super::Report;
+use super::aside::{exists, keep_aside, said};
+use crate::bucket::{CarriedDir, flip_of_carried};
+use crate::checkpoint::{Layout, Manifest, flip_of_manifest};
+use crate::ledger::{LedgerDir, flip_of_run};
+
+/// Bits that are turned back in one file. One with more is not rotten by the bit.
+const FLIPS_MAX: usize = 16;
+
+/// Turns back what flipped in the manifest, the log, runs of the ledger and carried records.
+pub(super) fn turn_back(disk: &dyn Disk, layout: &Layout, say: &mut dyn FnMut(String)) -> Result<(), String> {
+    let manifest = Manifest::path(&layout.data_dir);
+    if exists(disk, &manifest)? {
+        turn_back_in(disk, &manifest, flip_of_manifest, say)?;
+    }
+    for path in wal::files(disk, &layout.log_dir()).map_err(|error| error.to_string())? {
+        turn_back_in(disk, &path, |bytes| flip_of_log(&path, bytes), say)?;
+    }
+    let ledger = LedgerDir::of(&layout.data_dir);
+    for id in ledger.list(disk).map_err(|error| error.to_string())?.runs {
+        turn_back_in(disk, &ledger.run_path(id), flip_of_run, say)?;
+    }
+    let carried = CarriedDir::of(&layout.data_dir).list(disk);
+    for file in carried.map_err(|error| said(&layout.data_dir, &error))? {
+        turn_back_in(disk, &file.path, flip_of_carried, say)?;
+    }
+    Ok(())
+}
+
+/// Reports on a bit that flipped in a log file; answers whether there is one.
+pub(super) fn report(disk: &dyn Disk, path: &Path, report: &mut Report<'_>) -> Result<bool, String> {
+    let bytes = disk.read(path).map_err(|error| said(path, &error))?;
+    let flip = flip_of_log(path, &bytes);
+    if let Some(flip) = flip {
+        report.damage(format_args!(
+            "log file {}: a bit of byte {} flipped, in a frame that may have been acknowledged",
+            path.display(),
+            flip.offset
+        ));
+    }
+    Ok(flip.is_some())
+}
+
+fn flip_of_log(path: &Path, bytes: &[u8]) -> Option<Flip> {
+    flip_of_file(path.file_name()?, bytes)
+}
+
+fn turn_back_in(
+    disk: &dyn Disk,
+    path: &Path,
+    find: impl Fn(&[u8]) -> Option<Flip>,
+    say: &mut dyn FnMut(String),
+) -> Result<(), String> {
+    let mut bytes = disk.read(path).map_err(|error| said(path, &error))?;
+    let mut turned = Vec::new();
+    while turned.len() < FLIPS_MAX
+        && let Some(flip) = find(&bytes)
+    {
+        flip.turn(&mut bytes);
+        turned.push(flip.offset.to_string());
+    }
+    if turned.is_empty() {
+        return Ok(());
+    }
+    let aside = keep_aside(disk, path)?;
+    replace_file(disk, path, &bytes).map_err(|error| said(path, &error))?;
+    say(format!(
+        "{}: one bit had flipped in each of the bytes at {}, which the checksums tell, and is turned back; nothing of \
+         that is lost; {} is what was there",
+        path.display(),
+        turned.join(", "),
+        aside.display()
+    ));
+    Ok(())
+}

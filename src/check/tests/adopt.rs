@@ -1,0 +1,118 @@
+//! Points whose catalog is lost.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use wal::disk::Disk;
+use wal::disk::sim::{Crash, SimDisk};
+
+use super::super::adopt::{Owner, adopt};
+use super::directory::{NOW_NS, directory, fork, layout, points, run, with_suffix};
+use crate::catalog::{Bytes, FieldType, PasswordHash};
+use crate::checkpoint::{Manifest, open};
+
+fn adopted(disk: &SimDisk) -> Result<(bool, String), String> {
+    let port: Arc<dyn Disk> = Arc::new(disk.clone());
+    let owner = Owner {
+        email: "new@owner.example".to_owned(),
+        password: PasswordHash {
+            memory_kib: 1,
+            passes: 1,
+            lanes: 1,
+            salt: Bytes([1; 16]),
+            hash: Bytes([2; 32]),
+        },
+    };
+    let mut said = String::new();
+    let done = adopt(&port, &layout(), &owner, NOW_NS, &mut |what| said += &what)?;
+    Ok((done, said))
+}
+
+fn rotten(path: &Path) -> impl Fn(&SimDisk) + '_ {
+    move |disk| disk.edit(path, |bytes| bytes.fill(0xA5))
+}
+
+/// A directory of which every run is lost, and whose log does not reach back.
+fn without_catalog() -> SimDisk {
+    let disk = directory();
+    for path in with_suffix(&disk, ".run") {
+        rotten(&path)(&disk);
+    }
+    disk
+}
+
+fn assert_adopted(disk: &SimDisk) {
+    assert_eq!(points(disk), Ok(200));
+    let port: Arc<dyn Disk> = Arc::new(disk.clone());
+    let opened = open(&port, Arc::clone(&port), &layout()).unwrap_or_else(|error| panic!("{error}"));
+    let user = opened.catalog.user_by_email("new@owner.example").unwrap();
+    let bucket = opened.catalog.bucket_by_ordinal(1).unwrap();
+    assert_eq!(bucket.organization_id, user.organization_id);
+    let sources: Vec<_> = opened.catalog.sources_of(bucket.id).collect();
+    assert_eq!(sources.len(), 2);
+    for source in sources {
+        let fields: Vec<_> = source
+            .schema
+            .fields
+            .iter()
+            .map(|it| (&*it.name, it.kind))
+            .collect();
+        assert_eq!(fields, [("field0", FieldType::Number)]);
+    }
+    let (whole, said) = run(disk, false);
+    assert!(whole, "{said}");
+}
+
+#[test]
+fn points_without_a_catalog_are_adopted() {
+    let manifest = Manifest::path(&layout().data_dir);
+    let lost: [&dyn Fn(&SimDisk); 3] = [&|_| {}, &rotten(&manifest), &|disk: &SimDisk| {
+        disk.remove(&manifest).unwrap()
+    }];
+    for lose in lost {
+        let disk = without_catalog();
+        lose(&disk);
+        let (whole, said) = run(&disk, true);
+        assert!(!whole && said.contains("--adopt"), "{said}");
+        let (done, said) = adopted(&disk).unwrap();
+        assert!(done && said.contains("rules, webhooks, keys"), "{said}");
+        assert_adopted(&disk);
+        assert_adopted(&disk.crash(Crash::KINDS[1]));
+    }
+}
+
+#[test]
+fn nothing_is_adopted_where_the_catalog_is_there() {
+    let disk = directory();
+    let before = disk.files();
+    let (done, said) = adopted(&disk).unwrap();
+    assert!(!done && said.contains("nothing"), "{said}");
+    assert_eq!(disk.files(), before);
+    // Nor twice.
+    let disk = without_catalog();
+    assert!(adopted(&disk).unwrap().0);
+    let before = disk.files();
+    assert!(!adopted(&disk).unwrap().0);
+    assert_eq!(disk.files(), before);
+}
+
+/// The power goes at any operation: another adoption does what this one did not.
+#[test]
+fn an_adoption_that_was_cut_short_is_made_again() {
+    let disk = without_catalog();
+    let operations = {
+        let whole = fork(&disk);
+        let before = whole.operations();
+        adopted(&whole).unwrap();
+        whole.operations() - before
+    };
+    for cut in 0..operations {
+        let short = fork(&disk);
+        short.stop_at(short.operations() + cut);
+        let _ = adopted(&short);
+        let short = short.crash(Crash::KINDS[1]);
+        let (done, said) = adopted(&short).unwrap();
+        assert!(done || said.contains("nothing"), "operation {cut}: {said}");
+        assert_adopted(&short);
+    }
+}

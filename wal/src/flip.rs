@@ -1,0 +1,132 @@
+//! Finds the one bit that flipped in bytes whose checksum is known.
+//!
+//! CRC-32 (IEEE) is linear, and its polynomial is primitive: a flipped bit changes the checksum by a value that depends on
+//! nothing but its distance from the end, and no two distances below 2³² − 1 bits have the same one. So the difference
+//! between the checksum that is stored and that of the bytes tells the bit. Other damage looks like a single bit by chance
+//! alone, with a probability of bits / 2³².
+
+/// Bytes under one checksum in which a bit is looked for. In more of them, one of 500 other damages would look like one.
+pub const FLIP_BYTES_MAX: usize = 1 << 20;
+
+/// The polynomial of CRC-32 (IEEE), bits reversed.
+const POLYNOMIAL: u32 = 0xEDB8_8320;
+
+/// One bit of some bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flip {
+    /// The byte.
+    pub offset: usize,
+    /// The bit within it, as a mask.
+    pub mask: u8,
+}
+
+impl Flip {
+    /// The bit that has to be turned for the bytes to have this checksum; `None` where no single one does it, and for more
+    /// bytes than [`FLIP_BYTES_MAX`].
+    pub fn by_checksum(bytes: &[u8], checksum: u32) -> Option<Self> {
+        let difference = crc32fast::hash(bytes) ^ checksum;
+        if bytes.len() > FLIP_BYTES_MAX || difference == 0 {
+            return None;
+        }
+        let mut of_bit = 1_u32;
+        for offset in (0..bytes.len()).rev() {
+            for bit in (0..8).rev() {
+                of_bit = (of_bit >> 1) ^ (POLYNOMIAL * (of_bit & 1));
+                if of_bit == difference {
+                    return Some(Self {
+                        offset,
+                        mask: 1 << bit,
+                    });
+                }
+            }
+        }
+        None
+    }
+
+    /// The first bit that has to be turned for `is_sound` to hold. For headers: every bit is tried.
+    pub fn by_trial<const N: usize>(bytes: &[u8; N], is_sound: impl Fn(&[u8; N]) -> bool) -> Option<Self> {
+        let mut flips = (0..N * 8).map(|bit| Self {
+            offset: bit / 8,
+            mask: 1 << (bit % 8),
+        });
+        flips.find(|flip| {
+            let mut turned = *bytes;
+            flip.turn(&mut turned);
+            is_sound(&turned)
+        })
+    }
+
+    /// The same bit of bytes that begin so many bytes earlier.
+    #[must_use]
+    pub fn behind(self, bytes: usize) -> Self {
+        Self {
+            offset: self.offset + bytes,
+            ..self
+        }
+    }
+
+    /// Turns the bit.
+    pub fn turn(self, bytes: &mut [u8]) {
+        bytes[self.offset] ^= self.mask;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bit_is_found_by_the_checksum() {
+        let whole: Vec<u8> = (0..700_u32).map(|byte| ((byte * 151) >> 3) as u8).collect();
+        let checksum = crc32fast::hash(&whole);
+        assert_eq!(Flip::by_checksum(&whole, checksum), None, "none flipped");
+        for bit in 0..whole.len() * 8 {
+            let flip = Flip {
+                offset: bit / 8,
+                mask: 1 << (bit % 8),
+            };
+            let mut damaged = whole.clone();
+            flip.turn(&mut damaged);
+            assert_eq!(Flip::by_checksum(&damaged, checksum), Some(flip));
+        }
+    }
+
+    #[test]
+    fn other_damage_is_not_taken_for_a_bit() {
+        let whole: Vec<u8> = (0..700_u32).map(|byte| ((byte * 151) >> 3) as u8).collect();
+        let checksum = crc32fast::hash(&whole);
+        for at in 0..whole.len() - 1 {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x18;
+            assert_eq!(Flip::by_checksum(&damaged, checksum), None, "two bits at {at}");
+        }
+        assert_eq!(Flip::by_checksum(&[0; 700], checksum), None);
+        assert_eq!(Flip::by_checksum(&[], checksum), None);
+    }
+
+    #[test]
+    fn more_bytes_than_the_limit_are_left_alone() {
+        let mut bytes = vec![0; FLIP_BYTES_MAX + 1];
+        let checksum = crc32fast::hash(&bytes);
+        bytes[FLIP_BYTES_MAX] = 1;
+        assert_eq!(Flip::by_checksum(&bytes, checksum), None);
+        let checksum = crc32fast::hash(&bytes[1..]);
+        bytes[FLIP_BYTES_MAX] = 0;
+        let flip = Flip::by_checksum(&bytes[1..], checksum).unwrap();
+        assert_eq!((flip.offset, flip.mask), (FLIP_BYTES_MAX - 1, 1));
+    }
+
+    #[test]
+    fn a_bit_of_a_header_is_found_by_trial() {
+        let is_sound = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes) == 0x0102_0304;
+        let flip = Flip::by_trial(&0x0102_0314_u32.to_le_bytes(), is_sound);
+        assert_eq!(
+            flip,
+            Some(Flip {
+                offset: 0,
+                mask: 0x10
+            })
+        );
+        assert_eq!(Flip::by_trial(&[0; 4], is_sound), None);
+    }
+}

@@ -1,0 +1,137 @@
+//! Finds bits that flipped in a log file, for repairs: a log that is cut loses all behind its damage, and a single bit need
+//! not cost that.
+
+use std::ffi::OsStr;
+
+use crate::Sequence;
+use crate::file::{self, FILE_HEADER_BYTES, FileHeader};
+use crate::flip::Flip;
+use crate::frame::{FRAME_HEADER_BYTES, FrameHeader, Position};
+
+const HEADER_BYTES: usize = FILE_HEADER_BYTES as usize;
+
+/// The first bit that has to be turned for a log file of this name to be whole up to where other damage or its end is;
+/// `None` where there is none, and for a file that is none of a log. Bytes of a frame that was never whole are left alone,
+/// but for a chance of bits / 2³².
+pub fn flip_of_file(name: &OsStr, bytes: &[u8]) -> Option<Flip> {
+    let first_sequence = file::parse_name(name)?;
+    let header: &[u8; HEADER_BYTES] = bytes.first_chunk()?;
+    let is_header = |header: &[u8; HEADER_BYTES]| {
+        let decoded = FileHeader::decode(header);
+        decoded.is_ok_and(|(header, _)| header.first_sequence == first_sequence)
+    };
+    if !is_header(header) {
+        return Flip::by_trial(header, is_header);
+    }
+    let mut offset = HEADER_BYTES;
+    loop {
+        match frame(first_sequence, bytes, offset) {
+            Frame::Whole(end) => offset = end,
+            Frame::Flipped(flip) => return Some(flip.behind(offset)),
+            Frame::None => return None,
+        }
+    }
+}
+
+enum Frame {
+    /// Where the next one begins.
+    Whole(usize),
+    /// Whole but for a bit.
+    Flipped(Flip),
+    None,
+}
+
+fn frame(file_first_sequence: Sequence, bytes: &[u8], offset: usize) -> Frame {
+    let position = Position {
+        file_first_sequence,
+        offset: offset as u64,
+    };
+    let Some((header, rest)) = bytes[offset..].split_first_chunk::<FRAME_HEADER_BYTES>() else {
+        return Frame::None;
+    };
+    let payload = |header: &FrameHeader| rest.get(..header.payload_bytes as usize);
+    if let Ok(decoded) = FrameHeader::decode(header, position) {
+        return match payload(&decoded) {
+            None => Frame::None,
+            Some(payload) if decoded.verify(payload).is_ok() => {
+                Frame::Whole(offset + FRAME_HEADER_BYTES + payload.len())
+            }
+            Some(payload) => {
+                let flip = Flip::by_checksum(payload, decoded.payload_crc());
+                let flip = flip.filter(|flip| {
+                    let mut turned = payload.to_vec();
+                    flip.turn(&mut turned);
+                    decoded.verify(&turned).is_ok()
+                });
+                flip.map_or(Frame::None, |flip| {
+                    Frame::Flipped(flip.behind(FRAME_HEADER_BYTES))
+                })
+            }
+        };
+    }
+    let flip = Flip::by_trial(header, |header| {
+        let decoded = FrameHeader::decode(header, position).ok();
+        let payload = decoded.and_then(|header| Some((header, payload(&header)?)));
+        payload.is_some_and(|(header, payload)| header.verify(payload).is_ok())
+    });
+    flip.map_or(Frame::None, Frame::Flipped)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::Predecessor;
+    use crate::frame::{FrameKind, encode};
+
+    fn log_file(first_sequence: Sequence) -> Vec<u8> {
+        let header = FileHeader {
+            first_sequence,
+            predecessor: Predecessor::default(),
+        };
+        let mut bytes = header.encode().0.to_vec();
+        let mut sequence = first_sequence;
+        for records in [vec!["one"], vec!["two", "", "three"], vec!["four"]] {
+            let position = Position {
+                file_first_sequence: first_sequence,
+                offset: bytes.len() as u64,
+            };
+            let mut frame = Vec::new();
+            encode(&mut frame, position, FrameKind::Records, sequence, &records);
+            bytes.extend_from_slice(&frame);
+            sequence += records.len() as u64;
+        }
+        bytes
+    }
+
+    #[test]
+    fn every_bit_of_a_file_is_found() {
+        let whole = log_file(9);
+        let name = file::name(9);
+        assert_eq!(flip_of_file(OsStr::new(&name), &whole), None);
+        for bit in 0..whole.len() * 8 {
+            let flip = Flip {
+                offset: bit / 8,
+                mask: 1 << (bit % 8),
+            };
+            let mut damaged = whole.clone();
+            flip.turn(&mut damaged);
+            assert_eq!(flip_of_file(OsStr::new(&name), &damaged), Some(flip));
+            assert_eq!(flip_of_file(OsStr::new("other"), &damaged), None);
+        }
+    }
+
+    #[test]
+    fn a_torn_frame_has_no_bit_to_turn() {
+        let whole = log_file(9);
+        let name = file::name(9);
+        for cut in 0..whole.len() {
+            let mut torn = whole.clone();
+            torn.truncate(cut);
+            assert_eq!(flip_of_file(OsStr::new(&name), &torn), None, "cut at {cut}");
+            torn.resize(whole.len() + 100, 0);
+            let found = flip_of_file(OsStr::new(&name), &torn);
+            let was_there = |flip: Flip| whole[flip.offset] & flip.mask != 0;
+            assert!(found.is_none_or(was_there), "cut at {cut}: {found:?}");
+        }
+    }
+}
