@@ -12,9 +12,9 @@ use rustix::event::epoll;
 use serde_json::Value;
 
 use crate::Outcome;
+use crate::answer::Head;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
-pub const HEAD_END: &[u8] = b"\r\n\r\n";
 
 /// Threads that all connections of a load share: one alone would wait where a server's worker is slow to read.
 const THREADS: usize = 4;
@@ -23,8 +23,8 @@ pub struct Connection {
     stream: TcpStream,
     buffer: Vec<u8>,
     filled: usize,
-    /// Status, start and length of the body of the answer that is being read.
-    answer: Option<(u16, usize, usize)>,
+    /// The head of the answer that is being read.
+    head: Option<Head>,
 }
 
 /// The bytes of a request.
@@ -46,7 +46,7 @@ impl Connection {
             stream,
             buffer: vec![0; 1 << 16],
             filled: 0,
-            answer: None,
+            head: None,
         })
     }
 
@@ -75,32 +75,25 @@ impl Connection {
 
     /// Reads once; whether the answer is whole.
     fn receive(&mut self) -> Outcome<bool> {
-        let wanted = self.answer.map_or(self.filled + 1, |(_, start, len)| start + len);
+        let wanted = self.head.map_or(0, |head| head.least()).max(self.filled + 1);
         if self.buffer.len() < wanted {
-            self.buffer.resize(wanted, 0);
+            self.buffer.resize(wanted.max(2 * self.filled), 0);
         }
         match self.stream.read(&mut self.buffer[self.filled..])? {
             0 => return Err("the server hung up".into()),
             read => self.filled += read,
         }
-        if self.answer.is_none()
-            && let Some(end) = self.buffer[..self.filled]
-                .windows(HEAD_END.len())
-                .position(|four| four == HEAD_END)
-        {
-            let (status, len) = read_head(&self.buffer[..end]).ok_or("an answer without a length")?;
-            self.answer = Some((status, end + HEAD_END.len(), len));
-        }
-        Ok(self
-            .answer
-            .is_some_and(|(_, start, len)| self.filled >= start + len))
+        let received = &self.buffer[..self.filled];
+        self.head = self.head.or_else(|| Head::read(received));
+        Ok(self.head.is_some_and(|head| head.end(received).is_some()))
     }
 
     /// The whole answer, and room for the next.
     fn take(&mut self) -> Outcome<(u16, &[u8])> {
+        let head = self.head.take().ok_or("no answer was read")?;
+        let body = head.gather(&mut self.buffer[..self.filled]);
         self.filled = 0;
-        let (status, start, len) = self.answer.take().ok_or("no answer was read")?;
-        Ok((status, &self.buffer[start..start + len]))
+        Ok((head.status, &self.buffer[body]))
     }
 
     /// The same for a request that is answered with JSON.
@@ -115,18 +108,6 @@ fn succeeded(status: u16, body: &[u8]) -> Outcome<()> {
         200 | 201 => Ok(()),
         _ => Err(format!("the server answered {status}: {}", String::from_utf8_lossy(body)).into()),
     }
-}
-
-pub fn read_head(head: &[u8]) -> Option<(u16, usize)> {
-    let head = std::str::from_utf8(head).ok()?;
-    let mut lines = head.lines();
-    let status = lines.next()?.split(' ').nth(1)?.parse().ok()?;
-    let len = lines.find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length")
-            .then(|| value.trim().parse().ok())?
-    });
-    Some((status, len?))
 }
 
 /// Has each client send its requests one after the other, all clients at once; all must succeed. Answers the time

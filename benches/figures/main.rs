@@ -5,6 +5,7 @@
 //! run. Words behind `--` choose the rows whose names contain one of them.
 
 mod analytics;
+mod answer;
 mod beside;
 mod budget;
 mod checkpoints;

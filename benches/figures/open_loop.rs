@@ -10,7 +10,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 
 use crate::Outcome;
-use crate::client::{HEAD_END, read_head};
+use crate::answer::Head;
 use crate::table::quantile;
 
 /// Answers may take so long after the last request was due.
@@ -237,27 +237,19 @@ impl Caller<'_> {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return Ok(Progress::Ended),
             }
-            if let Some((status, len, closes)) = read_answer(&self.received)
-                && self.received.len() >= len
+            if let Some(head) = Head::read(&self.received)
+                && head.end(&self.received).is_some()
             {
                 self.received.clear();
                 // What was refused before it was read cannot be followed by another request.
-                let closes = closes || !self.unsent.is_empty();
-                return Ok(Progress::Answered { status, closes });
+                let closes = head.closes || !self.unsent.is_empty();
+                return Ok(Progress::Answered {
+                    status: head.status,
+                    closes,
+                });
             }
         }
     }
-}
-
-/// Status, length with the head, and whether the connection ends with it.
-fn read_answer(received: &[u8]) -> Option<(u16, usize, bool)> {
-    let end = received
-        .windows(HEAD_END.len())
-        .position(|four| four == HEAD_END)?;
-    let head = std::str::from_utf8(&received[..end]).ok()?;
-    let (status, body_len) = read_head(&received[..end])?;
-    let closes = head.to_ascii_lowercase().contains("\r\nconnection: close");
-    Some((status, end + HEAD_END.len() + body_len, closes))
 }
 
 impl Tally {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::{FieldKind, SegmentFile, SegmentPart, SegmentWriter, Store};
+use engine::{Cache, FieldKind, SegmentFile, SegmentPart, SegmentWriter};
 use wal::disk::Disk;
 use wal::{Log, LogOptions, Sequence};
 
@@ -13,7 +13,7 @@ use super::aside::{keep_aside, remove_all, said};
 use super::overlay::Overlay;
 use super::rebuild::{opened, rebuild};
 use super::{carried, flips, ledger, log};
-use crate::bucket::CarriedDir;
+use crate::bucket::{BucketState, CarriedDir};
 use crate::catalog::{
     Catalog, Change, Command, Field, FieldType, Frozen, FrozenTail, NewBucket, NewSource, Organization,
     PasswordHash, Plan, SchemaMode, SourceSettings, SourceStatus, User,
@@ -21,7 +21,7 @@ use crate::catalog::{
 use crate::checkpoint::{Layout, Manifest, SegmentsDir, shared};
 use crate::ids::{ObjectId, ObjectIds};
 use crate::journal::Record;
-use crate::ledger::{Keep, LedgerDir, LedgerFiles, NewEntry, Saving};
+use crate::ledger::{Keep, Ledger, LedgerDir, LedgerFiles, NewEntry, Saving};
 use crate::limits::RETENTION_DAYS_MAX;
 
 /// Who gets the points.
@@ -99,13 +99,14 @@ fn buckets(
             add(&mut buckets, &file, bucket)?;
         }
     }
-    let mut unsaved: BTreeMap<u32, Store> = BTreeMap::new();
+    let mut unsaved: BTreeMap<u32, BucketState> = BTreeMap::new();
     let mut apply = |sequence: Sequence, bytes: &[u8]| {
         let said = |error: &dyn std::fmt::Display| format!("record {sequence}: {error}");
         if let Record::Ingest(ingest) = Record::decode(bytes).map_err(|error| said(&error))? {
-            let store = unsaved.entry(ingest.bucket).or_default();
-            let applied = store.apply(ingest.encoded_rows, ingest.first_sequence);
-            applied.map_err(|error| said(&error))?;
+            let state = unsaved
+                .entry(ingest.bucket)
+                .or_insert_with(|| BucketState::new(ingest.bucket, Cache::new(0), Ledger::default()));
+            state.apply(sequence, &ingest).map_err(|error| said(&error))?;
         }
         Ok::<_, String>(())
     };
@@ -122,8 +123,8 @@ fn buckets(
         wal::OpenError::Log(error) => error.to_string(),
         wal::OpenError::Replay { source, .. } => source,
     })?;
-    for (bucket, mut store) in unsaved {
-        let Some(checkpoint) = store.begin_checkpoint() else {
+    for (bucket, mut state) in unsaved {
+        let Some(checkpoint) = state.begin_checkpoint() else {
             continue;
         };
         let written = SegmentWriter::of_bucket(bucket, |segment| checkpoint.write(segment));
