@@ -6,7 +6,7 @@
 //! Called by `body`; `metrics` shows them.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use actix_web::web::Data;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -31,6 +31,8 @@ const RETRY_AFTER_SECONDS: u32 = 1;
 pub struct BodyBudget {
     used: AtomicUsize,
     bytes_max: usize,
+    /// Whether one body goes beyond the bound by now.
+    is_overdrawn: AtomicBool,
     begun: AtomicUsize,
     begun_max: usize,
     decoders: Arc<Semaphore>,
@@ -42,6 +44,7 @@ impl BodyBudget {
         BodyBudget {
             used: AtomicUsize::new(0),
             bytes_max,
+            is_overdrawn: AtomicBool::new(false),
             begun: AtomicUsize::new(0),
             begun_max: (bytes_max / BEGUN_PART).min(cores * BEGUN_BYTES_PER_CORE),
             decoders: Arc::new(Semaphore::new(cores)),
@@ -72,6 +75,8 @@ pub struct Share {
     budget: Data<BodyBudget>,
     taken: usize,
     begun: usize,
+    /// Whether it is the one that may go beyond the bound.
+    overdraws: bool,
 }
 
 impl Share {
@@ -84,6 +89,7 @@ impl Share {
             budget: budget.clone(),
             taken: 0,
             begun: 0,
+            overdraws: false,
         };
         if stated_bytes > FREE_BYTES {
             let begun = stated_bytes.min(BEGUN_BYTES_MAX);
@@ -103,7 +109,8 @@ impl Share {
         self.begun = 0;
     }
 
-    /// Grows to what so many bytes need. One body alone may be larger than the whole budget.
+    /// Grows to what so many bytes need. One body at a time may go beyond the bound: bodies that have grown together until
+    /// there is no room for any would otherwise all be refused, and come again together.
     ///
     /// # Errors
     /// 503 when other bodies leave no room.
@@ -113,12 +120,18 @@ impl Share {
         }
         let more = bytes.next_multiple_of(STEP_BYTES) - self.taken;
         let before = self.budget.used.fetch_add(more, Ordering::Relaxed);
-        if before > self.taken && before + more > self.budget.bytes_max {
+        if before + more > self.budget.bytes_max && !self.overdraw() {
             self.budget.used.fetch_sub(more, Ordering::Relaxed);
             return Err(no_room());
         }
         self.taken += more;
         Ok(())
+    }
+
+    /// Whether this is the one body that may go beyond the bound, from now on to its end.
+    fn overdraw(&mut self) -> bool {
+        self.overdraws = self.overdraws || !self.budget.is_overdrawn.swap(true, Ordering::Relaxed);
+        self.overdraws
     }
 }
 
@@ -134,6 +147,9 @@ impl Drop for Share {
         self.lapse();
         if self.taken > 0 {
             self.budget.used.fetch_sub(self.taken, Ordering::Relaxed);
+        }
+        if self.overdraws {
+            self.budget.is_overdrawn.store(false, Ordering::Relaxed);
         }
     }
 }
@@ -162,18 +178,28 @@ mod tests {
         one.cover(3 * STEP_BYTES).unwrap();
         assert_eq!(used(), 3 * STEP_BYTES);
         other.cover(STEP_BYTES).unwrap();
-        let refused = other.cover(STEP_BYTES + 1).unwrap_err();
-        assert_eq!(refused.kind, ErrorKind::Unavailable);
-        assert!(refused.retry_after_seconds.is_some());
-        assert_eq!(used(), 4 * STEP_BYTES, "what is refused takes nothing");
+        assert_eq!(used(), 4 * STEP_BYTES);
         drop(one);
         other.cover(4 * STEP_BYTES).unwrap();
+        drop(other);
+        assert_eq!(used(), 0);
+    }
+
+    #[test]
+    fn of_bodies_that_fill_the_room_together_one_goes_on() {
+        let budget = budget(4 * STEP_BYTES);
+        let used = || budget.used_bytes();
+        let (mut one, mut other) = (begin(&budget, 0), begin(&budget, 0));
+        one.cover(2 * STEP_BYTES).unwrap();
+        other.cover(2 * STEP_BYTES).unwrap();
+        one.cover(10 * STEP_BYTES).unwrap();
+        one.cover(20 * STEP_BYTES).unwrap();
+        let refused = other.cover(3 * STEP_BYTES).unwrap_err();
+        assert_eq!(refused.kind, ErrorKind::Unavailable);
+        assert!(refused.retry_after_seconds.is_some());
+        assert_eq!(used(), 22 * STEP_BYTES, "what is refused takes nothing");
+        drop(one);
         other.cover(10 * STEP_BYTES).unwrap();
-        assert_eq!(
-            used(),
-            10 * STEP_BYTES,
-            "one that is larger than the bound, alone"
-        );
         drop(other);
         assert_eq!(used(), 0);
     }

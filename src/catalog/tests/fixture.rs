@@ -124,18 +124,12 @@ fn events_and_their_deliveries_are_read() {
     assert!(missing(13).contains("the body of delivery"), "{}", missing(13));
 }
 
-/// The states of owed deliveries without the names of their members.
+/// The states of owed deliveries without the names of their members, which `objects-2.bin` has.
 #[test]
-fn states_of_deliveries_are_read_with_names_and_without() {
+fn states_of_deliveries_without_names_are_read() {
     let expected = one_of_each();
     let objects = written("objects-2-states.bin", &expected);
     assert_equal(&load(&objects).unwrap(), &expected);
-    let with_names = written("objects-2.bin", &expected);
-    let state = |objects: &Objects| {
-        let state = objects.iter().find(|(key, _)| key.place >> 56 == 11);
-        state.unwrap().1.clone()
-    };
-    assert!(state(&objects).len() < state(&with_names).len());
 }
 
 /// The objects of the file of this name, first written of this catalog where files are to be written.
