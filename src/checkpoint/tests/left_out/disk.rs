@@ -84,7 +84,6 @@ struct Notes {
     renamed: Mutex<BTreeMap<PathBuf, Renamed>>,
     /// Class of the sync that is to fail next.
     failing: Mutex<Option<Class>>,
-    left_out: AtomicU64,
 }
 
 /// One process's view of the disk: made anew for each start.
@@ -94,15 +93,23 @@ pub(super) struct LeftOut {
     /// The disk under all wrappers, which fails when it is told to.
     sim: SimDisk,
     class: Option<Class>,
+    /// How many syncs were left out.
+    left_out: Arc<AtomicU64>,
     notes: Arc<Notes>,
 }
 
 impl LeftOut {
-    pub(super) fn new(below: Arc<dyn Disk>, sim: SimDisk, class: Option<Class>) -> Self {
+    pub(super) fn new(
+        below: Arc<dyn Disk>,
+        sim: SimDisk,
+        class: Option<Class>,
+        left_out: Arc<AtomicU64>,
+    ) -> Self {
         LeftOut {
             below,
             sim,
             class,
+            left_out,
             notes: Arc::default(),
         }
     }
@@ -117,11 +124,6 @@ impl LeftOut {
         self.notes.failing.lock().is_none()
     }
 
-    /// How many were left out.
-    pub(super) fn count(&self) -> u64 {
-        self.notes.left_out.load(Ordering::SeqCst)
-    }
-
     /// Whether what is of this class is to be done; notes what is not.
     fn does(&self, class: Option<Class>) -> bool {
         let mut failing = self.notes.failing.lock();
@@ -131,9 +133,7 @@ impl LeftOut {
             return true;
         }
         let left_out = class.is_some() && self.class == class;
-        self.notes
-            .left_out
-            .fetch_add(u64::from(left_out), Ordering::SeqCst);
+        self.left_out.fetch_add(u64::from(left_out), Ordering::SeqCst);
         !left_out
     }
 

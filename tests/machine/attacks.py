@@ -1,0 +1,219 @@
+"""What clients of one organization, or of none, do to a server that has little memory."""
+import socket
+import ssl
+import struct
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from server import ANSWER_SECONDS, Client, timestamp
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+DATA, HEADERS, SETTINGS = 0, 1, 4
+END_HEADERS = 4
+
+PIPELINES = 300
+STREAMS, STREAMS_EACH = 100_000, 100
+LOGINS = 8_000
+UNREAD, ROWS, ROW_BYTES = 90, 10_000, 16_000
+WEBHOOKS, CHANGES = 1_000, 100
+RULES, RULE_TEXTS, RULE_TEXT_BYTES = 400, 200, 4_090
+THREADS = 4
+IDLE_SECONDS = 0.5
+PIPELINE_SECONDS = 4
+
+
+class Attacker:
+    """Holds on to all that it opened until it leaves."""
+
+    def __init__(self, address, account, chance):
+        self.address, self.account, self.chance, self.open = address, account, chance, []
+        self.client = Client(address, account.key, tls=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for connection in self.open:
+            connection.close()
+        self.client.close()
+
+    def connect(self, protocol="http/1.1"):
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context.set_alpn_protocols([protocol])
+        plain = socket.create_connection(self.address, timeout=ANSWER_SECONDS)
+        connection = context.wrap_socket(plain)
+        self.open.append(connection)
+        return connection
+
+    def try_connect(self, protocol="http/1.1"):
+        """`None` where the server takes no more."""
+        try:
+            return self.connect(protocol)
+        except OSError:
+            return None
+
+    def bucket(self, name):
+        """A bucket with a source."""
+        made = self.client.send("POST", "/api/buckets", {"name": name}).expect(201)["bucket"]["_id"]
+        body = {"name": "gauge", "schema": {"level": {"type": "number"}}}
+        source = self.client.send("POST", f"/api/buckets/{made}/sources", body).expect(201)
+        return made, source["dataSource"]["_id"]
+
+    def insist(self, method, path, body):
+        """The first answer that is not 503."""
+        while True:
+            answer = self.client.send(method, path, body)
+            if answer.status != 503:
+                return answer
+
+
+def head(method, path, key, length):
+    lines = [f"{method} {path} HTTP/1.1", "Host: localhost", "Content-Type: application/json",
+             f"Content-Length: {length}", *(f"{name}: {value}" for name, value in key.items())]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+def pipelines(hands):
+    """Requests one behind the other, whose answers nobody reads, until nothing more is taken."""
+    taken = 0
+    for path in ("/health", "/no/such/route"):
+        requests = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() * 600
+        connections = [hands.connect() for _ in range(PIPELINES)]
+        for connection in connections:
+            connection.setblocking(False)
+        began = progress = time.monotonic()
+        while time.monotonic() - progress < IDLE_SECONDS and time.monotonic() - began < PIPELINE_SECONDS:
+            for connection in connections:
+                try:
+                    taken += connection.send(requests)
+                    progress = time.monotonic()
+                except (ssl.SSLWantWriteError, ssl.SSLWantReadError):
+                    pass
+                except OSError:
+                    # Who takes no answers is cut off in the end.
+                    pass
+    return f"{2 * PIPELINES} connections, {taken >> 20} MiB of requests sent"
+
+
+def frame(kind, flags, stream, payload):
+    return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
+
+
+def post_head(path):
+    """`:method`, `:scheme`, `:path` and `:authority`, none of which the server is to remember."""
+    text = bytes([0x83, 0x87])
+    for name, value in ((0x04, path), (0x01, "localhost")):
+        text += bytes([name, len(value)]) + value.encode()
+    return text
+
+
+def open_streams(hands, count, body):
+    """An HTTP/2 connection with so many requests whose bodies do not end; answers how many it could send."""
+    connection = hands.try_connect("h2")
+    if connection is None or connection.selected_alpn_protocol() != "h2":
+        return 0
+    try:
+        connection.sendall(PREFACE + frame(SETTINGS, 0, 0, b""))
+        opened = post_head("/api/auth/login")
+        for first in range(0, count, STREAMS_EACH):
+            frames = b""
+            for nth in range(first, min(count, first + STREAMS_EACH)):
+                frames += frame(HEADERS, END_HEADERS, 2 * nth + 1, opened)
+                frames += frame(DATA, 0, 2 * nth + 1, body) if body else b""
+            connection.sendall(frames)
+    except OSError:
+        # The server has ended it.
+        return first
+    return count
+
+
+def streams(hands):
+    """All of them on one connection; then as many as a connection may have, on many."""
+    at_once = open_streams(hands, STREAMS, b"")
+    connections = STREAMS // STREAMS_EACH
+    with ThreadPoolExecutor(THREADS) as pool:
+        sent = sum(pool.map(lambda _: open_streams(hands, STREAMS_EACH, b""), range(connections)))
+    return f"{at_once} on one connection before it ended, {sent} on {connections}"
+
+
+def logins(hands):
+    """Bodies of log-ins that stop in the middle."""
+    body = b'{"email": "somebody@example.com", "password": "' + b"x" * 4_000
+    request = head("POST", "/api/auth/login", {}, len(body) + 1_000) + body
+
+    def stop(_):
+        connection = hands.try_connect()
+        try:
+            connection.sendall(request)
+        except (OSError, AttributeError):
+            return 0
+        return 1
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        sent = sum(pool.map(stop, range(LOGINS)))
+    return f"{sent} of {LOGINS} taken"
+
+
+def unread(hands):
+    """Large answers that are asked for and not read."""
+    bucket, source = hands.bucket("wide")
+    start = time.time_ns() - ROWS * 1_000_000_000
+    each = 500
+    for first in range(0, ROWS, each):
+        points = [{"dataSourceId": source, "timestamp": timestamp(start + nth * 1_000_000_000),
+                   "values": {"level": nth}, "metadata": {"note": hands.chance.randbytes(ROW_BYTES // 2).hex()}}
+                  for nth in range(first, first + each)]
+        hands.insist("POST", "/api/data/batch", {"bucketId": bucket, "dataPoints": points}).expect(201)
+    body = f'{{"bucketId": "{bucket}", "limit": {ROWS}, "downsampling": false}}'.encode()
+    request = head("POST", "/api/data/query", hands.account.key, len(body)) + body
+    asked = [hands.connect() for _ in range(UNREAD)]
+    for connection in asked:
+        connection.sendall(request)
+    statuses = [connection.recv(12).decode()[9:] for connection in asked]
+    assert set(statuses) <= {"200", "503"}, statuses
+    assert "200" in statuses, "some are begun"
+    return f"{ROWS} rows of {ROW_BYTES} bytes; {statuses.count('200')} answers begun, {statuses.count('503')} refused"
+
+
+def webhooks(hands):
+    """Every change of a bucket is owed to many receivers, and nobody takes it."""
+    bucket, _ = hands.bucket("renamed")
+    silent = socket.create_server(("127.0.0.1", 0))
+    hands.open.append(silent)
+    url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
+    body = {"url": url, "events": ["bucket.updated"], "retryConfig": {"maxRetries": 10, "backoffMultiplier": 10}}
+    for _ in range(WEBHOOKS):
+        hands.insist("POST", "/api/webhooks", body).expect(201)
+    statuses = []
+    for change in range(CHANGES):
+        body = {"description": f"{change} " + "x" * 4_090}
+        statuses.append(hands.insist("PATCH", f"/api/buckets/{bucket}", body).status)
+    assert set(statuses) <= {200, 403}, set(statuses)
+    assert 200 in statuses
+    return f"{WEBHOOKS} webhooks, {CHANGES} changes: {statuses.count(200)} taken, {statuses.count(403)} refused"
+
+
+def rules(hands):
+    """Rules of the largest size, and polls for them."""
+    bucket, source = hands.bucket("judged")
+    parameters = {f"p{nth}": "x" * RULE_TEXT_BYTES for nth in range(RULE_TEXTS)}
+    body = {"bucketId": bucket, "dataSourceId": source, "name": "high", "naturalLanguageQuery": "level above 5",
+            "evaluation": {"kind": "threshold", "intervalSeconds": 60, "windowSeconds": 60, "dwellSeconds": 0,
+                           "inputs": [{"key": "l", "field": "level"}], "parameters": parameters}}
+    statuses = [hands.insist("POST", "/api/alerts", body).status for _ in range(RULES)]
+    assert set(statuses) <= {201, 403}, set(statuses)
+    made = statuses.count(201)
+    assert made > 0
+    polled = sum(len(hands.insist("GET", "/api/evaluations/due?limit=1000", None).body) for _ in range(20))
+    return f"{made} of {RULES} taken, 20 polls of {polled // 20 >> 10} KiB"
+
+
+ALL = [
+    ("pipelines", pipelines),
+    ("open streams", streams),
+    ("stopped log-ins", logins),
+    ("unread answers", unread),
+    ("owed deliveries", webhooks),
+    ("large rules", rules),
+]
