@@ -1,5 +1,6 @@
 """The server under test as a child process, and requests to it. Needs nothing but Python."""
 import ctypes
+import functools
 import http.client
 import json
 import os
@@ -67,6 +68,15 @@ class Server:
         self.process.stdout.close()
 
 
+@functools.cache
+def trusting(*protocols):
+    """How TLS is spoken to a server whose certificate was made a moment ago, on this machine."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.set_alpn_protocols(list(protocols))
+    return context
+
+
 class Answer:
     def __init__(self, asked, response):
         self.asked = asked
@@ -91,10 +101,7 @@ class Client:
     def connect(self):
         if not self.tls:
             return http.client.HTTPConnection(*self.address, timeout=ANSWER_SECONDS)
-        # The certificate was made a moment ago, for this server on this machine.
-        context = ssl.create_default_context()
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        return http.client.HTTPSConnection(*self.address, timeout=ANSWER_SECONDS, context=context)
+        return http.client.HTTPSConnection(*self.address, timeout=ANSWER_SECONDS, context=trusting("http/1.1"))
 
     def send(self, method, path, body=None, headers=None):
         """The answer; an `OSError` or an `HTTPException` where there is none."""
