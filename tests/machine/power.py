@@ -5,7 +5,9 @@ usage: power.py --binary BINARY
 
 The file system is shut down without its journal being written, the server is killed, the file system is unmounted and
 mounted again, and what the server finds there is held against what it had acknowledged before. Answers that come later
-than the cut count as none: no client of a machine without power would have had them.
+than the cut count as none: no client of a machine without power would have had them, and a sync that meets the shutdown
+may be answered by the kernel as done though nothing of it reached the disk. How many such answers were for what is not
+there is told, and is no fault. That the rounds notice a loss is shown first, by a server that does not sync.
 
 POWER_SECONDS sets how long (25), POWER_SEED repeats the choices of a run; the seed is printed. Says why, and succeeds,
 where the machine has no root, loop device or file system for it.
@@ -43,11 +45,10 @@ def listed_keys(client, token):
             return found
 
 
-def check(binary, data_dir, may_be_torn):
+def check(binary, data_dir):
     """What the program itself says of the directory."""
     done = subprocess.run([binary, "check", "--data-dir", data_dir], capture_output=True, check=False, text=True)
     assert done.returncode == 0, f"check, exit {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
-    assert may_be_torn or "torn" not in done.stdout, done.stdout[-2000:]
 
 
 def power_cuts(disk, binary, seconds, seed, settings=SETTINGS):
@@ -70,7 +71,7 @@ def power_cuts(disk, binary, seconds, seed, settings=SETTINGS):
             load.join()
             remount(disk)
             if chance.random() < 0.3:
-                check(binary, data_dir, may_be_torn=True)
+                check(binary, data_dir)
             while chance.random() < 0.4:
                 # The power goes while the server recovers, at any moment of it.
                 cut_starts += 1
@@ -87,11 +88,12 @@ def power_cuts(disk, binary, seconds, seed, settings=SETTINGS):
             rounds += 1
         audit_all(server, scene, ledger, chance)
     except Exception:
-        print("\n".join(server.lines[-6:]))
+        if settings is SETTINGS:
+            print("\n".join(server.lines[-20:]))
         raise
     finally:
         server.kill()
-    check(binary, data_dir, may_be_torn=True)
+    check(binary, data_dir)
     return rounds, cut_starts, ledger
 
 

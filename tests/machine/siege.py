@@ -34,12 +34,9 @@ BUDGETS = {
     "server.answer_bytes_max": 32 * MIB,
     "limits.catalog_bytes_max": 32 * MIB,
 }
-CONNECTIONS_MAX = 4_096
-# What a connection may hold, src/http/listener/bounds.rs, and what its encryption takes.
-CONNECTION_BYTES = 32 * 1_024
 SETTINGS = {
     **BUDGETS,
-    "server.connections_max": CONNECTIONS_MAX,
+    "server.connections_max": 4_096,
     "query.threads": 1,
     "storage.checkpoint_bytes": 16 * MIB,
     "accounts.default_plan": "Enterprise",
@@ -48,12 +45,13 @@ SETTINGS = {
     "log.filter": "warn,tidewatch=info",
 }
 # Owed deliveries have a quarter of storage.memory_bytes_max besides it; two threads have queries: the one that is
-# configured, and that of small ones.
-BUDGET_BYTES = (sum(BUDGETS.values()) + BUDGETS["storage.memory_bytes_max"] // 4 + BUDGETS["query.memory_bytes_max"]
-                + CONNECTIONS_MAX * CONNECTION_BYTES)
-MEMORY_BYTES_MAX = min(BUDGET_BYTES * 5 // 4, CGROUP_BYTES)
+# configured, and that of small ones. Connections, threads and the program itself have to fit into the quarter above.
+BUDGET_BYTES = sum(BUDGETS.values()) + BUDGETS["storage.memory_bytes_max"] // 4 + BUDGETS["query.memory_bytes_max"]
+MEMORY_BYTES_MAX = BUDGET_BYTES * 5 // 4
 NEIGHBOUR_SECONDS = 0.1
 SLICE_SECONDS = 0.05
+HELD_TURNS = 20
+TURNS_SECONDS = 60
 
 
 class Neighbour(threading.Thread):
@@ -68,7 +66,7 @@ class Neighbour(threading.Thread):
         schema = {"name": "gauge", "schema": {"level": {"type": "number"}}}
         self.source = self.client.send("POST", f"/api/buckets/{self.bucket}/sources", schema).expect(201)
         self.source = self.source["dataSource"]["_id"]
-        self.ended, self.lock = threading.Event(), threading.Lock()
+        self.ended, self.lock = threading.Event(), threading.Condition()
         self.served, self.later, self.slowest, self.faults, self.sent = 0, 0, 0.0, [], 0
 
     def run(self):
@@ -90,6 +88,7 @@ class Neighbour(threading.Thread):
         except (OSError, http.client.HTTPException) as error:
             with self.lock:
                 self.faults.append(f"{path}: no answer: {error!r}")
+                self.lock.notify_all()
             return False
         with self.lock:
             self.slowest = max(self.slowest, time.monotonic() - began)
@@ -99,7 +98,14 @@ class Neighbour(threading.Thread):
                 self.later += 1
             else:
                 self.faults.append(f"{path}: {answer.status} {answer.body[:200]!r}")
+            self.lock.notify_all()
             return answer.status == status
+
+    def wait_for_turns(self, count):
+        """Until it was answered so often more, or failed."""
+        with self.lock:
+            until = self.served + self.later + count
+            self.lock.wait_for(lambda: self.faults or self.served + self.later >= until, TURNS_SECONDS)
 
     def take(self):
         """What came of its requests since the last call."""
@@ -158,6 +164,8 @@ def besiege(server, group, seed):
             began = time.monotonic()
             with attacks.Attacker(server.address, attacker, random.Random(seed)) as hands:
                 said = attack(hands)
+                # With all of it still open.
+                neighbour.wait_for_turns(HELD_TURNS)
             # What it held is let go of; the neighbour goes on.
             served, later, slowest, faults = neighbour.take()
             most = memory.take()
