@@ -25,6 +25,8 @@ pub(super) enum Class {
     LogRemoval,
     /// The end of a log file, its room cut off, before the next file is begun.
     LogEnd,
+    /// The end of a log file after a frame for which the disk had no room, before the next frame is written there.
+    LogCutBack,
     /// What is written once more, and cut, when the log is opened, before what was read counts.
     LogReopened,
     /// The name of the file that is appended to after the log was opened.
@@ -50,12 +52,13 @@ pub(super) enum Class {
 }
 
 impl Class {
-    pub(super) const ALL: [Class; 16] = [
+    pub(super) const ALL: [Class; 17] = [
         Class::LogFrame,
         Class::LogHeader,
         Class::LogName,
         Class::LogRemoval,
         Class::LogEnd,
+        Class::LogCutBack,
         Class::LogReopened,
         Class::LogReopenedName,
         Class::LogRewrite,
@@ -151,6 +154,7 @@ impl LeftOut {
             created,
             synced: false,
             truncated: false,
+            failed: false,
         })
     }
 
@@ -229,6 +233,8 @@ struct LeftOutFile {
     synced: bool,
     /// Whether it was cut last, else written.
     truncated: bool,
+    /// Whether the last write failed.
+    failed: bool,
 }
 
 impl LeftOutFile {
@@ -242,6 +248,7 @@ impl LeftOutFile {
             _ if !is_log => None,
             _ if !self.synced && self.created => Some(Class::LogHeader),
             _ if !self.synced => Some(Class::LogReopened),
+            _ if self.truncated && self.failed => Some(Class::LogCutBack),
             _ if self.truncated => Some(Class::LogEnd),
             _ => Some(Class::LogFrame),
         }
@@ -253,7 +260,11 @@ impl DiskFile for LeftOutFile {
         self.truncated = false;
         let rewrites = self.class() == Some(Class::LogReopened);
         match self.disk.does(rewrites.then_some(Class::LogRewrite)) {
-            true => self.file.write_all_at(offset, bytes),
+            true => {
+                let written = self.file.write_all_at(offset, bytes);
+                self.failed = written.is_err();
+                written
+            }
             false => Ok(()),
         }
     }

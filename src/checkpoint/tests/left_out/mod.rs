@@ -1,5 +1,5 @@
 //! Each class of sync left out: the tests of power cuts must notice. One scenario of points, checkpoints, merges, new log
-//! files, carried records and starts after failed syncs runs over seeds; at each operation that alters the disk the power
+//! files, a full disk, carried records and starts after failed syncs runs over seeds; at each operation that alters the disk the power
 //! is cut in every kind. With nothing left out all that was acknowledged is there; with any one class left out something
 //! acknowledged is missing, or the start is refused.
 //!
@@ -17,7 +17,7 @@ use engine::Cache;
 use parking_lot::Mutex;
 use wal::LogOptions;
 use wal::disk::Disk;
-use wal::disk::sim::{Crash, SimDisk};
+use wal::disk::sim::{Crash, Fault, Operation, SimDisk};
 
 use self::disk::{Class, LeftOut};
 use super::crash::check_image;
@@ -148,10 +148,22 @@ impl Scenario {
         }
         let merges = live.task.merges;
         assert!(merges > 0, "segments are merged");
+        self.fill(&live).await?;
         self.carry(&mut live).await?;
         self.stop(live);
         self.fail(Class::LogFrame).await?;
         self.fail(Class::LogName).await
+    }
+
+    /// The disk has room for a part of a frame only, again and again; smaller frames are written in its place.
+    async fn fill(&mut self, live: &Live) -> Result<(), Failure> {
+        for _ in 0..8 {
+            self.disk.fail(Operation::Write, 1, Fault::Full { bytes: 6_000 });
+            let refused = self.world.ingest(&live.rooms, 40).await;
+            refused.expect_err("its frame did not fit");
+            self.world.ingest(&live.rooms, 12).await?;
+        }
+        Ok(())
     }
 
     /// The actor of a bucket ends; what the log has of it is carried on, and the log trimmed.
@@ -189,10 +201,10 @@ impl Scenario {
         self.stop(live);
         let (mut live, _) = self.start();
         for _ in 0..3 {
-            self.world.ingest(&live.rooms, 1).await?;
+            self.world.create_bucket(&live.rooms).await?;
         }
         live.checkpoint().map_err(Failure::Checkpoint)?;
-        self.world.ingest(&live.rooms, 1).await?;
+        self.world.create_bucket(&live.rooms).await?;
         self.stop(live);
         Ok(())
     }
