@@ -2,6 +2,8 @@
 # make demo          the same with a plant in it to look at: live points, rules, webhooks; prints the log-in
 # make test          installs what the tests need and runs everything
 # make schemathesis  sends thousands of generated requests to the server; `make test` does so too
+# make power         cuts the power of a server under load, for POWER_SECONDS (25); root and loop devices; `make test` too
+# make siege         six attacks on a server in 512 MiB; `make test` runs them too
 # make storm         everything at once against a model, over fresh seeds, for STORM_SECONDS (600)
 # make browser       the dashboard's tests, in a browser; `make test` runs them too
 # make lint          formatting and clippy, warnings are errors
@@ -10,7 +12,7 @@
 CARGO ?= cargo
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: run demo test schemathesis storm browser lint bench
+.PHONY: run demo test schemathesis power siege storm browser lint bench
 
 run:
 	$(CARGO) run --release --locked -- serve --data-dir ./data
@@ -21,12 +23,24 @@ demo:
 test:
 	$(CARGO) test --workspace --locked
 	$(MAKE) schemathesis
+	$(MAKE) power
+	$(MAKE) siege
 	$(MAKE) browser
 
 schemathesis:
 	$(CARGO) test --test http --no-run --locked
 	tests/needs python3
 	python3 tests/schemathesis/run.py --binary $(TARGET)/debug/tidewatch --environment $(TARGET)/schemathesis
+
+power:
+	$(CARGO) test --test http --no-run --locked
+	tests/needs python3
+	python3 tests/machine/power.py --binary $(TARGET)/debug/tidewatch
+
+siege:
+	$(CARGO) test --test http --no-run --locked
+	tests/needs python3 openssl
+	python3 tests/machine/siege.py --binary $(TARGET)/debug/tidewatch
 
 storm:
 	STORM_SECONDS=$(or $(STORM_SECONDS),600) $(CARGO) test --lib --locked -- checkpoint::tests::storm --nocapture

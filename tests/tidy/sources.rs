@@ -53,10 +53,14 @@ pub fn committed() -> Vec<Source> {
                 .unwrap_or_default()
                 .to_string_lossy()
                 .into_owned();
+            // Git's own, which in a work tree beside the first one is a file.
+            if name == ".git" {
+                continue;
+            }
             if path.is_dir() {
-                // What .gitignore leaves out, and git's own.
+                // What .gitignore leaves out.
                 let own = directory != root() || !matches!(name.as_str(), "target" | "data");
-                if own && !matches!(name.as_str(), ".git" | "node_modules" | "dist") {
+                if own && !matches!(name.as_str(), "node_modules" | "dist") {
                     walk(&path, found);
                 }
                 continue;

@@ -14,6 +14,7 @@ mod entries;
 mod expiry;
 mod faults;
 mod keys;
+mod left_out;
 pub(crate) mod live;
 mod model;
 mod order;
