@@ -14,7 +14,7 @@ const BUCKET: u32 = 3;
 const FIELDS: u16 = 5;
 const SOURCES: u8 = 3;
 /// Enough for blocks with rollups of every level, and for inputs that are read in a moment.
-const ROWS_MAX: usize = 2_000;
+const ROWS_MAX: usize = 500;
 
 #[derive(Arbitrary, Debug)]
 enum Step {

@@ -78,7 +78,10 @@ pub fn check(body: &[u8]) {
             assert_eq!(rows.rows() + outcome.errors.len() as u32, outcome.entries);
             assert!(outcome.errors.is_sorted_by(|one, next| one.index < next.index));
             if let Some(entries) = tree["dataPoints"].as_array() {
-                assert_eq!(tree["bucketId"], BUCKET);
+                assert_eq!(
+                    tree["bucketId"].as_str().unwrap().to_lowercase(),
+                    outcome.bucket_id.to_string()
+                );
                 let failed =
                     |index: &usize| outcome.errors.iter().any(|error| error.index as usize == *index);
                 let written = (0..entries.len()).filter(|index| !failed(index));

@@ -91,7 +91,8 @@ fn loose_address(name: &str) -> Option<Ipv4Addr> {
             (None, Some(digits)) if !digits.is_empty() => u64::from_str_radix(digits, 8),
             _ => lower.parse(),
         };
-        parts.push(number.ok()?);
+        // The standard library takes a sign, which no resolver does.
+        parts.push(number.ok().filter(|_| !part.contains('+'))?);
     }
     let (last, first) = parts.split_last()?;
     if first.len() > 3 || first.iter().any(|part| *part > 255) || *last >= 1 << (32 - 8 * first.len()) {
