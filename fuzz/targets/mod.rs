@@ -14,8 +14,11 @@ mod run_file;
 mod segment;
 mod webhook_url;
 
-/// Each target and its name, which is that of its binary and of its directory in `fuzz/corpus`.
-pub const ALL: [(&str, fn(&[u8])); 10] = [
+/// A name, which is that of a binary and of a directory in `fuzz/corpus`, and what checks an input.
+type Target = (&'static str, fn(&[u8]));
+
+/// All targets, by name.
+pub const ALL: [Target; 10] = [
     ("block_columns", block_columns::check),
     ("catalog_objects", catalog_objects::check),
     ("ingest_body", ingest_body::check),
