@@ -5,6 +5,7 @@
 # make power         cuts the power of a server under load, for POWER_SECONDS (25); root and loop devices; `make test` too
 # make siege         six attacks on a server in 512 MiB; `make test` runs them too
 # make storm         everything at once against a model, over fresh seeds, for STORM_SECONDS (600)
+# make fuzz          FUZZ_RUNS (1000000) inputs through each fuzz target, or those in FUZZ_TARGETS
 # make browser       the dashboard's tests, in a browser; `make test` runs them too
 # make lint          formatting and clippy, warnings are errors
 # make bench         measures; prints one table
@@ -12,7 +13,7 @@
 CARGO ?= cargo
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: run demo test schemathesis power siege storm browser lint bench
+.PHONY: run demo test schemathesis power siege storm fuzz browser lint bench
 
 run:
 	$(CARGO) run --release --locked -- serve --data-dir ./data
@@ -44,6 +45,21 @@ siege:
 
 storm:
 	STORM_SECONDS=$(or $(STORM_SECONDS),600) $(CARGO) test --lib --locked -- checkpoint::tests::storm --nocapture
+
+# What is kept of the inputs, fuzz/corpus, is what `make test` replays; what else is found gathers beside the binaries.
+# An input that fails is written to fuzz/corpus as <kind>-<digest>.
+FUZZ_TARGETS ?= $(basename $(notdir $(wildcard fuzz/binaries/*.rs)))
+FUZZ = $(abspath $(TARGET))/fuzz
+
+fuzz:
+	cd fuzz && CARGO_TARGET_DIR=$(FUZZ) $(CARGO) build --release --locked
+	set -e; for target in $(FUZZ_TARGETS); do \
+		mkdir -p $(FUZZ)/corpus/$$target; \
+		echo "$$target:"; \
+		$(FUZZ)/release/$$target $(FUZZ)/corpus/$$target fuzz/corpus/$$target \
+			-runs=$(or $(FUZZ_RUNS),1000000) -max_len=2048 -verbosity=0 -print_final_stats=1 \
+			-artifact_prefix=fuzz/corpus/$$target/; \
+	done
 
 browser:
 	$(CARGO) test --test http --no-run --locked

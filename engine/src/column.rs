@@ -148,6 +148,16 @@ impl Column {
         }
     }
 
+    /// Whether values of this kind can be appended.
+    pub(crate) fn takes(&self, values: &TableValues<'_>) -> bool {
+        matches!(
+            (&self.values, values),
+            (Values::Numbers { .. }, TableValues::Numbers { .. })
+                | (Values::Booleans(_), TableValues::Booleans(_))
+                | (Values::Texts(_), TableValues::Texts { .. })
+        )
+    }
+
     pub(crate) fn push_absent(&mut self, count: usize, rows: usize) {
         if count == 0 {
             return;

@@ -126,6 +126,18 @@ impl Seal {
 }
 
 impl Series {
+    /// Whether the fields of a table are of the types that they have in the head, all of whose chunks agree by this. Most
+    /// are in the last chunk.
+    pub(crate) fn takes(&self, table: &Table<'_>) -> bool {
+        let Some(head) = &self.head else { return true };
+        let newest = [head.main.last(), head.late.last()];
+        table.columns.iter().all(|column| {
+            let mut chunks = newest.into_iter().flatten().chain(head.chunks());
+            let known = chunks.find_map(|chunk| chunk.field(column.field));
+            known.is_none_or(|known| known.takes(&column.values))
+        })
+    }
+
     /// Adds the rows of one request; what fills blocks by now is added to `seals`. Answers by about how many
     /// bytes the head grew; a chunk that is copied on the way may lose spare room.
     pub(crate) fn append(

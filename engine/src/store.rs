@@ -89,6 +89,17 @@ impl Store {
         let mut applied = 0;
         let mut reader = RowsReader::new(rows)?;
         while let Some(table) = reader.next()? {
+            if !self
+                .series
+                .get(table.source)
+                .is_none_or(|series| series.takes(&table))
+            {
+                return Err(EngineError::Corrupt {
+                    what: "rows of a log record",
+                    offset: 0,
+                    expected: "fields of the types that they have had",
+                });
+            }
             let count = table.timestamps_ns.len() as u32;
             let seals = &mut self.seals;
             let append = |series: &mut Series| series.append(table.source, &table, first_sequence, seals);

@@ -228,8 +228,11 @@ enum Begun {
     Piece(pieces::Encoded),
 }
 
-/// The body's shape, with all its faults.
-fn read_query(body: &Value) -> Result<QueryInput, ServiceError> {
+/// Reads the body, and finds all faults of its shape.
+///
+/// # Errors
+/// These faults.
+pub fn read_query(body: &Value) -> Result<QueryInput, ServiceError> {
     let mut faults = Faults::default();
     let members = Members::of_body(body, &mut faults);
     let bucket_id = members.required("bucketId", &mut faults, values::id);

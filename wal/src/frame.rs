@@ -122,12 +122,9 @@ impl FrameHeader {
             FrameKind::Records => header.records > 0 && least <= u64::from(header.payload_bytes),
             FrameKind::Closed => header.records == 0 && header.payload_bytes == 0,
         };
-        if !fits
-            || header
-                .first_sequence
-                .checked_add(u64::from(header.records))
-                .is_none()
-        {
+        // Whoever numbers the records goes on to the sequence behind them, and to the one behind that.
+        let behind = header.first_sequence.checked_add(u64::from(header.records) + 1);
+        if !fits || behind.is_none() {
             return Err(FrameFault::Layout);
         }
         Ok(header)
@@ -186,4 +183,36 @@ fn header_crc(position: Position, header: &[u8]) -> u32 {
     hasher.update(&position.offset.to_le_bytes());
     hasher.update(header);
     hasher.finalize()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Found by the fuzz target `log_file`: reading a frame that ends with the last sequence but one panicked where
+    /// overflows are checked.
+    #[test]
+    fn a_frame_beyond_the_last_sequence_is_none() {
+        let position = Position {
+            file_first_sequence: 1,
+            offset: 64,
+        };
+        let mut buffer = Vec::new();
+        for (first_sequence, reads) in [
+            (1, true),
+            (u64::MAX - 2, true),
+            (u64::MAX - 1, false),
+            (u64::MAX, false),
+        ] {
+            encode(
+                &mut buffer,
+                position,
+                FrameKind::Records,
+                first_sequence,
+                &[b"record"],
+            );
+            let header = FrameHeader::decode(&file::array(&buffer, 0), position);
+            assert_eq!(header.is_ok(), reads, "{first_sequence}");
+        }
+    }
 }

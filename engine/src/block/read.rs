@@ -208,6 +208,18 @@ impl<'a> BlockReader<'a> {
 
     /// All of it.
     pub fn columns(&self) -> Result<Columns, EngineError> {
+        let in_order = self
+            .block
+            .summary
+            .fields
+            .is_sorted_by(|one, next| one.field < next.field);
+        if !in_order {
+            return self.block.located(Err(EngineError::Corrupt {
+                what: "block",
+                offset: 0,
+                expected: "fields in order, each once",
+            }));
+        }
         let mut fields = Vec::with_capacity(self.block.summary.fields.len());
         for summary in &self.block.summary.fields {
             if let Some(column) = self.field(summary.field)? {

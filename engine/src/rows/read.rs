@@ -99,8 +99,13 @@ impl<'a> RowsReader<'a> {
         read_rows(reader, rows, u32::MAX, &mut table.places)?;
         let count = reader.count()?;
         table.columns.resize_with(count, TableColumn::default);
+        let mut before = None;
         for column in &mut table.columns {
             read_column(reader, rows, column)?;
+            if before >= Some(column.field) {
+                return Err(reader.corrupt("fields in order, each once"));
+            }
+            before = Some(column.field);
         }
         let count = read_presence(reader, rows, &mut table.metadata.present)?;
         read_texts(reader, count, &mut table.metadata.values)?;

@@ -119,6 +119,35 @@ fn damage_is_an_error_and_never_a_panic() {
     }
 }
 
+/// One row of source 1 at time 0: a field, its kind and its value for each column.
+fn one_row(columns: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = vec![1, 1, 1, 0, 0, 0, columns.len() as u8];
+    columns.iter().for_each(|column| bytes.extend_from_slice(column));
+    bytes.extend_from_slice(&[0]);
+    bytes
+}
+
+/// A number (0.0), true and an empty text in field 2.
+const OF_EVERY_KIND: [&[u8]; 3] = [&[2, 0, 1, 0, 0], &[2, 2, 1, 1], &[2, 3, 1, 0, 0]];
+
+/// Found by the fuzz target `rows`: whichever came second was appended to a column of another type, which panics.
+#[test]
+fn a_field_that_comes_twice_or_changes_its_type_is_damage() {
+    for (index, first) in OF_EVERY_KIND.iter().enumerate() {
+        for (other, second) in OF_EVERY_KIND.iter().enumerate() {
+            let mut store = crate::Store::new();
+            assert!(
+                store.apply(&one_row(&[first, second]), 1).is_err(),
+                "{index} and {other}"
+            );
+            let mut store = crate::Store::new();
+            assert_eq!(store.apply(&one_row(&[first]), 1), Ok(1), "{index}");
+            let then = store.apply(&one_row(&[second]), 2);
+            assert_eq!(then.is_ok(), index == other, "{index}, then {other}: {then:?}");
+        }
+    }
+}
+
 #[test]
 fn many_sources_in_any_order_keep_their_rows() {
     let seed = 11;

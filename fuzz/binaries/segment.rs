@@ -1,0 +1,10 @@
+#![no_main]
+
+#[path = "../targets/bytes.rs"]
+mod bytes;
+#[path = "../targets/memory.rs"]
+mod memory;
+#[path = "../targets/segment.rs"]
+mod segment;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| segment::check(data));

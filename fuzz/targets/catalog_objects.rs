@@ -1,0 +1,121 @@
+//! What the catalog is read from: objects of runs, commands and ingests of the log, a whole snapshot of an older program,
+//! and the manifest. Each is read or refused, and what was read gives the same when it is written and read again.
+//!
+//! The first byte of an input chooses what the rest is.
+
+use std::path::Path;
+
+use tidewatch::catalog::{Catalog, CatalogLoader, Command, Frozen, ObjectKey};
+use tidewatch::checkpoint::Manifest;
+use tidewatch::ids::ObjectId;
+use tidewatch::journal::Record;
+use wal::disk::sim::SimDisk;
+
+const KEY_BYTES: usize = 12 + 8 + 12;
+
+pub fn check(data: &[u8]) {
+    let Some((kind, rest)) = data.split_first() else {
+        return;
+    };
+    match kind % 4 {
+        0 => objects(rest),
+        1 => record(rest),
+        2 => snapshot(rest),
+        _ => manifest(rest),
+    }
+}
+
+/// Objects, each its key, the length of its content in two bytes, and its content.
+fn objects(mut data: &[u8]) {
+    let mut loader = CatalogLoader::new();
+    while let Some((key, rest)) = data.split_first_chunk::<KEY_BYTES>() {
+        let Some((len, rest)) = rest.split_first_chunk() else {
+            break;
+        };
+        let (content, rest) = rest.split_at(rest.len().min(usize::from(u16::from_le_bytes(*len))));
+        data = rest;
+        if let Err(error) = loader.push(&key_of(key), content) {
+            assert!(!error.to_string().is_empty());
+        }
+    }
+    if let Ok(catalog) = loader.finish() {
+        comes_back(&catalog);
+    }
+}
+
+fn key_of(bytes: &[u8; KEY_BYTES]) -> ObjectKey {
+    let id = |at: usize| {
+        let mut id = [0; 12];
+        id.copy_from_slice(&bytes[at..at + 12]);
+        ObjectId::from_bytes(id)
+    };
+    let mut place = [0; 8];
+    place.copy_from_slice(&bytes[12..20]);
+    ObjectKey {
+        owner: id(0),
+        place: i64::from_le_bytes(place),
+        id: id(20),
+    }
+}
+
+/// What a checkpoint writes of a catalog is a catalog of which one writes the same.
+fn comes_back(catalog: &Catalog) {
+    let written = |catalog: &Catalog| {
+        let frozen = catalog.freeze();
+        let changes = frozen.changes_since(&Frozen::default());
+        changes.map(Result::unwrap).collect::<Vec<_>>()
+    };
+    let first = written(catalog);
+    let mut loader = CatalogLoader::new();
+    for change in &first {
+        loader
+            .push(&change.key, change.content.as_deref().unwrap())
+            .unwrap();
+    }
+    assert_eq!(written(&loader.finish().unwrap()), first);
+}
+
+fn record(data: &[u8]) {
+    match Record::decode(data) {
+        Ok(Record::Command(command)) => {
+            let written = command.encode().unwrap();
+            let again = Command::decode(&written).unwrap();
+            assert_eq!(again.encode().unwrap(), written);
+        }
+        Ok(Record::Ingest(view)) => assert!(view.encoded_rows.len() < data.len()),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+fn snapshot(data: &[u8]) {
+    match Catalog::decode(data) {
+        Ok(snapshot) => drop(snapshot.catalog.freeze()),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// The content of a manifest in its frame, or, where the first byte says so, the whole file.
+fn manifest(data: &[u8]) {
+    let Some((frame, content)) = data.split_first() else {
+        return;
+    };
+    let (disk, dir) = (SimDisk::new(1), Path::new("/data"));
+    let mut file = Vec::new();
+    if frame & 1 != 0 {
+        file.extend_from_slice(b"TWMANI02");
+        file.extend_from_slice(&(content.len() as u64).to_le_bytes());
+        file.extend_from_slice(&crc32fast::hash(content).to_le_bytes());
+    }
+    file.extend_from_slice(content);
+    disk.put(&Manifest::path(dir), &file);
+    let _ = Manifest::read_despite_magic(&disk, dir);
+    match Manifest::read(&disk, dir) {
+        Ok(Some(manifest)) => {
+            manifest.write(&disk, dir).unwrap();
+            assert_eq!(Manifest::read(&disk, dir).unwrap(), Some(manifest.clone()));
+            assert_eq!(Manifest::read_despite_magic(&disk, dir), Some(manifest));
+        }
+        Ok(None) => panic!("the file is there"),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}

@@ -1,0 +1,14 @@
+//! A bound on what is allocated for an input.
+
+/// What any input may take: buffers of fixed size.
+const BYTES_BASE: u64 = 8 << 20;
+
+/// Runs `work`, and fails where it held much more memory at once than `per_byte` times the input.
+pub fn bounded(input_bytes: usize, per_byte: u64, work: impl FnOnce()) {
+    let held = allocation_counter::measure(work).bytes_max;
+    let bound = BYTES_BASE + per_byte * input_bytes as u64;
+    assert!(
+        held <= bound,
+        "{held} bytes were held for {input_bytes} bytes of input, at most {bound} are expected"
+    );
+}

@@ -1,0 +1,208 @@
+//! What strangers ask with: bodies of queries, cursors, timestamps and conditions of rules are read or refused, and what
+//! was read reads the same when it is written and read again.
+//!
+//! The first byte of an input chooses what the rest is.
+
+use std::sync::LazyLock;
+
+use serde_json::{Value, json};
+use tidewatch::alerts::condition;
+use tidewatch::catalog::{ConditionValue, Field, FieldType, Operator, ParsedCondition, Schema};
+use tidewatch::http::query::read_query;
+use tidewatch::ingest::timestamp;
+use tidewatch::service::query::{Cursor, QueryInput, unit_name};
+use tidewatch::timestamp::format_timestamp_ns;
+
+/// A machine's fields, with units and without, and names that look like words of the grammar.
+static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
+    let fields = [
+        ("temperature", FieldType::Number, Some("°C")),
+        ("pressure", FieldType::Number, None),
+        ("cpu_usage", FieldType::Number, Some("%")),
+        ("above_ground_level", FieldType::Number, Some("m")),
+        ("time over limit", FieldType::Number, Some("s")),
+        ("Füllstand", FieldType::Number, Some("l")),
+        ("price", FieldType::Number, Some("EUR/kWh")),
+        ("is_open", FieldType::Boolean, None),
+        ("door", FieldType::String, None),
+        ("error-code", FieldType::String, None),
+    ];
+    let field = |(name, kind, unit): (&str, FieldType, Option<&str>)| Field {
+        name: name.into(),
+        kind,
+        unit: unit.map(Into::into),
+        description: None,
+    };
+    fields.map(field).to_vec().into()
+});
+
+pub fn check(data: &[u8]) {
+    let Some((kind, rest)) = data.split_first() else {
+        return;
+    };
+    match kind % 4 {
+        0 => query(rest),
+        1 => cursor(rest),
+        2 => moment(rest),
+        _ => rule(&String::from_utf8_lossy(rest)),
+    }
+}
+
+fn query(data: &[u8]) {
+    let Ok(body) = serde_json::from_slice::<Value>(data) else {
+        return;
+    };
+    let Ok(input) = read_query(&body) else { return };
+    let again = read_query(&written(&input)).unwrap();
+    assert_eq!(format!("{again:?}"), format!("{input:?}"));
+    if input.grouping.is_none() && input.offset == 0 {
+        // The next page of the same question.
+        let cursor = Cursor {
+            position: (-1, data.len() as u64),
+            fingerprint: input.fingerprint(),
+        };
+        let next = QueryInput {
+            cursor: Some(cursor),
+            ..input
+        };
+        let read = read_query(&written(&next)).unwrap();
+        assert_eq!(read.cursor, Some(cursor));
+    }
+}
+
+/// The body that asks this.
+fn written(input: &QueryInput) -> Value {
+    let bound = |ns: Option<i64>| ns.map(|ns| format_timestamp_ns(ns).as_str().to_owned());
+    let names: Vec<&str> = input.fields.iter().map(|field| field.name.as_str()).collect();
+    // A name that came twice left a gap in the numbering.
+    let places = input.fields.iter().map(|field| field.index);
+    let mut fields =
+        vec![names.first().copied().unwrap_or_default(); places.max().map_or(0, |last| last + 1)];
+    let mut last = "";
+    for (place, slot) in fields.iter_mut().enumerate() {
+        last = input
+            .fields
+            .iter()
+            .find(|field| field.index == place)
+            .map_or(last, |field| field.name.as_str());
+        *slot = last;
+    }
+    let ids: Vec<String> = input.source_ids.iter().map(ToString::to_string).collect();
+    let mut body = json!({
+        "bucketId": input.bucket_id.to_string(),
+        "filters": {
+            "dataSourceIds": ids,
+            "startTime": bound(input.start_ns),
+            "endTime": bound(input.end_ns),
+            "metadata": Value::Object(input.metadata.clone()),
+            "fields": fields,
+        },
+        "aggregation": input.grouping.map(|(aggregation, _)| aggregation.name()),
+        "groupBy": input.grouping.map(|(_, unit)| unit_name(unit)),
+        "limit": input.limit,
+        "sort": if input.descending { "desc" } else { "asc" },
+        "cursor": input.cursor.map(|cursor| cursor.encode()),
+        "mergeSources": input.merge_sources,
+        "downsampling": input.downsampling,
+    });
+    if input.cursor.is_none() {
+        body["offset"] = Value::from(input.offset);
+    }
+    body
+}
+
+fn cursor(data: &[u8]) {
+    if let Some(read) = Cursor::decode(&String::from_utf8_lossy(data)) {
+        assert_eq!(read.encode().as_bytes(), data);
+    }
+    let Some((position, rest)) = data.split_first_chunk::<8>() else {
+        return;
+    };
+    let Some((sequence, rest)) = rest.split_first_chunk::<8>() else {
+        return;
+    };
+    let Some(fingerprint) = rest.first_chunk() else {
+        return;
+    };
+    let cursor = Cursor {
+        position: (i64::from_le_bytes(*position), u64::from_le_bytes(*sequence)),
+        fingerprint: *fingerprint,
+    };
+    assert_eq!(Cursor::decode(&cursor.encode()), Some(cursor));
+}
+
+fn moment(data: &[u8]) {
+    let bytes = timestamp::parse_bytes(data);
+    if let Ok(text) = str::from_utf8(data) {
+        assert_eq!(timestamp::parse(text).ok(), bytes.as_ref().ok().copied());
+    }
+    if let Ok(timestamp_ns) = bytes {
+        let written = format_timestamp_ns(timestamp_ns);
+        assert_eq!(timestamp::parse(written.as_str()).ok(), Some(timestamp_ns));
+    }
+}
+
+fn rule(text: &str) {
+    let condition = match condition::parse(text, &SCHEMA) {
+        Ok(condition) => condition,
+        Err(error) => return assert!(!error.to_string().is_empty()),
+    };
+    let shown = condition.to_json();
+    assert_eq!(
+        serde_json::from_value::<ParsedCondition>(shown).unwrap(),
+        condition
+    );
+    let field = SCHEMA.field(&condition.field).unwrap();
+    let kind = SCHEMA.fields[usize::from(field)].kind;
+    let change = matches!(condition.operator, Operator::IncreasesBy | Operator::DecreasesBy);
+    let range = matches!(condition.operator, Operator::Between | Operator::Outside);
+    let equality = matches!(condition.operator, Operator::Eq | Operator::Neq);
+    let fits = match (&condition.value, kind) {
+        (ConditionValue::Number(number), FieldType::Number) => {
+            number.is_finite() && !range && (!change || *number > 0.0)
+        }
+        (ConditionValue::Range([low, high]), FieldType::Number) => range && low <= high,
+        (ConditionValue::Boolean(_), FieldType::Boolean) => equality,
+        (ConditionValue::Text(value), FieldType::String) => equality && text.contains(&**value),
+        _ => false,
+    };
+    assert!(fits && (change || !condition.percent), "{text:?}: {condition:?}");
+    if let Some(said) = said(&condition) {
+        let again = condition::parse(&said, &SCHEMA);
+        assert!(
+            again.as_ref() == Ok(&condition),
+            "{text:?}: {said:?} is {again:?}, not {condition:?}"
+        );
+    }
+}
+
+/// The condition in plain words; `None` of one that has no short numbers or a text that quotes do not hold.
+fn said(condition: &ParsedCondition) -> Option<String> {
+    let number = |value: f64| {
+        let shown = value.to_string();
+        (shown.len() <= 20).then_some(shown)
+    };
+    let value = match &condition.value {
+        ConditionValue::Number(value) => number(*value)?,
+        ConditionValue::Boolean(value) => value.to_string(),
+        ConditionValue::Text(text) => {
+            let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || c == ' ');
+            format!("\"{}\"", plain.then_some(text)?)
+        }
+        ConditionValue::Range([low, high]) => format!("{} and {}", number(*low)?, number(*high)?),
+    };
+    let operator = match condition.operator {
+        Operator::Gt => ">",
+        Operator::Gte => ">=",
+        Operator::Lt => "<",
+        Operator::Lte => "<=",
+        Operator::Eq => "=",
+        Operator::Neq => "!=",
+        Operator::Between => "is between",
+        Operator::Outside => "is outside",
+        Operator::IncreasesBy => "increases by",
+        Operator::DecreasesBy => "decreases by",
+    };
+    let percent = if condition.percent { "%" } else { "" };
+    Some(format!("{} {operator} {value}{percent}", condition.field))
+}

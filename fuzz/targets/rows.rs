@@ -1,0 +1,47 @@
+//! The rows of a log record, from arbitrary bytes: an error, or a store that is read whole and that a checkpoint writes
+//! to a segment with as many rows.
+
+use std::sync::Arc;
+
+use engine::query::{ScanQuery, Selection, scan};
+use engine::{SegmentFile, SegmentWriter, Store};
+
+const BUCKET: u32 = 7;
+
+pub fn check(data: &[u8]) {
+    let mut store = Store::new();
+    let Ok(applied) = store.apply(data, 1) else { return };
+    let view = store.view();
+    let stats = view.stats(i64::MIN, &|| false).unwrap();
+    assert_eq!(stats.points, u64::from(applied));
+    let snapshot: Vec<_> = view.reaching((i64::MIN, i64::MAX)).collect();
+    let selections: Vec<Selection<'_>> = snapshot
+        .iter()
+        .map(|series| Selection { series, fields: None })
+        .collect();
+    let query = ScanQuery {
+        range_ns: (i64::MIN, i64::MAX),
+        descending: data.len().is_multiple_of(2),
+        after: None,
+        skip: 0,
+        limit: 1_000,
+        metadata: None,
+        stop: &|| false,
+    };
+    let page = scan(&selections, &query).unwrap();
+    assert!(page.more || page.rows.len() == applied as usize);
+    for seal in store.take_seals() {
+        let sealed = seal.run();
+        store.finish_seal(sealed);
+    }
+    let Some(checkpoint) = store.begin_checkpoint() else {
+        assert_eq!(applied, 0);
+        return;
+    };
+    let bytes = SegmentWriter::of_bucket(BUCKET, |segment| checkpoint.write(segment)).unwrap();
+    let file = SegmentFile::open(1, Arc::new(bytes)).unwrap();
+    let part = file.part(BUCKET).unwrap();
+    assert_eq!(part.as_ref().map_or(0, |part| part.rows()), u64::from(applied));
+    store.finish_checkpoint(checkpoint, part, i64::MIN);
+    assert_eq!(store.view().stats(i64::MIN, &|| false).unwrap(), stats);
+}

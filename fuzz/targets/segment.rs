@@ -1,0 +1,173 @@
+//! A segment file of arbitrary bytes, or of a valid file with changes whose checksums were made right again: opening,
+//! reading and salvaging it neither panic nor allocate far beyond its length, and what is salvaged opens and is sound.
+//!
+//! The first byte of an input says how the rest is used: bit 0 makes the checksums right, the others choose the unit of
+//! grouped queries.
+
+use std::sync::Arc;
+
+use engine::query::{GroupQuery, ScanQuery, Selection, group, scan};
+use engine::{SegmentFile, SharedBytes, Store, Unit, salvage};
+
+use super::bytes::{number_at, set_u32};
+use super::memory::bounded;
+
+const MAGIC_BYTES: usize = 8;
+const HEAD_BYTES: usize = 12;
+const ROW_BYTES: usize = 40;
+const TRAILER_BYTES: usize = 24;
+/// A byte of a section may stand for many rows, which take 8 bytes each in every column and every copy.
+const PER_BYTE: u64 = 64 << 10;
+
+pub fn check(data: &[u8]) {
+    let Some((flags, file)) = data.split_first() else {
+        return;
+    };
+    let mut file = file.to_vec();
+    if flags & 1 != 0 {
+        make_checksums_right(&mut file);
+    }
+    let unit = Unit::ALL[usize::from(flags >> 1) % Unit::ALL.len()];
+    bounded(file.len(), PER_BYTE, || read(file, unit));
+}
+
+fn read(bytes: Vec<u8>, unit: Unit) {
+    let home: SharedBytes = Arc::new(bytes);
+    if let Ok(file) = SegmentFile::open(1, Arc::clone(&home)) {
+        let buckets: Vec<u32> = file.parts().map(|part| part.bucket).collect();
+        for bucket in buckets {
+            read_part(&file, bucket, unit);
+        }
+    }
+    for bucket in [0, 12] {
+        if let Ok(file) = SegmentFile::open_of_bucket(1, bucket, Arc::clone(&home)) {
+            read_part(&file, bucket, unit);
+        }
+    }
+    let mut saved = Vec::new();
+    let salvaged = salvage(&home, &mut saved, |_| true).unwrap();
+    let file = SegmentFile::open(2, Arc::new(saved)).unwrap();
+    assert_eq!(file.rows(), salvaged.rows);
+    let buckets: Vec<u32> = file.parts().map(|part| part.bucket).collect();
+    for bucket in buckets {
+        let blocks = file.part(bucket).unwrap().unwrap().verify().unwrap();
+        assert!(blocks.iter().all(|block| block.fault.is_none()), "{blocks:?}");
+    }
+}
+
+fn read_part(file: &Arc<SegmentFile>, bucket: u32, unit: Unit) {
+    let Ok(Some(part)) = file.part(bucket) else { return };
+    let reports = part.verify();
+    let _ = part.compare_checksums();
+    let _ = part.whole_sequences();
+    let _ = part.sequences();
+    let mut sources: Vec<u32> = reports.iter().flatten().map(|report| report.source).collect();
+    sources.sort_unstable();
+    sources.dedup();
+    let mut store = Store::new();
+    store.add_segment(part);
+    let snapshot = store.snapshot(sources);
+    for series in &snapshot.series {
+        let query = GroupQuery {
+            range_ns: (-1_000_000_007, 3_600_000_000_001),
+            unit,
+            fields: &[0, 1, 2, 3],
+            metadata: None,
+            stop: &|| false,
+        };
+        let _ = group(series, &query);
+    }
+    let selections: Vec<Selection<'_>> = snapshot
+        .series
+        .iter()
+        .map(|series| Selection { series, fields: None })
+        .collect();
+    let query = ScanQuery {
+        range_ns: (i64::MIN, i64::MAX),
+        descending: false,
+        after: None,
+        skip: 0,
+        limit: 100,
+        metadata: Some(&|text| text.is_none_or(|text| !text.is_empty())),
+        stop: &|| false,
+    };
+    let _ = scan(&selections, &query);
+}
+
+/// Writes the checksums of blocks, entries and table as they would be for what stands there (engine/FORMAT.md).
+fn make_checksums_right(file: &mut [u8]) {
+    if file.len() < MAGIC_BYTES + TRAILER_BYTES {
+        return;
+    }
+    let mut at = MAGIC_BYTES;
+    while at + HEAD_BYTES < file.len() {
+        let end = at + HEAD_BYTES + number_at::<4>(file, at + 8) as usize;
+        let Some(block) = file.get_mut(at + HEAD_BYTES..end) else {
+            break;
+        };
+        make_block_right(block);
+        at = end;
+    }
+    let trailer = file.len() - TRAILER_BYTES;
+    let table = number_at::<8>(file, trailer) as usize;
+    let Some(rows) = trailer.checked_sub(table) else {
+        return;
+    };
+    for row in (table..table + rows / ROW_BYTES * ROW_BYTES).step_by(ROW_BYTES) {
+        let (start, len) = (
+            number_at::<8>(file, row + 24) as usize,
+            number_at::<4>(file, row + 32) as usize,
+        );
+        if let Some(entries) = file.get(start..start.saturating_add(len)) {
+            let checksum = crc32fast::hash(entries);
+            set_u32(file, row + 36, checksum);
+        }
+    }
+    let checksum = crc32fast::hash(&file[table..trailer]);
+    set_u32(file, trailer + 12, checksum);
+}
+
+fn make_block_right(block: &mut [u8]) {
+    if block.len() < 8 {
+        return;
+    }
+    let body = 8usize.saturating_add(number_at::<4>(block, 0) as usize);
+    if body > block.len() {
+        return;
+    }
+    let (mut at, mut section) = (9, body);
+    let varint = |at: &mut usize, block: &[u8]| {
+        let mut value = 0u64;
+        for shift in (0..63).step_by(7) {
+            let byte = *block[..body].get(*at)?;
+            *at += 1;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Some(value as usize);
+            }
+        }
+        None
+    };
+    let rows_and_sections = (varint(&mut at, block), varint(&mut at, block));
+    let (Some(_), Some(sections)) = rows_and_sections else {
+        return;
+    };
+    for _ in 0..sections {
+        at += 1;
+        let (Some(_), Some(len)) = (varint(&mut at, block), varint(&mut at, block)) else {
+            break;
+        };
+        let Some(content) = block.get(section..section.saturating_add(len)) else {
+            break;
+        };
+        if at + 4 > body {
+            break;
+        }
+        let checksum = crc32fast::hash(content);
+        set_u32(block, at, checksum);
+        at += 4;
+        section += len;
+    }
+    let checksum = crc32fast::hash(&block[8..body]);
+    set_u32(block, 4, checksum);
+}
