@@ -71,7 +71,8 @@ def pipelines(hands):
     taken = 0
     for path in ("/health", "/no/such/route"):
         requests = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() * 600
-        connections = [hands.connect() for _ in range(PIPELINES)]
+        with ThreadPoolExecutor(4 * THREADS) as pool:
+            connections = list(pool.map(lambda _: hands.connect(), range(PIPELINES)))
         for connection in connections:
             connection.setblocking(False)
         for _ in range(PIPELINE_SENDS):
