@@ -172,9 +172,12 @@ impl Scenario {
 
     /// The actor of a bucket ends; what the log has of it is carried on, and the log trimmed.
     async fn carry(&mut self, live: &mut Live) -> Result<(), Failure> {
+        // Several files of the log, which are dropped one behind the other.
+        self.world.rows = Some(60);
         for _ in 0..8 {
             self.world.ingest(&live.rooms, 2).await?;
         }
+        self.world.rows = None;
         let bucket = live
             .rooms
             .catalog
