@@ -12,7 +12,7 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, SETTINGS = 0, 1, 4
 END_HEADERS = 4
 
-PIPELINES, PIPELINE_SENDS = 300, 10
+PIPELINES, PIPELINE_SENDS = 300, 5
 STREAMS, STREAMS_EACH, STREAMS_CONNECTIONS = 100_000, 100, 500
 LOGINS, LOGINS_ALONE = 8_000, 1_500
 UNREAD, ROWS, ROW_BYTES = 90, 10_000, 16_000
@@ -71,7 +71,8 @@ def pipelines(hands):
     taken = 0
     for path in ("/health", "/no/such/route"):
         requests = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() * 600
-        connections = [hands.connect() for _ in range(PIPELINES)]
+        with ThreadPoolExecutor(4 * THREADS) as pool:
+            connections = list(pool.map(lambda _: hands.connect(), range(PIPELINES)))
         for connection in connections:
             connection.setblocking(False)
         for _ in range(PIPELINE_SENDS):

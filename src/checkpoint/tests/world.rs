@@ -29,6 +29,8 @@ pub(super) struct World {
     next: u64,
     /// Whether some of the ingests have idempotency keys, which bring runs to the ledger.
     pub(super) keys: bool,
+    /// Rows of each ingest, where that is no matter of chance.
+    pub(super) rows: Option<u32>,
     /// Deleted buckets whose directories are still there.
     removals: Vec<u32>,
 }
@@ -41,6 +43,7 @@ impl World {
             model: Arc::default(),
             next: ORGANIZATION,
             keys: true,
+            rows: None,
             removals: Vec::new(),
         }
     }
@@ -232,10 +235,10 @@ impl World {
     }
 
     fn rows(&mut self, sources: &[u32]) -> Vec<Row> {
-        let count = if self.rng.u8(0..12) == 0 {
-            self.rng.u32(100..400)
-        } else {
-            self.rng.u32(1..12)
+        let count = match self.rows {
+            Some(rows) => rows,
+            None if self.rng.u8(0..12) == 0 => self.rng.u32(100..400),
+            None => self.rng.u32(1..12),
         };
         let now_ns = self.clock.now_ns();
         (0..count)

@@ -158,19 +158,26 @@ impl Scenario {
     /// The disk has room for a part of a frame only, again and again; smaller frames are written in its place.
     async fn fill(&mut self, live: &Live) -> Result<(), Failure> {
         for _ in 0..8 {
-            self.disk.fail(Operation::Write, 1, Fault::Full { bytes: 6_000 });
-            let refused = self.world.ingest(&live.rooms, 40).await;
+            // Several sectors of a frame that is longer than the next one, which has several, too.
+            self.world.rows = Some(120);
+            self.disk.fail(Operation::Write, 1, Fault::Full { bytes: 2_000 });
+            let refused = self.world.ingest(&live.rooms, 1).await;
             refused.expect_err("its frame did not fit");
-            self.world.ingest(&live.rooms, 12).await?;
+            self.world.rows = Some(50);
+            self.world.ingest(&live.rooms, 1).await?;
         }
+        self.world.rows = None;
         Ok(())
     }
 
     /// The actor of a bucket ends; what the log has of it is carried on, and the log trimmed.
     async fn carry(&mut self, live: &mut Live) -> Result<(), Failure> {
+        // Several files of the log, which are dropped one behind the other.
+        self.world.rows = Some(60);
         for _ in 0..8 {
             self.world.ingest(&live.rooms, 2).await?;
         }
+        self.world.rows = None;
         let bucket = live
             .rooms
             .catalog
