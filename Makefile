@@ -57,7 +57,7 @@ fuzz:
 		mkdir -p $(FUZZ)/corpus/$$target; \
 		echo "$$target:"; \
 		$(FUZZ)/release/$$target $(FUZZ)/corpus/$$target fuzz/corpus/$$target \
-			-runs=$(or $(FUZZ_RUNS),1000000) -max_len=2048 -verbosity=0 -print_final_stats=1 \
+			-runs=$(or $(FUZZ_RUNS),1000000) -max_len=4096 -verbosity=0 -print_final_stats=1 \
 			-artifact_prefix=fuzz/corpus/$$target/; \
 	done
 

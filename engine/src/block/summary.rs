@@ -2,6 +2,7 @@
 
 use crate::EngineError;
 use crate::aggregate::Aggregate;
+use crate::block::BLOCK_ROWS_MAX;
 use crate::bytes::{Reader, put_signed, put_varint};
 
 /// The type of a field.
@@ -136,8 +137,9 @@ impl BlockSummary {
                 aggregate,
             });
         }
-        if rows == 0 || last_ns < first_ns {
-            return Err(reader.corrupt("a block with rows"));
+        // Whoever reads the block allocates for so many.
+        if !(1..=BLOCK_ROWS_MAX).contains(&(rows as usize)) || last_ns < first_ns {
+            return Err(reader.corrupt("a block with rows, and no more than fit"));
         }
         if last_sequence < first_sequence {
             return Err(reader.corrupt("sequences below 2^64"));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::read::SectionKind;
 use super::*;
+use crate::bytes::Reader;
 use crate::cache::Cache;
 use crate::column::Values;
 use crate::columns::Columns;
@@ -28,6 +29,27 @@ fn columns(rows: i64) -> Columns {
     let table = reader.next().unwrap().unwrap();
     columns.append(&table, 0..table.timestamps_ns.len(), 1);
     columns
+}
+
+/// An entry under a right checksum was believed whatever it said, and rows of the same step are two numbers on the disk.
+#[test]
+fn more_rows_than_a_block_has_are_damage() {
+    let block = encode_block(7, &columns(100));
+    for (rows, reads) in [
+        (1, true),
+        (BLOCK_ROWS_MAX as u32, true),
+        (BLOCK_ROWS_MAX as u32 + 1, false),
+        (u32::MAX, false),
+    ] {
+        let summary = BlockSummary {
+            rows,
+            ..BlockSummary::clone(&block.summary)
+        };
+        let mut bytes = Vec::new();
+        summary.encode(&mut bytes);
+        let read = BlockSummary::decode(&mut Reader::new(&bytes, "entry"));
+        assert_eq!(read.is_ok(), reads, "{rows}");
+    }
 }
 
 /// Found by the fuzz target `segment`: a block without a footer whose directory named fields out of order was taken for
