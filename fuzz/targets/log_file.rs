@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use wal::disk::sim::SimDisk;
-use wal::{Log, LogOptions, OpenError, Recovery, check as check_log, repair};
+use wal::{Log, LogOptions, OpenError, Recovery, check as check_log, flip_of_file, repair};
 
 use super::bytes::{number_at, set_u32};
 
@@ -36,8 +36,15 @@ pub fn check(data: &[u8]) {
     if flags & 1 != 0 {
         make_checksums_right(&mut file, first_sequence);
     }
+    let path = path(first_sequence);
+    if let Some(flip) = flip_of_file(path.file_name().unwrap(), &file) {
+        let mut turned = file.clone();
+        flip.turn(&mut turned);
+        let next = flip_of_file(path.file_name().unwrap(), &turned);
+        assert!(next.is_none_or(|next| next.offset > flip.offset));
+    }
     let from = [0, 1, 3, 1 << 40][usize::from(flags >> 1 & 3)];
-    disk.put(&path(first_sequence), &file);
+    disk.put(&path, &file);
     let Ok(report) = check_log(&disk, dir()) else {
         return;
     };

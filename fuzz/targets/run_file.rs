@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use tidewatch::ledger::{Run, for_each_sound, salvage, verify, without_header};
+use tidewatch::ledger::{Run, flip_of_run, for_each_sound, salvage, verify, without_header};
 
 use super::bytes::{number_at, set_u32};
 use super::memory::bounded;
@@ -31,6 +31,11 @@ pub fn check(data: &[u8]) {
 
 fn read(file: &[u8]) {
     let path = Path::new("ledger/000000000001.run");
+    if let Some(flip) = flip_of_run(file) {
+        let mut turned = file.to_vec();
+        flip.turn(&mut turned);
+        assert_ne!(flip_of_run(&turned), Some(flip));
+    }
     let Ok(run) = Run::open(1, path, Arc::new(file.to_vec())) else {
         without_header(1, path, file);
         return;

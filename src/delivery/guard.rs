@@ -192,6 +192,6 @@ fn parse(text: &str) -> Result<CheckedUrl, String> {
 
 /// Names of this machine, whatever a resolver says (RFC 6761).
 fn is_local_name(name: &str) -> bool {
-    let name = name.strip_suffix('.').unwrap_or(name);
+    let name = name.trim_end_matches('.');
     name == "localhost" || name.ends_with(".localhost")
 }

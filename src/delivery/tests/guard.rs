@@ -147,6 +147,7 @@ fn hosts_that_are_not_public_are_refused_however_they_are_written() {
         "localhost",
         "LOCALHOST",
         "localhost.",
+        "a.localhost..",
         "a.localhost",
         "a.b.localhost.",
         "loc\u{ff41}lhost",

@@ -51,7 +51,7 @@ pub(super) const PIECE_BYTES: usize = 64 * 1_024;
 pub(super) const STREAM_PIECE_BYTES: usize = 16 * 1_024;
 
 /// What is read and thrown away of a body that nobody asked for, so that its connection can be used again.
-pub(super) const DRAIN_BYTES_MAX: usize = 64 * 1_024;
+pub(super) const DRAIN_BYTES_MAX: usize = 256 * 1_024;
 
 /// A client that was told that the connection ends has this long to end it, and to send what it was about to send.
 pub(super) const LINGER: Duration = Duration::from_secs(5);
