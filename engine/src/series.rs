@@ -128,7 +128,7 @@ impl Seal {
 impl Series {
     /// Whether the fields of a table are of the types that they have in the head, all of whose chunks agree by this. Most
     /// are in the last chunk.
-    pub(crate) fn takes(&self, table: &Table<'_>) -> bool {
+    fn takes(&self, table: &Table<'_>) -> bool {
         let Some(head) = &self.head else { return true };
         let newest = [head.main.last(), head.late.last()];
         table.columns.iter().all(|column| {
@@ -139,14 +139,18 @@ impl Series {
     }
 
     /// Adds the rows of one request; what fills blocks by now is added to `seals`. Answers by about how many
-    /// bytes the head grew; a chunk that is copied on the way may lose spare room.
+    /// bytes the head grew; a chunk that is copied on the way may lose spare room. `None`, and nothing is added, where a
+    /// field is of another type than before.
     pub(crate) fn append(
         &mut self,
         source: u32,
         table: &Table<'_>,
         first_sequence: u64,
         seals: &mut Vec<Seal>,
-    ) -> i64 {
+    ) -> Option<i64> {
+        if !self.takes(table) {
+            return None;
+        }
         let mut growth = 0;
         let head = Arc::make_mut(self.head.get_or_insert_default());
         let timestamps = &table.timestamps_ns;
@@ -169,7 +173,7 @@ impl Series {
             self.stats.add(1, *timestamp, *timestamp);
         }
         seals.extend(head.take_full(source));
-        growth
+        Some(growth)
     }
 
     /// Puts blocks in the place of the rows they were made of; false when a checkpoint was quicker.

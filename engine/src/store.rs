@@ -89,21 +89,15 @@ impl Store {
         let mut applied = 0;
         let mut reader = RowsReader::new(rows)?;
         while let Some(table) = reader.next()? {
-            if !self
-                .series
-                .get(table.source)
-                .is_none_or(|series| series.takes(&table))
-            {
-                return Err(EngineError::Corrupt {
-                    what: "rows of a log record",
-                    offset: 0,
-                    expected: "fields of the types that they have had",
-                });
-            }
             let count = table.timestamps_ns.len() as u32;
             let seals = &mut self.seals;
             let append = |series: &mut Series| series.append(table.source, &table, first_sequence, seals);
             let growth = self.series.change_or_insert(table.source, append);
+            let growth = growth.ok_or(EngineError::Corrupt {
+                what: "rows of a log record",
+                offset: 0,
+                expected: "fields of the types that they have had",
+            })?;
             self.unsaved.insert(table.source);
             self.unsaved_rows += u64::from(count);
             self.unsaved_bytes = self.unsaved_bytes.saturating_add_signed(growth);

@@ -73,8 +73,8 @@ fn turn_back_in(
     let aside = keep_aside(disk, path)?;
     replace_file(disk, path, &bytes).map_err(|error| said(path, &error))?;
     say(format!(
-        "{}: one bit had flipped in each of the bytes at {}, which the checksums tell, and is turned back; nothing of \
-         that is lost; {} is what was there",
+        "{}: flipped bits were turned back, which the checksums tell, in the bytes at {}; nothing of that is lost; {} is \
+         what was there",
         path.display(),
         turned.join(", "),
         aside.display()
