@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arbitrary::{Arbitrary, Unstructured};
-use engine::query::{GroupQuery, ScanQuery, Selection, group, scan};
+use engine::query::{GroupQuery, group};
 use engine::rows::{NOT_DECIMAL, RowsWriter};
 use engine::{SegmentFile, SegmentWriter, Store, Unit, Values};
+
+use super::rows_of::rows_of;
 
 const SECOND_NS: i64 = 1_000_000_000;
 const BUCKET: u32 = 3;
@@ -206,21 +208,7 @@ impl Bucket {
 
     fn is_read_back(&self) {
         let snapshot = self.store.snapshot(0..u32::from(SOURCES));
-        let selections: Vec<Selection<'_>> = snapshot
-            .series
-            .iter()
-            .map(|series| Selection { series, fields: None })
-            .collect();
-        let query = ScanQuery {
-            range_ns: (i64::MIN, i64::MAX),
-            descending: false,
-            after: None,
-            skip: 0,
-            limit: usize::MAX,
-            metadata: None,
-            stop: &|| false,
-        };
-        let page = scan(&selections, &query).unwrap();
+        let page = rows_of(&snapshot, usize::MAX, None).unwrap();
         let mut expected: Vec<&Row> = self.rows.iter().filter(|row| !row.values.is_empty()).collect();
         expected.sort_by_key(|row| (row.timestamp_ns, row.sequence));
         let has_value = |(run, row): &&(u32, u32)| {

@@ -5,13 +5,15 @@
 
 use std::sync::{Arc, LazyLock};
 
-use engine::query::{Page, ScanQuery, Selection, scan};
+use engine::query::Page;
 use engine::rows::RowsWriter;
 use engine::{Store, Values};
 use serde_json::{Map, Value};
 use tidewatch::catalog::{Field, FieldType, SchemaMode, Source, SourceStatus};
 use tidewatch::ids::ObjectId;
 use tidewatch::ingest::{Batch, BodyFault, Point, Scratch, SourceView, parse_batch, parse_point, timestamp};
+
+use super::rows_of::rows_of;
 
 const NOW_NS: i64 = 1_767_225_600_000_000_000; // 2026-01-01T00:00:00Z
 const OLDEST_NS: i64 = 1_764_633_600_000_000_000; // 2025-12-02T00:00:00Z
@@ -149,22 +151,7 @@ fn are_those<'t>(rows: &RowsWriter, entries: impl Iterator<Item = &'t Value>) {
 }
 
 fn all(store: &Store) -> Page {
-    let snapshot = store.snapshot([1, 2]);
-    let selections: Vec<Selection<'_>> = snapshot
-        .series
-        .iter()
-        .map(|series| Selection { series, fields: None })
-        .collect();
-    let query = ScanQuery {
-        range_ns: (i64::MIN, i64::MAX),
-        descending: false,
-        after: None,
-        skip: 0,
-        limit: 1_000,
-        metadata: None,
-        stop: &|| false,
-    };
-    scan(&selections, &query).unwrap()
+    rows_of(&store.snapshot([1, 2]), 1_000, None).unwrap()
 }
 
 fn is_that(page: &Page, run: usize, row: usize, entry: &Value) {

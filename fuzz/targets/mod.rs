@@ -10,6 +10,7 @@ mod log_file;
 mod memory;
 mod query_body;
 mod rows;
+mod rows_of;
 mod run_file;
 mod segment;
 mod webhook_url;

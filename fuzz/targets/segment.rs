@@ -7,11 +7,12 @@
 
 use std::sync::Arc;
 
-use engine::query::{GroupQuery, ScanQuery, Selection, group, scan};
+use engine::query::{GroupQuery, group};
 use engine::{SegmentFile, SharedBytes, Store, Unit, salvage};
 
 use super::bytes::{number_at, set_u32};
 use super::memory::bounded;
+use super::rows_of::rows_of;
 
 const MAGIC_BYTES: usize = 8;
 const HEAD_BYTES: usize = 12;
@@ -81,21 +82,8 @@ fn read_part(file: &Arc<SegmentFile>, bucket: u32, unit: Unit) {
         };
         let _ = group(series, &query);
     }
-    let selections: Vec<Selection<'_>> = snapshot
-        .series
-        .iter()
-        .map(|series| Selection { series, fields: None })
-        .collect();
-    let query = ScanQuery {
-        range_ns: (i64::MIN, i64::MAX),
-        descending: false,
-        after: None,
-        skip: 0,
-        limit: 100,
-        metadata: Some(&|text| text.is_none_or(|text| !text.is_empty())),
-        stop: &|| false,
-    };
-    let _ = scan(&selections, &query);
+    let has_text = |text: Option<&str>| text.is_none_or(|text| !text.is_empty());
+    let _ = rows_of(&snapshot, 100, Some(&has_text));
 }
 
 /// Writes the checksums of blocks, entries and table as they would be for what stands there (engine/FORMAT.md).
