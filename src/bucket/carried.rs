@@ -334,10 +334,7 @@ mod tests {
         let whole = disk.files().into_values().next().unwrap();
         assert_eq!(flip_of_carried(&whole), None);
         for bit in 0..whole.len() * 8 {
-            let flip = Flip {
-                offset: bit / 8,
-                mask: 1 << (bit % 8),
-            };
+            let flip = Flip::of_bit(bit);
             let mut damaged = whole.clone();
             flip.turn(&mut damaged);
             assert_eq!(flip_of_carried(&damaged), Some(flip));

@@ -6,11 +6,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use engine::{Cache, FieldKind, SegmentFile, SegmentPart, SegmentWriter};
+use wal::Sequence;
 use wal::disk::Disk;
-use wal::{Log, LogOptions, Sequence};
 
 use super::aside::{keep_aside, remove_all, said};
-use super::overlay::Overlay;
 use super::rebuild::{opened, rebuild};
 use super::{carried, flips, ledger, log};
 use crate::bucket::{BucketState, CarriedDir};
@@ -50,11 +49,7 @@ pub(super) fn adopt(
         say("nothing: the catalog is there, and says whose the points are".to_owned());
         return Ok(false);
     }
-    let found = wal::check(&**disk, &layout.log_dir()).map_err(|error| error.to_string())?;
-    let before = match found.first_sequence {
-        Some(first) => first.saturating_sub(1),
-        None => carried::last(&**disk, layout)?,
-    };
+    let before = log::begins_behind(&**disk, layout)?;
     let Some(last) = log::repair(&**disk, layout, before, say)? else {
         return Ok(false);
     };
@@ -101,28 +96,22 @@ fn buckets(
     }
     let mut unsaved: BTreeMap<u32, BucketState> = BTreeMap::new();
     let mut apply = |sequence: Sequence, bytes: &[u8]| {
-        let said = |error: &dyn std::fmt::Display| format!("record {sequence}: {error}");
-        if let Record::Ingest(ingest) = Record::decode(bytes).map_err(|error| said(&error))? {
+        if let Record::Ingest(ingest) = Record::decode(bytes).map_err(|error| error.to_string())? {
             let state = unsaved
                 .entry(ingest.bucket)
                 .or_insert_with(|| BucketState::new(ingest.bucket, Cache::new(0), Ledger::default()));
-            state.apply(sequence, &ingest).map_err(|error| said(&error))?;
+            let applied = state.apply(sequence, &ingest);
+            applied.map_err(|error| error.to_string())?;
         }
         Ok::<_, String>(())
     };
     let files = CarriedDir::of(&layout.data_dir).list(&**disk);
     for file in files.map_err(|error| said(&layout.data_dir, &error))? {
         for (sequence, bytes) in carried::read(&**disk, &file).whole {
-            apply(sequence, &bytes)?;
+            apply(sequence, &bytes).map_err(|error| format!("record {sequence}: {error}"))?;
         }
     }
-    let untouched = Arc::new(Overlay(Arc::clone(disk)));
-    let options = LogOptions::default();
-    let opened = Log::open(untouched, &layout.log_dir(), options, before, &mut apply);
-    opened.map_err(|error| match error {
-        wal::OpenError::Log(error) => error.to_string(),
-        wal::OpenError::Replay { source, .. } => source,
-    })?;
+    log::read(disk, layout, before, &mut apply)?;
     for (bucket, mut state) in unsaved {
         let Some(checkpoint) = state.begin_checkpoint() else {
             continue;

@@ -7,10 +7,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use wal::Sequence;
 use wal::disk::Disk;
-use wal::{Log, LogOptions, Sequence};
 
-use super::overlay::Overlay;
+use super::log;
 use crate::catalog::{Catalog, Command, Stream};
 use crate::checkpoint::Layout;
 use crate::ids::ObjectId;
@@ -66,19 +66,8 @@ impl Evidence {
             found.add(sequence, bytes)?;
             Ok::<_, RecordError>(())
         };
-        let untouched = Arc::new(Overlay(Arc::clone(disk)));
-        let read = Log::open(
-            untouched,
-            &layout.log_dir(),
-            LogOptions::default(),
-            before,
-            &mut replay,
-        );
-        match read {
-            Ok(_) => Ok(found),
-            Err(wal::OpenError::Log(error)) => Err(error.to_string()),
-            Err(wal::OpenError::Replay { sequence, source }) => Err(format!("record {sequence}: {source}")),
-        }
+        log::read(disk, layout, before, &mut replay)?;
+        Ok(found)
     }
 
     fn add(&mut self, sequence: Sequence, bytes: &[u8]) -> Result<(), RecordError> {

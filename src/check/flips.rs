@@ -37,8 +37,8 @@ pub(super) fn turn_back(disk: &dyn Disk, layout: &Layout, say: &mut dyn FnMut(St
 
 /// Reports on a bit that flipped in a log file; answers whether there is one.
 pub(super) fn report(disk: &dyn Disk, path: &Path, report: &mut Report<'_>) -> Result<bool, String> {
-    let bytes = disk.read(path).map_err(|error| said(path, &error))?;
-    let flip = flip_of_log(path, &bytes);
+    let bytes = disk.map(path).map_err(|error| said(path, &error))?;
+    let flip = flip_of_log(path, (*bytes).as_ref());
     if let Some(flip) = flip {
         report.damage(format_args!(
             "log file {}: a bit of byte {} flipped, in a frame that may have been acknowledged",
@@ -59,16 +59,18 @@ fn turn_back_in(
     find: impl Fn(&[u8]) -> Option<Flip>,
     say: &mut dyn FnMut(String),
 ) -> Result<(), String> {
-    let mut bytes = disk.read(path).map_err(|error| said(path, &error))?;
-    let mut turned = Vec::new();
+    let found = disk.map(path).map_err(|error| said(path, &error))?;
+    let mut next = find((*found).as_ref());
+    if next.is_none() {
+        return Ok(());
+    }
+    let (mut bytes, mut turned) = ((*found).as_ref().to_vec(), Vec::new());
     while turned.len() < FLIPS_MAX
-        && let Some(flip) = find(&bytes)
+        && let Some(flip) = next
     {
         flip.turn(&mut bytes);
         turned.push(flip.offset.to_string());
-    }
-    if turned.is_empty() {
-        return Ok(());
+        next = find(&bytes);
     }
     let aside = keep_aside(disk, path)?;
     replace_file(disk, path, &bytes).map_err(|error| said(path, &error))?;

@@ -1,11 +1,14 @@
 //! The log: every record is read. A repair cuts it at its first damage; then nothing may say to cover what was cut.
 
-use wal::Sequence;
-use wal::disk::Disk;
+use std::fmt::Display;
+use std::sync::Arc;
 
-use super::Report;
+use wal::disk::Disk;
+use wal::{Log, LogOptions, OpenError, Replay, Sequence};
+
 use super::aside::said;
-use super::flips;
+use super::overlay::Overlay;
+use super::{Report, carried, flips};
 use crate::checkpoint::{Layout, Manifest};
 
 /// Reports on the log, which must reach from behind what is covered to there.
@@ -62,6 +65,31 @@ pub(super) fn survey(
         ));
     }
     Ok(())
+}
+
+/// The record behind which the log begins. Where it has none, that which new ones must stand behind, not to be taken for
+/// those that are carried on.
+pub(super) fn begins_behind(disk: &dyn Disk, layout: &Layout) -> Result<Sequence, String> {
+    let found = wal::check(disk, &layout.log_dir()).map_err(|error| error.to_string())?;
+    match found.first_sequence {
+        Some(first) => Ok(first.saturating_sub(1)),
+        None => carried::last(disk, layout),
+    }
+}
+
+/// Gives the records behind `before` to `each`. Alters nothing.
+pub(super) fn read<E: Display>(
+    disk: &Arc<dyn Disk>,
+    layout: &Layout,
+    before: Sequence,
+    each: &mut Replay<'_, E>,
+) -> Result<(), String> {
+    let untouched = Arc::new(Overlay(Arc::clone(disk)));
+    let read = Log::open(untouched, &layout.log_dir(), LogOptions::default(), before, each);
+    read.map(drop).map_err(|error| match error {
+        OpenError::Log(error) => error.to_string(),
+        OpenError::Replay { sequence, source } => format!("record {sequence}: {source}"),
+    })
 }
 
 /// Cuts the log at its first damage. Answers its last sequence, `None` where it cannot be repaired.

@@ -5,7 +5,6 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use wal::Sequence;
 use wal::disk::Disk;
 
 use super::aside::{exists, keep_aside, said};
@@ -148,12 +147,7 @@ fn make_anew(
     layout: &Layout,
     say: &mut dyn FnMut(String),
 ) -> Result<Option<Manifest>, String> {
-    let found = wal::check(&**disk, &layout.log_dir()).map_err(|error| error.to_string())?;
-    let before: Sequence = match found.first_sequence {
-        Some(first) => first.saturating_sub(1),
-        // New records must not be taken for those that are carried on.
-        None => carried::last(&**disk, layout)?,
-    };
+    let before = log::begins_behind(&**disk, layout)?;
     match log::repair(&**disk, layout, before, say)? {
         Some(_) => rebuild(disk, layout, before, say),
         None => Ok(None),

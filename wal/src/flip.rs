@@ -21,6 +21,14 @@ pub struct Flip {
 }
 
 impl Flip {
+    /// The bit of this number, that of the first byte's least value being 0.
+    pub const fn of_bit(number: usize) -> Self {
+        Self {
+            offset: number / 8,
+            mask: 1 << (number % 8),
+        }
+    }
+
     /// The bit that has to be turned for the bytes to have this checksum; `None` where no single one does it, and for more
     /// bytes than [`FLIP_BYTES_MAX`].
     pub fn by_checksum(bytes: &[u8], checksum: u32) -> Option<Self> {
@@ -45,11 +53,7 @@ impl Flip {
 
     /// The first bit that has to be turned for `is_sound` to hold. For headers: every bit is tried.
     pub fn by_trial<const N: usize>(bytes: &[u8; N], is_sound: impl Fn(&[u8; N]) -> bool) -> Option<Self> {
-        let mut flips = (0..N * 8).map(|bit| Self {
-            offset: bit / 8,
-            mask: 1 << (bit % 8),
-        });
-        flips.find(|flip| {
+        (0..N * 8).map(Self::of_bit).find(|flip| {
             let mut turned = *bytes;
             flip.turn(&mut turned);
             is_sound(&turned)
@@ -81,10 +85,7 @@ mod tests {
         let checksum = crc32fast::hash(&whole);
         assert_eq!(Flip::by_checksum(&whole, checksum), None, "none flipped");
         for bit in 0..whole.len() * 8 {
-            let flip = Flip {
-                offset: bit / 8,
-                mask: 1 << (bit % 8),
-            };
+            let flip = Flip::of_bit(bit);
             let mut damaged = whole.clone();
             flip.turn(&mut damaged);
             assert_eq!(Flip::by_checksum(&damaged, checksum), Some(flip));

@@ -109,10 +109,7 @@ mod tests {
         let name = file::name(9);
         assert_eq!(flip_of_file(OsStr::new(&name), &whole), None);
         for bit in 0..whole.len() * 8 {
-            let flip = Flip {
-                offset: bit / 8,
-                mask: 1 << (bit % 8),
-            };
+            let flip = Flip::of_bit(bit);
             let mut damaged = whole.clone();
             flip.turn(&mut damaged);
             assert_eq!(flip_of_file(OsStr::new(&name), &damaged), Some(flip));
