@@ -8,6 +8,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 pub const SECOND_NS: i64 = 1_000_000_000;
 /// Nanoseconds of a minute.
 pub const MINUTE_NS: i64 = 60 * SECOND_NS;
+/// Nanoseconds of an hour.
+pub const HOUR_NS: i64 = 3_600 * SECOND_NS;
 /// Nanoseconds of a day.
 pub const DAY_NS: i64 = 86_400 * SECOND_NS;
 

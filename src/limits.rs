@@ -35,6 +35,8 @@ pub const LIST_LIMIT_MAX: u64 = 1_000;
 pub const QUERY_LIMIT_DEFAULT: u64 = 100;
 /// `limit` of a query.
 pub const QUERY_LIMIT_MAX: u64 = 10_000;
+/// Least of what `maxPoints` may ask for; the most is [`QUERY_LIMIT_MAX`].
+pub const QUERY_POINTS_MIN: u64 = 100;
 
 /// Characters of a bucket's or a key's name.
 pub const NAME_CHARS_MAX: usize = 100;
@@ -94,6 +96,10 @@ pub const SECRET_CHARS_MAX: usize = 512;
 
 /// Hours a bearer token is valid.
 pub const TOKEN_HOURS: i64 = 12;
+/// Hours for which a session can be renewed: 30 days.
+pub const SESSION_HOURS_MAX: i64 = 30 * 24;
+/// Log-outs of a user within the life of a token that are remembered one by one.
+pub const ENDED_SESSIONS_MAX: usize = 1_024;
 /// Failed logins of one email within the window before it is locked.
 pub const LOGIN_FAILURES_PER_EMAIL_MAX: usize = 10;
 /// Failed logins from one address within the window before it is locked.

@@ -282,7 +282,7 @@ fn grouped(criterion: &mut Criterion) {
             bencher.iter(|| {
                 let query = GroupQuery {
                     range_ns: (i64::MIN, i64::MAX),
-                    unit: Unit::Hour,
+                    step: Unit::Hour.into(),
                     fields: &[0],
                     metadata,
                     stop: &|| false,

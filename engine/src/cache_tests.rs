@@ -48,7 +48,7 @@ fn answers(store: &Store, range_ns: (i64, i64)) -> String {
     for unit in [Unit::Minute, Unit::Hour, Unit::Day] {
         let query = GroupQuery {
             range_ns,
-            unit,
+            step: unit.into(),
             fields: &[0, 1, 2, 9],
             metadata: None,
             stop: &stop,

@@ -30,6 +30,7 @@ mod rollup;
 mod segment;
 mod series;
 mod snapshot;
+mod step;
 mod store;
 mod times;
 
@@ -48,6 +49,7 @@ pub use merge::{Merge, MergeError};
 pub use segment::{Lost, LostBlock, PartStats, Salvaged, SegmentFile, SegmentPart, SegmentWriter, salvage};
 pub use series::{Seal, Sealed, SeriesStats};
 pub use snapshot::{SeriesSnapshot, Snapshot, View};
+pub use step::{Length, Step};
 pub use store::Store;
 
 #[cfg(test)]

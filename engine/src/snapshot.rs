@@ -229,7 +229,16 @@ impl SeriesSnapshot {
         self.stats_within((cutoff_ns, i64::MAX), &|| false, pass_over)
     }
 
-    /// Points and bounds of the range, both ends inclusive.
+    /// Points and bounds of the range, both ends inclusive. Only blocks that an end of the range cuts are read, and of them
+    /// only the timestamps.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] where such a block does not read, [`EngineError::Stopped`] when `stop` says so.
+    pub fn within(&self, range_ns: (i64, i64), stop: &dyn Fn() -> bool) -> Result<SeriesStats, EngineError> {
+        self.stats_within(range_ns, stop, &mut Err)
+    }
+
+    /// The same; the rows of a damaged block that has to be read are not counted where `pass_over` takes the damage.
     pub(crate) fn stats_within(
         &self,
         range_ns: (i64, i64),

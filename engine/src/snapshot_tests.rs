@@ -79,7 +79,7 @@ fn rows_of(series: &[SeriesSnapshot], range_ns: (i64, i64)) -> Vec<(u32, Positio
 fn grouped_rows(series: &SeriesSnapshot, range_ns: (i64, i64)) -> u64 {
     let query = GroupQuery {
         range_ns,
-        unit: Unit::Month,
+        step: Unit::Month.into(),
         fields: &[0],
         metadata: None,
         stop: &|| false,

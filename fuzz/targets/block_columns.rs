@@ -247,7 +247,7 @@ impl Bucket {
         for series in &self.store.snapshot(0..u32::from(SOURCES)).series {
             let query = GroupQuery {
                 range_ns,
-                unit,
+                step: unit.into(),
                 fields: &fields,
                 metadata: None,
                 stop: &|| false,

@@ -75,7 +75,7 @@ fn read_part(file: &Arc<SegmentFile>, bucket: u32, unit: Unit) {
     for series in &snapshot.series {
         let query = GroupQuery {
             range_ns: (-1_000_000_007, 3_600_000_000_001),
-            unit,
+            step: unit.into(),
             fields: &[0, 1, 2, 3],
             metadata: None,
             stop: &|| false,

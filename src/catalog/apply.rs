@@ -10,6 +10,7 @@ use super::command::{Command, NewBucket, NewSource, SourceSettings};
 use super::holdings::Held;
 use super::key::Key;
 use super::organization::Organization;
+use super::revisions::Revisions;
 use super::schema::{Field, Schema};
 use super::source::Source;
 use super::state::{BucketEntry, Catalog, OrganizationEntry};
@@ -19,6 +20,7 @@ use crate::ids::ObjectId;
 impl Catalog {
     /// Makes the command's change.
     pub fn apply(&mut self, command: &Command) {
+        self.revise(command);
         match command {
             Command::ServerSecretSet { secret } => {
                 self.server_secret.get_or_insert(*secret);
@@ -31,6 +33,15 @@ impl Catalog {
                 if let Some(user) = self.users.get_mut(user_id).map(Arc::make_mut) {
                     user.password.clone_from(password);
                     user.password_version += 1;
+                }
+            }
+            Command::SessionEnded {
+                user_id,
+                session,
+                at_ns,
+            } => {
+                if let Some(user) = self.users.get_mut(user_id).map(Arc::make_mut) {
+                    user.end_session(*session, *at_ns);
                 }
             }
             Command::OrganizationRenamed {
@@ -126,6 +137,7 @@ impl Catalog {
             buckets: Collection::default(),
             keys: Vec::new(),
             held,
+            revisions: Revisions::default(),
         };
         if self.organizations.insert(id, entry).is_none() {
             self.organization_order.push(id);
@@ -230,7 +242,7 @@ impl Catalog {
     }
 
     /// Whose a key is: where it stands is what counts.
-    fn owner_of(&self, key: &Key) -> ObjectId {
+    pub(super) fn owner_of(&self, key: &Key) -> ObjectId {
         let bucket = key.bucket_id.and_then(|id| self.bucket(id));
         bucket.map_or(key.organization_id, |bucket| bucket.organization_id)
     }

@@ -183,7 +183,7 @@ impl Catalog {
         released.iter().for_each(|body| self.keep_body(body));
     }
 
-    fn organization_of(&self, receiver: &Receiver) -> Option<ObjectId> {
+    pub(super) fn organization_of(&self, receiver: &Receiver) -> Option<ObjectId> {
         match receiver {
             Receiver::Webhook(id) => self.webhook(*id).map(|webhook| webhook.organization_id),
             Receiver::Rule { rule_id, .. } => {

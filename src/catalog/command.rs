@@ -34,6 +34,12 @@ pub enum Command {
         user_id: ObjectId,
         password: PasswordHash,
     },
+    /// A user has logged out: the tokens of the session no longer work.
+    SessionEnded {
+        user_id: ObjectId,
+        session: u64,
+        at_ns: i64,
+    },
     /// A new name.
     OrganizationRenamed {
         organization_id: ObjectId,

@@ -30,6 +30,7 @@ mod organization;
 mod outbox;
 mod owed;
 mod pages;
+mod revisions;
 mod rule;
 mod rules;
 mod schema;
@@ -65,6 +66,7 @@ pub use load::CatalogLoader;
 pub use object_key::ObjectKey;
 pub use organization::{Organization, Plan, PlanLimits};
 pub use owed::OwedFigures;
+pub use revisions::Revisions;
 pub use rule::{
     Evaluation, Input, Outcome, Parameter, Rule, RuleForm, RuleRuntime, RuleSettings, RuleState, RuleStatus,
 };
@@ -74,7 +76,7 @@ pub use snapshot_error::SnapshotError;
 pub use source::{Source, SourceStatus};
 pub use source_pages::SourcePages;
 pub use state::{BucketContents, Catalog};
-pub use user::{PasswordHash, User};
+pub use user::{EndedSession, PasswordHash, User};
 pub use webhook::{DeliveryTotals, Event, RetryConfig, Secret, Webhook, WebhookSettings, WebhookStatus};
 
 /// The catalog, shared between the rooms.

@@ -20,6 +20,7 @@ use super::ledger::LedgerTail;
 use super::organization::Organization;
 use super::outbox::Outbox;
 use super::owed::OwedFigures;
+use super::revisions::Revisions;
 use super::rule::Rule;
 use super::rules::Rules;
 use super::schema::Schema;
@@ -61,6 +62,8 @@ pub(super) struct OrganizationEntry {
     pub keys: Vec<Arc<Key>>,
     /// How much all of it is.
     pub held: Held,
+    /// What of it has changed.
+    pub revisions: Revisions,
 }
 
 pub(super) struct BucketEntry {

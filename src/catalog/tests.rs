@@ -156,6 +156,7 @@ fn with_bucket() -> Catalog {
         name: "a".into(),
         password: password(0),
         password_version: 0,
+        ended_sessions: Vec::new(),
         created_at_ns: 0,
     };
     catalog.apply(&Command::SignedUp { organization, user });

@@ -5,7 +5,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::Bytes;
+use crate::clock::HOUR_NS;
 use crate::ids::ObjectId;
+use crate::limits::{ENDED_SESSIONS_MAX, TOKEN_HOURS};
 
 /// A person of an organization.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,12 +22,43 @@ pub struct User {
     pub name: Box<str>,
     /// Of the current password.
     pub password: PasswordHash,
-    /// Counts password changes. A token carries it, so that a change ends every older token at once,
-    /// whatever the clock shows.
+    /// Counts what ended all sessions: password changes, and more log-outs than are remembered one by one. A token
+    /// carries it, so that every older token ends at once, whatever the clock shows.
     #[serde(default)]
     pub password_version: u32,
+    /// Those that were logged out of and of which a token may be left that has not expired.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ended_sessions: Vec<EndedSession>,
     /// UTC nanoseconds.
     pub created_at_ns: i64,
+}
+
+/// A session that was logged out of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndedSession {
+    /// Which, as its tokens say.
+    pub session: u64,
+    /// When, in UTC nanoseconds.
+    pub at_ns: i64,
+}
+
+impl User {
+    /// Whether a token of this session is to be refused.
+    pub fn has_ended(&self, session: u64) -> bool {
+        self.ended_sessions.iter().any(|ended| ended.session == session)
+    }
+
+    /// Ends a session. Those whose tokens have expired are forgotten; where too many are left, all sessions end.
+    pub(super) fn end_session(&mut self, session: u64, at_ns: i64) {
+        let expired_ns = at_ns - TOKEN_HOURS * HOUR_NS;
+        self.ended_sessions.retain(|ended| ended.at_ns > expired_ns);
+        if self.ended_sessions.len() >= ENDED_SESSIONS_MAX {
+            self.password_version += 1;
+            self.ended_sessions.clear();
+        } else if !self.has_ended(session) {
+            self.ended_sessions.push(EndedSession { session, at_ns });
+        }
+    }
 }
 
 /// An argon2id hash with its parameters, so that these can be raised later.

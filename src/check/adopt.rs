@@ -154,6 +154,7 @@ fn catalog(buckets: &BTreeMap<u32, Fields>, owner: &Owner, now_ns: i64) -> Resul
         name: owner.email.as_str().into(),
         password: owner.password.clone(),
         password_version: 0,
+        ended_sessions: Vec::new(),
         created_at_ns: now_ns,
     };
     let mut catalog = Catalog::default();

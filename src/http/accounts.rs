@@ -61,6 +61,15 @@ pub struct LogOutAnswer {
     pub message: &'static str,
 }
 
+/// Whether one can sign up.
+#[derive(Serialize, ToSchema)]
+pub struct SignUpStateAnswer {
+    /// Whether sign-up is open.
+    pub open: bool,
+    /// Whether nobody has an account yet.
+    pub first: bool,
+}
+
 /// Body of a sign-up.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
@@ -97,6 +106,23 @@ pub struct PasswordBody {
     /// Any characters.
     #[schema(min_length = 10, max_length = 128)]
     pub new_password: String,
+}
+
+/// Tells whether one can sign up.
+///
+/// For pages that offer it: without credentials.
+#[utoipa::path(get, path = "/api/auth/signup", operation_id = "showSignUp", tag = "accounts", security(()),
+    responses(
+        (status = 200, body = SignUpStateAnswer, description = "Whether it is open, and whether the server is new.")))]
+pub async fn sign_up_state(
+    request: HttpRequest,
+    service: Data<Service>,
+) -> Result<HttpResponse, ServiceError> {
+    let answer = SignUpStateAnswer {
+        open: service.check_signup_open().is_ok(),
+        first: service.has_no_account(),
+    };
+    respond::json(&request, StatusCode::OK, &answer).await
 }
 
 /// Creates an account and its organization.
@@ -228,15 +254,32 @@ pub async fn change_password(
     .await
 }
 
+/// Renews the token.
+///
+/// The answer's `token` is valid for another 12 hours; the one that was sent stays valid until it expires. A log-in can be
+/// renewed for 30 days.
+#[utoipa::path(post, path = "/api/auth/renew", operation_id = "renewToken", tag = "accounts",
+    security(("bearer" = [])),
+    responses(
+        (status = 200, body = SignedInAnswer, description = "A new token."),
+        (status = 401, description = "No valid token, or the log-in is too long ago.")))]
+pub async fn renew(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
+    let caller = auth::authenticate(&request, &service, Access::BEARER)?;
+    let signed_in = service.renew(&caller)?;
+    answer(&request, &service, StatusCode::OK, "renewed", &signed_in).await
+}
+
 /// Logs out.
 ///
-/// A page's cookie is cleared. The token stays valid until it expires: forget it, or change the password, which ends all.
+/// The token stops working, with all that it was renewed from or to; those of other log-ins go on. A page's cookie is
+/// cleared.
 #[utoipa::path(post, path = "/api/auth/logout", operation_id = "logOut", tag = "accounts",
     security(("bearer" = [])),
     responses(
         (status = 200, body = LogOutAnswer, description = "Logged out.")))]
 pub async fn log_out(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
-    auth::authenticate(&request, &service, Access::BEARER)?;
+    let caller = auth::authenticate(&request, &service, Access::BEARER)?;
+    service.log_out(&caller).await?;
     let answer = LogOutAnswer {
         message: "logged out",
     };

@@ -186,7 +186,7 @@ pub async fn ingest(
     payload: Payload,
     service: Data<Service>,
 ) -> Result<HttpResponse, ServiceError> {
-    let caller = auth::authenticate(&request, &service, ACCESS)?;
+    let caller = auth::authenticate_ingest(&request, &service, ACCESS)?;
     let body = points_of(&request, payload, &service, INGEST_BODY_BYTES_MAX).await?;
     let key = idempotency_key(&request)?;
     let answer = service.ingest_point(&caller, &body, key.as_ref()).await?;
@@ -216,7 +216,7 @@ pub async fn ingest_batch(
     payload: Payload,
     service: Data<Service>,
 ) -> Result<HttpResponse, ServiceError> {
-    let caller = auth::authenticate(&request, &service, ACCESS)?;
+    let caller = auth::authenticate_ingest(&request, &service, ACCESS)?;
     let body = points_of(&request, payload, &service, BATCH_BODY_BYTES_MAX).await?;
     let key = idempotency_key(&request)?;
     let answer = service.ingest_batch(&caller, &body, key.as_ref()).await?;

@@ -10,7 +10,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::alert_views;
 use super::docs::ParameterDoc;
 use super::faults::{Faults, Members};
-use super::query::QueryBodyDoc;
+use super::query_docs::QueryBodyDoc;
 use super::{auth, body, params, respond, values};
 use crate::catalog::{Outcome, RuleState};
 use crate::error::ServiceError;

@@ -15,6 +15,7 @@ pub mod body;
 mod body_budget;
 pub mod bucket_keys;
 pub mod buckets;
+pub mod changes;
 pub mod dashboard;
 pub mod data;
 pub mod docs;
@@ -35,6 +36,7 @@ pub mod params;
 mod pieces;
 mod process;
 pub mod query;
+pub mod query_docs;
 mod rate_limit;
 mod recovering;
 mod request_id;
@@ -102,13 +104,21 @@ fn table(operator: bool) -> Vec<(&'static str, Vec<On>)> {
         ("/ready", vec![get().to(health::ready)]),
         ("/metrics", vec![get().to(metrics::expose)]),
         ("/api/docs", vec![get().to(docs::describe)]),
-        ("/", vec![get().to(dashboard::page)]),
-        ("/assets/{file}", vec![get().to(dashboard::asset)]),
-        ("/api/auth/signup", vec![post().to(accounts::sign_up)]),
+        ("/", vec![get().to(dashboard::page), head().to(dashboard::page)]),
+        (
+            "/assets/{file}",
+            vec![get().to(dashboard::asset), head().to(dashboard::asset)],
+        ),
+        (
+            "/api/auth/signup",
+            vec![get().to(accounts::sign_up_state), post().to(accounts::sign_up)],
+        ),
         ("/api/auth/login", vec![post().to(accounts::log_in)]),
         ("/api/auth/me", vec![get().to(accounts::me)]),
         ("/api/auth/password", vec![post().to(accounts::change_password)]),
+        ("/api/auth/renew", vec![post().to(accounts::renew)]),
         ("/api/auth/logout", vec![post().to(accounts::log_out)]),
+        ("/api/changes", vec![get().to(changes::show)]),
         (
             "/api/organization",
             vec![get().to(organization::show), patch().to(organization::update)],
@@ -254,6 +264,10 @@ fn get() -> On {
     on(Method::GET)
 }
 
+fn head() -> On {
+    on(Method::HEAD)
+}
+
 fn post() -> On {
     on(Method::POST)
 }
@@ -293,8 +307,11 @@ mod tests {
         let routed: BTreeSet<_> = table(true)
             .into_iter()
             .flat_map(|(path, methods)| {
+                // What GET answers, but for the body.
+                let described = |on: &On| on.0 != Method::HEAD;
                 methods
                     .into_iter()
+                    .filter(described)
                     .map(move |on| (path.to_owned(), on.0.to_string()))
             })
             .collect();

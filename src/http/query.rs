@@ -1,198 +1,38 @@
 //! `POST /api/data/query`.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 use actix_web::http::StatusCode;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
 
-use super::docs::{AggregationDoc, GroupByDoc, MeasurementDoc, SortDoc};
 use super::faults::{Faults, Members};
 use super::pieces::{self, Encoder, respond_in_pieces};
+use super::query_docs::{QueryAnswerDoc, QueryBodyDoc};
 use super::{auth, body, respond, values};
 use crate::error::ServiceError;
-use crate::ids::ObjectId;
 use crate::ingest::timestamp;
-use crate::limits::{METADATA_FILTER_MEMBERS_MAX, QUERY_ENTRIES_MAX, QUERY_FIELDS_MAX, QUERY_LIMIT_MAX};
-use crate::service::query::{Aggregation, Answered, AskedField, Cursor, QueryInput, UNIT_NAMES};
+use crate::limits::{
+    METADATA_FILTER_MEMBERS_MAX, QUERY_ENTRIES_MAX, QUERY_FIELDS_MAX, QUERY_LIMIT_MAX, QUERY_POINTS_MIN,
+};
+use crate::service::query::{
+    Aggregation, Answered, AskedField, Cursor, LAYOUT_NAMES, QueryInput, UNIT_NAMES,
+};
 use crate::service::{Access, Service};
-use crate::timestamp::Timestamp;
 
 const ACCESS: Access = Access::ADMIN
     .or(Access::WRITE)
     .or(Access::READ)
     .or(Access::INTEGRATION);
 
-/// Which points.
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[schema(as = QueryFilters)]
-pub struct QueryFiltersDoc {
-    /// Sources; all of the bucket when absent or empty.
-    pub data_source_ids: Option<Vec<ObjectId>>,
-    /// ISO 8601, inclusive.
-    pub start_time: Option<Timestamp>,
-    /// ISO 8601, inclusive.
-    pub end_time: Option<Timestamp>,
-    /// Members that the metadata must have; `a.b` reaches into nested objects.
-    #[schema(value_type = Option<Object>)]
-    pub metadata: Option<Map<String, Value>>,
-    /// Names of fields; all when absent or empty.
-    pub fields: Option<Vec<String>>,
-}
-
-/// Body of a query.
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[schema(as = QueryBody)]
-pub struct QueryBodyDoc {
-    /// The bucket.
-    pub bucket_id: ObjectId,
-    /// Which points.
-    pub filters: Option<QueryFiltersDoc>,
-    /// What is told of each group; together with `groupBy`.
-    pub aggregation: Option<AggregationDoc>,
-    /// The calendar unit of a group, UTC; together with `aggregation`.
-    pub group_by: Option<GroupByDoc>,
-    /// Most rows: 100 raw rows when absent, 10000 groups.
-    #[schema(minimum = 1, maximum = 10_000)]
-    pub limit: Option<u64>,
-    /// Rows to pass over.
-    #[schema(minimum = 0, maximum = 4_294_967_295_u32)]
-    pub offset: Option<u64>,
-    /// By timestamp; `asc` when absent.
-    pub sort: Option<SortDoc>,
-    /// `nextCursor` of the page before, instead of `offset`.
-    pub cursor: Option<String>,
-    /// Groups all sources together.
-    pub merge_sources: Option<bool>,
-    /// `false`: never downsample this query.
-    pub downsampling: Option<bool>,
-}
-
-/// An answer to a query.
-#[derive(ToSchema)]
-#[schema(as = QueryAnswer)]
-pub struct QueryAnswerDoc {
-    /// Points, or groups.
-    pub data: Vec<RowDoc>,
-    /// What the rows are, and what comes behind them.
-    pub metadata: QueryMetadataDoc,
-}
-
-/// A point, or a group.
-#[derive(ToSchema)]
-#[serde(untagged)]
-#[schema(as = Row)]
-pub enum RowDoc {
-    /// A point.
-    Raw(RawRowDoc),
-    /// A group.
-    Group(GroupRowDoc),
-}
-
-/// A point.
-#[derive(ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = RawRow)]
-pub struct RawRowDoc {
-    /// Its id.
-    #[serde(rename = "_id")]
-    pub id: ObjectId,
-    /// As sent, UTC.
-    pub timestamp: Timestamp,
-    /// Its source.
-    pub data_source_id: ObjectId,
-    /// Measurements by field.
-    pub values: BTreeMap<String, MeasurementDoc>,
-    /// As sent; absent when none was.
-    #[schema(value_type = Option<Object>, nullable = false)]
-    pub metadata: Option<Value>,
-}
-
-/// A group. Each field of `values` also stands beside it under its own name.
-#[derive(ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = GroupRow)]
-pub struct GroupRowDoc {
-    /// Start of the calendar unit.
-    pub timestamp: Timestamp,
-    /// The same.
-    pub time: Timestamp,
-    /// Its source; absent with `mergeSources`.
-    #[schema(nullable = false)]
-    pub data_source_id: Option<ObjectId>,
-    /// The aggregated number of each field.
-    pub values: BTreeMap<String, f64>,
-    /// What the averages smoothed, by field; in downsampled answers.
-    #[schema(nullable = false)]
-    pub stats: Option<BTreeMap<String, RowStatsDoc>>,
-}
-
-/// What an average was made of.
-#[derive(ToSchema)]
-#[schema(as = RowStats)]
-pub struct RowStatsDoc {
-    /// The least value.
-    pub min: f64,
-    /// The greatest value.
-    pub max: f64,
-    /// How many values.
-    pub count: u64,
-}
-
-/// What the rows are, and what comes behind them.
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[schema(as = QueryMetadata)]
-pub struct QueryMetadataDoc {
-    /// Rows of this answer.
-    pub count: u64,
-    /// Most rows of an answer.
-    pub limit: u64,
-    /// Rows passed over.
-    pub offset: u64,
-    /// Whether there are rows behind these.
-    pub has_more: bool,
-    /// Where a raw answer goes on; absent at its end.
-    #[schema(nullable = false)]
-    pub next_cursor: Option<String>,
-    /// Of groups: what was aggregated.
-    #[schema(nullable = false)]
-    pub aggregation: Option<AggregationDoc>,
-    /// Of groups: their unit.
-    #[schema(nullable = false)]
-    pub group_by: Option<GroupByDoc>,
-    /// Of groups: the bucket.
-    #[schema(nullable = false)]
-    pub bucket_id: Option<ObjectId>,
-    /// True when groups took the place of points.
-    #[schema(nullable = false)]
-    pub downsampling_applied: Option<bool>,
-    /// Why, when they did.
-    #[schema(nullable = false)]
-    pub downsampling: Option<DownsamplingDoc>,
-}
-
-/// Why groups took the place of points.
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[schema(as = Downsampling)]
-pub struct DownsamplingDoc {
-    /// The unit chosen.
-    pub group_by: GroupByDoc,
-    /// Points expected in the range.
-    pub expected_points: f64,
-}
-
 /// Reads points: raw, grouped, or downsampled when there would be too many.
 ///
 /// With `aggregation` and `groupBy`, a row is a calendar unit (UTC, weeks from Monday) of a source, or of all sources
 /// together with `mergeSources`. Without them, rows are the points; but when sources have `downsampling` on and more than
 /// about 500 points are expected, rows are averages with the least and the greatest value of what they average, and
-/// `metadata.downsamplingApplied` is true. `"downsampling": false` always gives the points.
+/// `metadata.downsamplingApplied` is true. `"downsampling": false` always gives the points. A chart says by `maxPoints` how
+/// many points it has room for: booleans then have the share of the time in which they were true.
 ///
 /// To read many points, go on with `metadata.nextCursor` as `cursor` until it is absent: no point is missed or seen twice,
 /// whatever arrives meanwhile.
@@ -285,6 +125,24 @@ pub fn read_query(body: &Value) -> Result<QueryInput, ServiceError> {
     });
     let merge_sources = members.optional_or_null("mergeSources", &mut faults, values::boolean);
     let downsampling = members.optional_or_null("downsampling", &mut faults, values::boolean);
+    let max_points = members.optional_or_null("maxPoints", &mut faults, |value| {
+        values::integer(value, QUERY_POINTS_MIN, QUERY_LIMIT_MAX)
+    });
+    let layout = members.optional_or_null("layout", &mut faults, |value| {
+        values::one_of(value, &LAYOUT_NAMES)
+    });
+    if max_points.is_some() && (aggregation.is_some() || group_by.is_some()) {
+        faults.add(
+            &members.path_of("maxPoints"),
+            "chooses averages by itself; leave aggregation and groupBy out",
+        );
+    }
+    if max_points.is_some() && downsampling == Some(false) {
+        faults.add(
+            &members.path_of("maxPoints"),
+            "downsamples, which downsampling forbids; leave one of them out",
+        );
+    }
     if cursor.is_some() && members.get("offset").is_some_and(|offset| !offset.is_null()) {
         faults.add(
             &members.path_of("cursor"),
@@ -314,6 +172,8 @@ pub fn read_query(body: &Value) -> Result<QueryInput, ServiceError> {
         cursor,
         merge_sources: merge_sources.unwrap_or(false),
         downsampling: downsampling.unwrap_or(true),
+        max_points,
+        layout: layout.unwrap_or_default(),
     };
     if input
         .cursor
@@ -459,6 +319,8 @@ mod tests {
             "cursor",
             "mergeSources",
             "downsampling",
+            "maxPoints",
+            "layout",
         ] {
             body[name] = Value::Null;
         }

@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::Service;
 use super::quota::Call;
+use super::tokens::Session;
 use crate::catalog::{Bucket, Catalog, KeyType, Rule, Source};
 use crate::clock::MINUTE_NS;
 use crate::error::{ErrorKind, ServiceError};
@@ -45,6 +46,8 @@ pub enum Credential {
     Bearer {
         /// Who signed in.
         user_id: ObjectId,
+        /// And when.
+        session: Session,
     },
 }
 
@@ -53,7 +56,7 @@ impl Caller {
     pub fn actor_id(&self) -> ObjectId {
         match self.credential {
             Credential::Key { id, .. } => id,
-            Credential::Bearer { user_id } => user_id,
+            Credential::Bearer { user_id, .. } => user_id,
         }
     }
 
@@ -165,46 +168,49 @@ impl Service {
                 ServiceError::unauthorized("the API key is invalid or deleted; check X-API-Key")
             })?;
             self.touches.note(key, minute_of(now_ns));
-            let credential = Credential::Key {
-                id: key.id,
-                kind: key.kind,
-                bucket_id: key.bucket_id,
+            let caller = Caller {
+                organization_id: key.organization_id,
+                credential: Credential::Key {
+                    id: key.id,
+                    kind: key.kind,
+                    bucket_id: key.bucket_id,
+                },
             };
-            Ok(self.admit(catalog, key.organization_id, credential, now_ns))
+            // An evaluator that polls each minute must not use up the plan.
+            let is_counted = key.kind != KeyType::Integration;
+            Ok(self.admit(catalog, caller, is_counted, now_ns))
         })
     }
 
-    /// Admits the caller of a bearer token: counts the call.
+    /// Admits the caller of a bearer token. People look around without using up the plan: their calls count only where
+    /// they do what sensors do.
     ///
     /// # Errors
-    /// 401 when the token is malformed, expired, or older than the password.
-    pub fn admit_token(&self, token: &str) -> Result<Admission, ServiceError> {
+    /// 401 when the token is malformed, expired, older than the password, or of a session that was logged out of.
+    pub fn admit_token(&self, token: &str, is_counted: bool) -> Result<Admission, ServiceError> {
         let now_ns = self.now_ns();
         let claims = self.tokens.verify(token, now_ns)?;
         self.catalog.read(|catalog| {
             let user = catalog
                 .user(claims.user_id)
                 .filter(|user| user.password_version == claims.password_version)
+                .filter(|user| !user.has_ended(claims.session.id))
                 .ok_or_else(|| {
                     ServiceError::unauthorized("the bearer token is no longer valid; sign in again")
                 })?;
-            let credential = Credential::Bearer { user_id: user.id };
-            Ok(self.admit(catalog, user.organization_id, credential, now_ns))
+            let caller = Caller {
+                organization_id: user.organization_id,
+                credential: Credential::Bearer {
+                    user_id: user.id,
+                    session: claims.session,
+                },
+            };
+            Ok(self.admit(catalog, caller, is_counted, now_ns))
         })
     }
 
-    fn admit(
-        &self,
-        catalog: &Catalog,
-        organization_id: ObjectId,
-        credential: Credential,
-        now_ns: i64,
-    ) -> Admission {
-        let caller = Caller {
-            organization_id,
-            credential,
-        };
-        let call = self.count_call(catalog, organization_id, caller.key_type(), now_ns);
+    fn admit(&self, catalog: &Catalog, caller: Caller, is_counted: bool, now_ns: i64) -> Admission {
+        let call = self.count_call(catalog, caller.organization_id, is_counted, now_ns);
         Admission { caller, call }
     }
 }

@@ -1,13 +1,15 @@
-//! Signing up, signing in, changing the password.
+//! Signing up, in and out, changing the password.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::tokens::IssuedToken;
+use super::tokens::{IssuedToken, Session};
 use super::{Caller, Credential, Service};
 use crate::catalog::{Catalog, Command, Organization, User};
+use crate::clock::SECOND_NS;
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
+use crate::limits::SESSION_HOURS_MAX;
 use crate::random;
 
 /// A checked sign-up.
@@ -94,11 +96,12 @@ impl Service {
             name: input.name.into_boxed_str(),
             password,
             password_version: 0,
+            ended_sessions: Vec::new(),
             created_at_ns: now_ns,
         };
         let user_id = user.id;
         let _settled = decision.commit(Command::SignedUp { organization, user }).await?;
-        self.signed_in(user_id)
+        self.signed_in(user_id, Session::begin(now_ns)?)
     }
 
     fn check_email_free(&self, email: &str) -> Result<(), ServiceError> {
@@ -139,7 +142,7 @@ impl Service {
             })
             .await??;
         let user = user.ok_or_else(|| ServiceError::unauthorized("wrong email or password"))?;
-        self.signed_in(user.id)
+        self.signed_in(user.id, Session::begin(self.now_ns())?)
     }
 
     /// The account of a bearer.
@@ -191,21 +194,63 @@ impl Service {
         let _settled = decision
             .commit(Command::PasswordChanged { user_id, password })
             .await?;
-        self.signed_in(user_id)
+        self.signed_in(user_id, Session::begin(self.now_ns())?)
     }
 
-    fn signed_in(&self, user_id: ObjectId) -> Result<SignedIn, ServiceError> {
+    /// A new token for the session of the one that was sent.
+    ///
+    /// # Errors
+    /// 401 when the log-in is too long ago.
+    pub fn renew(&self, caller: &Caller) -> Result<SignedIn, ServiceError> {
+        let (user_id, session) = bearer(caller)?;
+        let age_seconds = self.now_ns() / SECOND_NS - session.began_seconds;
+        if age_seconds >= SESSION_HOURS_MAX * 3_600 {
+            return Err(ServiceError::unauthorized(format!(
+                "the log-in is older than {} days; sign in again",
+                SESSION_HOURS_MAX / 24
+            )));
+        }
+        self.signed_in(user_id, session)
+    }
+
+    /// Ends the bearer's session: none of its tokens works any more.
+    ///
+    /// # Errors
+    /// 503 when the log takes no writes.
+    pub async fn log_out(&self, caller: &Caller) -> Result<(), ServiceError> {
+        let (user_id, session) = bearer(caller)?;
+        let decision = self.decisions.begin(user_id).await;
+        let _settled = decision
+            .commit(Command::SessionEnded {
+                user_id,
+                session: session.id,
+                at_ns: self.now_ns(),
+            })
+            .await?;
+        Ok(())
+    }
+
+    /// Whether nobody has an account yet.
+    pub fn has_no_account(&self) -> bool {
+        self.catalog.read(|catalog| catalog.organizations().len() == 0)
+    }
+
+    fn signed_in(&self, user_id: ObjectId, session: Session) -> Result<SignedIn, ServiceError> {
         let account = self.catalog.read(|catalog| account_of(catalog, user_id))?;
         let token = self
             .tokens
-            .issue(user_id, account.user.password_version, self.now_ns())?;
+            .issue(user_id, account.user.password_version, session, self.now_ns())?;
         Ok(SignedIn { token, account })
     }
 }
 
 fn bearer_id(caller: &Caller) -> Result<ObjectId, ServiceError> {
+    bearer(caller).map(|(user_id, _)| user_id)
+}
+
+fn bearer(caller: &Caller) -> Result<(ObjectId, Session), ServiceError> {
     match caller.credential {
-        Credential::Bearer { user_id } => Ok(user_id),
+        Credential::Bearer { user_id, session } => Ok((user_id, session)),
         Credential::Key { .. } => Err(ServiceError::forbidden("sign in and send the bearer token")),
     }
 }

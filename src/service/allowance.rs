@@ -201,6 +201,7 @@ mod tests {
                 hash: Bytes([0; 32]),
             },
             password_version: 0,
+            ended_sessions: Vec::new(),
             created_at_ns: 0,
         };
         catalog.apply(&Command::SignedUp { organization, user });

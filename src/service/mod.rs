@@ -47,6 +47,7 @@ use crate::journal::JournalHandle;
 use crate::ledger::Ledger;
 use crate::metrics::Sharded;
 use crate::query_pool::QueryPool;
+use crate::random;
 
 pub use figures::{Figures, IngestFigures};
 
@@ -84,6 +85,8 @@ pub struct Service {
     pub queries: QueryPool,
     /// Signs and reads bearer tokens.
     pub tokens: Tokens,
+    /// Random: tells this run of the server from others.
+    run: u64,
     passwords: Passwords,
     logins: Arc<LoginLimiter>,
     /// Counted apart from sign-ins: who knows an email alone keeps nobody from changing their password.
@@ -142,6 +145,7 @@ impl Service {
             deliveries,
             queries,
             tokens: Tokens::new(&secret),
+            run: u64::from_le_bytes(random::bytes()?),
             passwords: Passwords::start().map_err(ServiceError::internal)?,
             logins: Arc::new(LoginLimiter::new("failed sign-ins")),
             password_guesses: Arc::new(LoginLimiter::new("wrong passwords")),

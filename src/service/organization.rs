@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Caller, Service};
-use crate::catalog::{Command, Organization};
+use crate::catalog::{Command, Organization, Revisions};
 use crate::error::ServiceError;
 
 impl Service {
@@ -13,6 +13,18 @@ impl Service {
     /// 404 when it is gone.
     pub fn organization(&self, caller: &Caller) -> Result<Arc<Organization>, ServiceError> {
         self.organization_of(caller)
+    }
+
+    /// What of it has changed: the number of this run of the server, and numbers of this run.
+    ///
+    /// # Errors
+    /// 404 when it is gone.
+    pub fn revisions(&self, caller: &Caller) -> Result<(u64, Revisions), ServiceError> {
+        let found = self
+            .catalog
+            .read(|catalog| catalog.revisions(caller.organization_id));
+        let revisions = found.ok_or_else(|| ServiceError::not_found("organization"))?;
+        Ok((self.run, revisions))
     }
 
     /// Renames it, when a name is given that is not its own.

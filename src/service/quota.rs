@@ -6,7 +6,7 @@ use engine::Unit;
 use parking_lot::Mutex;
 
 use super::Service;
-use crate::catalog::{CallCounts, Catalog, Command, KeyType, MonthDay, Plan};
+use crate::catalog::{CallCounts, Catalog, Command, MonthDay, Plan};
 use crate::clock::{DAY_NS, SECOND_NS};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
@@ -71,7 +71,8 @@ impl UnsavedCalls {
 }
 
 impl Service {
-    /// Calls that the organization made this month, refused ones and those of integration keys not counted.
+    /// Calls of this month that counted: not those that were refused, nor those of integration keys, nor what people looked
+    /// at.
     pub fn calls_this_month(&self, organization_id: ObjectId) -> u64 {
         let month = month_of(self.now_ns());
         self.catalog.read(|catalog| {
@@ -80,13 +81,12 @@ impl Service {
         })
     }
 
-    /// Counts a call. Integration keys are neither counted nor refused: an evaluator that polls each minute must not
-    /// use up the plan.
+    /// Counts a call; one that does not count is not refused either.
     pub(super) fn count_call(
         &self,
         catalog: &Catalog,
         organization_id: ObjectId,
-        key_type: Option<KeyType>,
+        is_counted: bool,
         now_ns: i64,
     ) -> Call {
         let Some((organization, calls)) = catalog.organization_with_calls(organization_id) else {
@@ -96,9 +96,7 @@ impl Service {
             };
         };
         let (month, calls_max) = (month_of(now_ns), organization.plan.limits().calls_max);
-        let (at, is_refused) = if key_type == Some(KeyType::Integration) {
-            (calls.standing(month), false)
-        } else {
+        let (at, is_refused) = if is_counted {
             match calls.count(month, calls_max) {
                 Ok(at) => {
                     self.unsaved_calls.note(organization_id, calls);
@@ -106,6 +104,8 @@ impl Service {
                 }
                 Err(at) => (at, true),
             }
+        } else {
+            (calls.standing(month), false)
         };
         Call {
             quota: calls_max.map(|calls_max| Quota {

@@ -6,10 +6,8 @@ use std::net::IpAddr;
 use parking_lot::Mutex;
 
 use super::sliding_window::{SlidingWindow, network_of, seconds_until};
-use crate::clock::SECOND_NS;
+use crate::clock::HOUR_NS;
 use crate::error::ServiceError;
-
-const HOUR_NS: i64 = 3_600 * SECOND_NS;
 
 /// Counts sign-ups per address; `None` without a limit.
 pub struct SignUpLimiter(Option<Mutex<SlidingWindow<IpAddr>>>);
@@ -47,6 +45,7 @@ impl SignUpLimiter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::SECOND_NS;
 
     const START_NS: i64 = 1_700_000_000 * SECOND_NS;
 

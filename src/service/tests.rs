@@ -15,6 +15,7 @@ use wal::disk::sim::SimDisk;
 use super::accounts::SignUp;
 use super::buckets::BucketInput;
 use super::page::PageRequest;
+use super::tokens::Session;
 use super::{Caller, Credential, Service};
 use crate::alerts::{self, Alerts};
 use crate::catalog::{Bytes, Command, Field, FieldType, Plan, SchemaMode, SourceSettings, SourceStatus};
@@ -119,6 +120,7 @@ impl World {
             organization_id: account.organization.id,
             credential: Credential::Bearer {
                 user_id: account.user.id,
+                session: Session::begin(manual.now_ns()).unwrap(),
             },
         };
         World {

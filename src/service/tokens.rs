@@ -12,6 +12,7 @@ use crate::clock::SECOND_NS;
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::limits::TOKEN_HOURS;
+use crate::random;
 
 /// Issuer and audience: this server.
 const SELF: &str = "tidewatch";
@@ -31,12 +32,36 @@ pub struct IssuedToken {
     pub expires_at_ns: i64,
 }
 
+/// A log-in, and all the tokens that were issued for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Session {
+    /// Random.
+    pub id: u64,
+    /// When the user logged in: UTC seconds.
+    pub began_seconds: i64,
+}
+
+impl Session {
+    /// One that begins.
+    ///
+    /// # Errors
+    /// 500 when the operating system gives no random bytes.
+    pub fn begin(now_ns: i64) -> Result<Self, ServiceError> {
+        Ok(Self {
+            id: u64::from_le_bytes(random::bytes()?),
+            began_seconds: now_ns.div_euclid(SECOND_NS),
+        })
+    }
+}
+
 /// What a valid token says.
 pub struct TokenClaims {
     /// Who signed in.
     pub user_id: ObjectId,
     /// Valid only while this is the user's.
     pub password_version: u32,
+    /// What it was issued for.
+    pub session: Session,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -48,6 +73,12 @@ struct Claims {
     exp: i64,
     /// Of the password that it was issued for.
     pwv: u32,
+    /// Of the session; tokens of older versions have none, and are a session each, from its beginning.
+    #[serde(default)]
+    sid: Option<u64>,
+    /// When the session began.
+    #[serde(default)]
+    auth_time: Option<i64>,
 }
 
 impl Tokens {
@@ -70,7 +101,7 @@ impl Tokens {
         }
     }
 
-    /// A token for twelve hours from `now_ns`.
+    /// A token of a session for twelve hours from `now_ns`.
     ///
     /// # Errors
     /// 500 when it cannot be signed.
@@ -78,6 +109,7 @@ impl Tokens {
         &self,
         user_id: ObjectId,
         password_version: u32,
+        session: Session,
         now_ns: i64,
     ) -> Result<IssuedToken, ServiceError> {
         let now = now_ns.div_euclid(SECOND_NS);
@@ -89,6 +121,8 @@ impl Tokens {
             iat: now,
             exp,
             pwv: password_version,
+            sid: Some(session.id),
+            auth_time: Some(session.began_seconds),
         };
         let token =
             encode(&Header::new(Algorithm::HS256), &claims, &self.signing).map_err(ServiceError::internal)?;
@@ -116,6 +150,10 @@ impl Tokens {
         Ok(TokenClaims {
             user_id: claims.sub,
             password_version: claims.pwv,
+            session: Session {
+                id: claims.sid.unwrap_or(claims.iat.cast_unsigned()),
+                began_seconds: claims.auth_time.unwrap_or(claims.iat),
+            },
         })
     }
 }
@@ -202,6 +240,11 @@ mod tests {
         format!("{message}.{}", URL_SAFE_NO_PAD.encode(signed))
     }
 
+    const SESSION: Session = Session {
+        id: 7,
+        began_seconds: NOW_NS / SECOND_NS - 86_400,
+    };
+
     fn good() -> Value {
         let now = NOW_NS / SECOND_NS;
         json!({"iss": SELF, "aud": SELF, "sub": user().to_string(), "iat": now, "exp": now + 60, "pwv": 3})
@@ -222,9 +265,10 @@ mod tests {
     #[test]
     fn an_issued_token_says_who_and_which_password() {
         let tokens = Tokens::new(&SECRET);
-        let issued = tokens.issue(user(), 3, NOW_NS).unwrap();
+        let issued = tokens.issue(user(), 3, SESSION, NOW_NS).unwrap();
         let claims = tokens.verify(&issued.token, NOW_NS).unwrap();
         assert_eq!((claims.user_id, claims.password_version), (user(), 3));
+        assert_eq!(claims.session, SESSION);
         assert!(
             tokens
                 .verify(
@@ -249,7 +293,7 @@ mod tests {
     #[test]
     fn a_clock_that_is_set_back_signs_nobody_out() {
         let tokens = Tokens::new(&SECRET);
-        let issued = tokens.issue(user(), 3, NOW_NS).unwrap();
+        let issued = tokens.issue(user(), 3, SESSION, NOW_NS).unwrap();
         let of_before = forged(
             &json!({"alg": "HS256", "typ": "JWT"}),
             &with("nbf", json!(NOW_NS / SECOND_NS)),

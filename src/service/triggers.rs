@@ -9,7 +9,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 use super::allowance::trigger_room;
-use super::query::QueryInput;
+use super::query::{Layout, QueryInput};
 use super::{Caller, Service};
 use crate::catalog::{Catalog, CatalogHandle, Event, Owing, ParsedCondition, Receiver, Rule};
 use crate::config::Config;
@@ -126,6 +126,8 @@ impl Service {
             cursor: None,
             merge_sources: false,
             downsampling: false,
+            max_points: None,
+            layout: Layout::Rows,
         };
         // A single row is a single piece.
         let answered = self.query(caller, input, |body, _| Ok(body)).await?;

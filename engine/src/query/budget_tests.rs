@@ -104,7 +104,7 @@ fn check_groups(random: &mut Rng, snapshot: &Snapshot, points: &[Point], budget:
     let merged = random.bool();
     let query = GroupQuery {
         range_ns,
-        unit,
+        step: unit.into(),
         fields: &fields,
         metadata: filtered.then_some(&is_odd as _),
         stop: &|| false,
@@ -290,7 +290,7 @@ fn a_wide_source_costs_the_cells_that_are_asked_for() {
         for rows_max in [2, 1_000, 10_001] {
             let query = GroupQuery {
                 range_ns: (i64::MIN, i64::MAX),
-                unit: Unit::Minute,
+                step: Unit::Minute.into(),
                 fields: &fields,
                 metadata: None,
                 stop: &|| false,

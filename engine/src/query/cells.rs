@@ -7,7 +7,7 @@
 
 use crate::EngineError;
 use crate::aggregate::Aggregate;
-use crate::calendar::Unit;
+use crate::step::Step;
 
 use super::budget::{Budget, Held};
 
@@ -144,11 +144,11 @@ impl<'b> Cells<'b> {
     }
 
     /// What is left to look at, of a source, of a range whose ends are inclusive.
-    pub(super) fn reach(&self, source: u32, unit: Unit, (start, end): (i64, i64)) -> (i64, i64) {
+    pub(super) fn reach(&self, source: u32, step: Step, (start, end): (i64, i64)) -> (i64, i64) {
         let Some((last_ns, last_source)) = self.last else {
             return (start, end);
         };
-        let next_ns = unit.next_ns(last_ns);
+        let next_ns = step.next_ns(last_ns);
         // At the end of time a step has no next one.
         let past_ns = if next_ns == i64::MAX { None } else { Some(next_ns) };
         match self.wanted.descending {

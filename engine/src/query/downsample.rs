@@ -2,6 +2,7 @@
 
 use crate::calendar::Unit;
 use crate::series::SeriesStats;
+use crate::step::Step;
 
 /// More expected points than this are downsampled, to at most as many rows where a unit does that.
 const POINTS_MAX: u64 = 500;
@@ -41,8 +42,8 @@ impl Expected {
 /// The decision to downsample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Downsampling {
-    /// The unit to group by.
-    pub unit: Unit,
+    /// The step to group by.
+    pub step: Step,
     /// Points expected in all.
     pub expected_points: u64,
 }
@@ -68,8 +69,32 @@ pub fn choose_unit(sources: &[Expected]) -> Option<Downsampling> {
         .find(|unit| rows(*unit) <= POINTS_MAX)
         .unwrap_or(Unit::Month);
     Some(Downsampling {
-        unit,
+        step: unit.into(),
         expected_points,
+    })
+}
+
+/// What a chart may be drawn by, from the finest to the coarsest.
+const CHART_SECONDS: [u32; 12] = [1, 5, 15, 30, 60, 300, 900, 1_800, 3_600, 10_800, 21_600, 43_200];
+
+/// By which step to group sources with these points, so that none of them gives more than so many rows, steps without
+/// points included; months where none is coarse enough. `None` when no source has more points than that.
+pub fn finest_step(sources: &[SeriesStats], rows_max: u64) -> Option<Downsampling> {
+    if sources.iter().all(|stats| stats.points <= rows_max) {
+        return None;
+    }
+    let few_enough = |step: &Step| {
+        let mut bounds = sources.iter().filter_map(|stats| stats.bounds_ns);
+        bounds.all(|(first, last)| step.cells(first, last) <= rows_max)
+    };
+    let lengths = CHART_SECONDS.into_iter().filter_map(Step::seconds);
+    let step = lengths
+        .chain([Unit::Day, Unit::Week].map(Step::from))
+        .find(few_enough);
+    let points = sources.iter().map(|stats| stats.points);
+    Some(Downsampling {
+        step: step.unwrap_or(Unit::Month.into()),
+        expected_points: points.fold(0, u64::saturating_add),
     })
 }
 
@@ -95,18 +120,30 @@ mod tests {
     fn five_hundred_points_are_returned_as_they_are() {
         assert_eq!(choice(regular(500, 60), ALL), None);
         let more = choice(regular(501, 60), ALL).unwrap();
-        assert_eq!((more.unit, more.expected_points), (Unit::Hour, 501));
+        assert_eq!((more.step, more.expected_points), (Unit::Hour.into(), 501));
     }
 
     #[test]
     fn the_finest_unit_with_few_enough_rows_is_chosen() {
-        assert_eq!(choice(regular(3_000, 1), ALL).unwrap().unit, Unit::Minute);
-        assert_eq!(choice(regular(100_000, 1), ALL).unwrap().unit, Unit::Hour);
-        assert_eq!(choice(regular(100_000, 300), ALL).unwrap().unit, Unit::Day);
-        assert_eq!(choice(regular(100_000, 3_600), ALL).unwrap().unit, Unit::Month);
         assert_eq!(
-            choice(regular(1_000, 8_640_000), ALL).unwrap().unit,
-            Unit::Month,
+            choice(regular(3_000, 1), ALL).unwrap().step,
+            Step::Unit(Unit::Minute)
+        );
+        assert_eq!(
+            choice(regular(100_000, 1), ALL).unwrap().step,
+            Step::Unit(Unit::Hour)
+        );
+        assert_eq!(
+            choice(regular(100_000, 300), ALL).unwrap().step,
+            Step::Unit(Unit::Day)
+        );
+        assert_eq!(
+            choice(regular(100_000, 3_600), ALL).unwrap().step,
+            Step::Unit(Unit::Month)
+        );
+        assert_eq!(
+            choice(regular(1_000, 8_640_000), ALL).unwrap().step,
+            Unit::Month.into(),
             "nothing coarser exists"
         );
     }

@@ -77,9 +77,10 @@ impl Estimate {
             };
             let rows = u64::from(entry.rows);
             let within = (range_ns.0.max(entry.first_ns), range_ns.1.min(entry.last_ns));
-            let cells = query.unit.cells(within.0, within.1);
+            let cells = query.step.cells(within.0, within.1);
             let cut = within != (entry.first_ns, entry.last_ns);
-            let by_row = cut || query.metadata.is_some() || rows <= ROWS_PER_KEPT_CELL * cells;
+            let finer = query.step.level().is_none();
+            let by_row = cut || finer || query.metadata.is_some() || rows <= ROWS_PER_KEPT_CELL * cells;
             Ok(match cells {
                 _ if by_row => BLOCK_VALUES + rows * (1 + fields) + rows.min(cells) * fields * WRITTEN_VALUES,
                 0 | 1 => fields,

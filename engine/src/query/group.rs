@@ -23,13 +23,14 @@ use crate::columns::Columns;
 use crate::entry::BlockEntry;
 use crate::rollup::LEVELS;
 use crate::snapshot::SeriesSnapshot;
+use crate::step::Step;
 
 /// What to group.
 pub struct GroupQuery<'a> {
     /// First and last timestamp, both inclusive.
     pub range_ns: (i64, i64),
-    /// The calendar unit of a cell.
-    pub unit: Unit,
+    /// The step of time of a cell.
+    pub step: Step,
     /// The fields to aggregate, ascending; of fields that are no numbers only the count means something.
     pub fields: &'a [u16],
     /// Which rows count, by their metadata.
@@ -41,9 +42,9 @@ pub struct GroupQuery<'a> {
 
 /// A grouped answer on its way: sources are added one by one, and only the cells wanted of all of them are kept.
 pub struct Grouping<'b> {
-    cells: Cells<'b>,
-    budget: &'b Budget,
-    touched: Touched,
+    pub(super) cells: Cells<'b>,
+    pub(super) budget: &'b Budget,
+    pub(super) touched: Touched,
 }
 
 /// The cells of an answer, in the order asked for. Their memory counts until this is dropped.
@@ -141,7 +142,7 @@ impl<'b> Walk<'_, 'b> {
     fn reach(&self) -> (i64, i64) {
         self.grouping
             .cells
-            .reach(self.source, self.query.unit, self.query.range_ns)
+            .reach(self.source, self.query.step, self.query.range_ns)
     }
 
     fn number(&self, index: usize) -> u32 {
@@ -177,7 +178,7 @@ impl<'b> Walk<'_, 'b> {
         }
         let fields = self.occurring(chunk.fields.iter().map(|column| column.field));
         let rows = Rows::of_chunk(chunk, &fields, range.clone(), self.query, self.grouping.budget)?;
-        rows.group(range, self.query.unit, self.source, &mut self.grouping.cells)
+        rows.group(range, self.query.step, self.source, &mut self.grouping.cells)
             .map(|looked_at| self.grouping.touched.rows += looked_at)
     }
 
@@ -187,14 +188,15 @@ impl<'b> Walk<'_, 'b> {
         if entry.first_ns > end || entry.last_ns < start {
             return Ok(());
         }
-        let unit = self.query.unit;
-        let cell = unit.start_ns(entry.first_ns);
+        let step = self.query.step;
+        let cell = step.start_ns(entry.first_ns);
         let whole = self.query.metadata.is_none() && start <= entry.first_ns && entry.last_ns <= end;
-        let in_one_cell = whole && cell == unit.start_ns(entry.last_ns);
-        let coarsest = LEVELS.iter().rposition(|level| *level <= unit).unwrap_or(0);
+        let in_one_cell = whole && cell == step.start_ns(entry.last_ns);
+        let coarsest = step.level();
         // What is asked most: one field of all there is. Its cells say that the block has it.
         if whole
             && !in_one_cell
+            && let Some(coarsest) = coarsest
             && let [field] = self.query.fields
             && let Some(kept) = KeptCells::of(entry.id(), coarsest, *field, cache)
         {
@@ -224,9 +226,9 @@ impl<'b> Walk<'_, 'b> {
             fields,
             rows: None,
         };
-        if opened.walk.query.metadata.is_some() {
+        let Some(coarsest) = coarsest.filter(|_| opened.walk.query.metadata.is_none()) else {
             return opened.rows((start, end));
-        }
+        };
         // An end of the range beyond the block's own is none: no cell is cut by it.
         let start = if start <= summary.first_ns {
             i64::MIN
@@ -245,13 +247,13 @@ impl<'b> Walk<'_, 'b> {
         starts_ns: &[i64],
         columns: &[(u32, Arc<[Aggregate]>)],
     ) -> Result<(), EngineError> {
-        let (unit, source) = (self.query.unit, self.source);
+        let (step, source) = (self.query.step, self.source);
         let grouping = &mut *self.grouping;
         grouping.touched.cells += cells.len() as u64;
         for cell in cells {
-            let start_ns = match level == unit {
+            let start_ns = match Step::from(level) == step {
                 true => starts_ns[cell],
-                false => unit.start_ns(starts_ns[cell]),
+                false => step.start_ns(starts_ns[cell]),
             };
             if !grouping.cells.admits(start_ns, source) {
                 continue;
@@ -366,7 +368,7 @@ impl Opened<'_, '_, '_> {
             )?),
         };
         let range = rows.within(range);
-        let looked_at = rows.group(range, query.unit, *source, &mut grouping.cells)?;
+        let looked_at = rows.group(range, query.step, *source, &mut grouping.cells)?;
         grouping.touched.rows += looked_at;
         Ok(())
     }

@@ -11,9 +11,9 @@ use super::{directory_bytes, metadata_passes};
 use crate::EngineError;
 use crate::aggregate::Aggregate;
 use crate::block::{BlockReader, BlockSummary};
-use crate::calendar::Unit;
 use crate::column::{Column, Values};
 use crate::columns::Columns;
+use crate::step::Step;
 use crate::times::Times;
 
 /// The rows of a chunk or a block with the fields asked for.
@@ -165,7 +165,7 @@ impl<'c, 'b> Rows<'c, 'b> {
     pub(super) fn group(
         &self,
         rows: Range<usize>,
-        unit: Unit,
+        step: Step,
         source: u32,
         cells: &mut Cells<'_>,
     ) -> Result<u64, EngineError> {
@@ -173,8 +173,8 @@ impl<'c, 'b> Rows<'c, 'b> {
         let mut single = self.single.partition_point(|single| (single.row as usize) < row);
         while row < rows.end {
             let timestamp_ns = self.times.get(row);
-            let start_ns = unit.start_ns(timestamp_ns);
-            let past = self.times.first_at(row + 1..rows.end, unit.next_ns(timestamp_ns));
+            let start_ns = step.start_ns(timestamp_ns);
+            let past = self.times.first_at(row + 1..rows.end, step.next_ns(timestamp_ns));
             let of_cell = row..past;
             row = past;
             let first = single;

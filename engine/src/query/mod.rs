@@ -13,11 +13,12 @@ mod groups;
 mod page;
 mod run;
 mod scan;
+mod true_share;
 
 pub use budget::{Budget, Held};
 pub use cells::{Cell, Wanted};
 pub use count::{HourCounts, count};
-pub use downsample::{Downsampling, Expected, choose_unit};
+pub use downsample::{Downsampling, Expected, choose_unit, finest_step};
 pub use estimate::Estimate;
 pub use group::{GroupQuery, Grouped, Grouping};
 pub(crate) use group_rows::rows_within;

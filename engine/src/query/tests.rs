@@ -47,7 +47,7 @@ fn a_grouped_query_touches_at_most_sixty_rows_a_cell_and_two_blocks() {
     ] {
         let query = GroupQuery {
             range_ns,
-            unit,
+            step: unit.into(),
             fields: &[0],
             metadata: None,
             stop: &|| false,
@@ -97,7 +97,7 @@ fn a_query_that_is_stopped_ends_with_stopped() {
     let snapshot = store.snapshot([1]);
     let query = GroupQuery {
         range_ns: (i64::MIN, i64::MAX),
-        unit: Unit::Hour,
+        step: Unit::Hour.into(),
         fields: &[0],
         metadata: None,
         stop: &|| true,
@@ -138,7 +138,7 @@ fn a_query_stops_between_metadata_texts() {
         let filter = |_: Option<&str>| read.replace(read.get() + 1) > 0;
         let group_query = GroupQuery {
             range_ns: (i64::MIN, i64::MAX),
-            unit: Unit::Hour,
+            step: Unit::Hour.into(),
             fields: &[0],
             metadata: Some(&filter),
             stop: &stop,

@@ -48,7 +48,7 @@ fn check(store: &Store) {
     let snapshot = store.snapshot([1, 2]);
     let query = GroupQuery {
         range_ns: (0, i64::MAX),
-        unit: Unit::Hour,
+        step: Unit::Hour.into(),
         fields: &[0, 1, 2, 3],
         metadata: None,
         stop: &|| false,
@@ -149,7 +149,7 @@ fn check_carries(store: &mut Store) {
     for (unit, expected) in [(Unit::Hour, &[3_599.0, REST][..]), (Unit::Day, &[REST])] {
         let query = GroupQuery {
             range_ns: (i64::MIN, i64::MAX),
-            unit,
+            step: unit.into(),
             fields: &[0],
             metadata: None,
             stop: &|| false,

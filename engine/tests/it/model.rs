@@ -4,6 +4,7 @@
 mod bucket;
 mod counts;
 mod questions;
+mod shares;
 
 use std::collections::BTreeMap;
 
@@ -233,7 +234,8 @@ fn the_stores_answer_as_their_twins_do() {
                 15 if world.rng.u8(0..3) == 0 => world.any().shrink_and_grow(),
                 16 => world.any().ask_stats(),
                 24 | 25 => world.any().ask_counts(),
-                17..=20 => world.any().ask_groups(),
+                17..=19 => world.any().ask_groups(),
+                20 => world.any().ask_shares(),
                 _ => world.any().ask_rows(),
             }
         }

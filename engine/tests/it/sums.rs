@@ -225,7 +225,7 @@ impl World {
         let snapshot = self.store.snapshot([1]);
         let query = GroupQuery {
             range_ns: (i64::MIN, i64::MAX),
-            unit,
+            step: unit.into(),
             fields: &[0],
             metadata: None,
             stop: &|| false,

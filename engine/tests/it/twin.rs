@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::Unit;
+use engine::Step;
 use engine::query::Groups;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -60,13 +60,13 @@ impl Twin {
     pub fn groups(
         &self,
         question: &Question<'_>,
-        unit: Unit,
+        step: Step,
         fields: &[u16],
     ) -> BTreeMap<i64, Vec<(u64, f64, f64, f64)>> {
         let mut cells: BTreeMap<i64, Vec<(u64, f64, f64, f64)>> = BTreeMap::new();
         for point in self.matching(question) {
             let cell = cells
-                .entry(unit.start_ns(point.timestamp_ns))
+                .entry(step.start_ns(point.timestamp_ns))
                 .or_insert_with(|| vec![(0, 0.0, f64::INFINITY, f64::NEG_INFINITY); fields.len()]);
             for (cell, field) in cell.iter_mut().zip(fields) {
                 match point.values.get(field) {

@@ -92,7 +92,7 @@ impl Author {
         self.made += 1;
         let (new, at_ns) = (id(self.made), self.made as i64 * DAY_NS);
         let name: Box<str> = format!("n{}", self.made).into();
-        Some(match self.dice.below(16) {
+        Some(match self.dice.below(17) {
             0 => Command::ServerSecretSet {
                 secret: Bytes([self.made as u8; 32]),
             },
@@ -115,6 +115,7 @@ impl Author {
                         name,
                         password: password(1),
                         password_version: 0,
+                        ended_sessions: Vec::new(),
                         created_at_ns: at_ns,
                     },
                 }
@@ -209,6 +210,11 @@ impl Author {
             13 => Command::SchemaExtended {
                 source_id: self.dice.pick(&self.sources)?,
                 fields: self.fields(),
+                at_ns,
+            },
+            15 => Command::SessionEnded {
+                user_id: self.dice.pick(&self.users)?,
+                session: self.dice.below(100) as u64,
                 at_ns,
             },
             14 => Command::CallsCounted {

@@ -98,6 +98,7 @@ fn name(command: &Command) -> &'static str {
         Command::ServerSecretSet { .. } => "ServerSecretSet",
         Command::SignedUp { .. } => "SignedUp",
         Command::PasswordChanged { .. } => "PasswordChanged",
+        Command::SessionEnded { .. } => "SessionEnded",
         Command::OrganizationRenamed { .. } => "OrganizationRenamed",
         Command::PlanChanged { .. } => "PlanChanged",
         Command::CallsCounted { .. } => "CallsCounted",
@@ -124,7 +125,7 @@ fn name(command: &Command) -> &'static str {
     }
 }
 
-const COMMANDS: usize = 26;
+const COMMANDS: usize = 27;
 
 #[test]
 fn checkpoints_of_what_changed_make_the_same_catalog() {

@@ -50,6 +50,7 @@ pub(super) async fn set_up(rooms: &Rooms) {
             hash: Bytes([2; 32]),
         },
         password_version: 0,
+        ended_sessions: Vec::new(),
         created_at_ns: NOW_NS,
     };
     let bucket = NewBucket {

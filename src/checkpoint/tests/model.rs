@@ -352,7 +352,7 @@ fn rows_of(state: &BucketState, source: u32, cutoff_ns: i64) -> Vec<Stored> {
         series,
         &GroupQuery {
             range_ns,
-            unit: Unit::Hour,
+            step: Unit::Hour.into(),
             fields: &[0],
             metadata: None,
             stop,

@@ -85,6 +85,7 @@ impl World {
             name: "a".into(),
             password,
             password_version: 0,
+            ended_sessions: Vec::new(),
             created_at_ns: at_ns,
         };
         rooms

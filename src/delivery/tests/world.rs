@@ -69,6 +69,7 @@ impl World {
             name: "a".into(),
             password,
             password_version: 0,
+            ended_sessions: Vec::new(),
             created_at_ns: at_ns,
         };
         world.commit(Command::SignedUp { organization, user }).await;

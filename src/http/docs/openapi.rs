@@ -5,8 +5,9 @@ use utoipa::OpenApi;
 
 use super::{examples, shared};
 use crate::http::{
-    accounts, alert_history, alerts, analytics, bucket_keys, buckets, dashboard, data, docs, evaluations,
-    health, metrics, operator, organization, organization_keys, query, sources, webhook_deliveries, webhooks,
+    accounts, alert_history, alerts, analytics, bucket_keys, buckets, changes, dashboard, data, docs,
+    evaluations, health, metrics, operator, organization, organization_keys, query, sources,
+    webhook_deliveries, webhooks,
 };
 
 /// Descriptions of all handlers. A test of the parent compares it with the route table.
@@ -30,11 +31,14 @@ use crate::http::{
         (name = "operation", description = "Whether the server lives and is ready, what it counts, this description, and the dashboard."),
     ),
     paths(
+        accounts::sign_up_state,
         accounts::sign_up,
         accounts::log_in,
         accounts::me,
         accounts::change_password,
+        accounts::renew,
         accounts::log_out,
+        changes::show,
         organization::show,
         organization::update,
         organization_keys::list,

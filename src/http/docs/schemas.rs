@@ -13,7 +13,7 @@ use crate::catalog::{
 };
 use crate::ids::ObjectId;
 use crate::service::analytics::Period;
-use crate::service::query::{Aggregation, UNIT_NAMES};
+use crate::service::query::{Aggregation, LAYOUT_NAMES, UNIT_NAMES};
 use crate::timestamp::Timestamp;
 
 /// Body of every error.
@@ -90,6 +90,7 @@ words! {
     "SourceStatus" SourceStatus: SourceStatus::ALL.map(SourceStatus::name);
     "Aggregation" AggregationDoc: Aggregation::NAMES.map(|(name, _)| name);
     "GroupBy" GroupByDoc: UNIT_NAMES.map(|(name, _)| name);
+    "Layout" LayoutDoc: LAYOUT_NAMES.map(|(name, _)| name);
     "Sort" SortDoc: ["asc", "desc"];
     "RuleStatus" RuleStatus: RuleStatus::ALL.map(RuleStatus::name);
     "EvaluationState" RuleState: RuleState::ALL.map(RuleState::name);
@@ -117,6 +118,8 @@ pub struct BucketStatusDoc;
 pub struct AggregationDoc;
 /// Calendar units.
 pub struct GroupByDoc;
+/// How the rows of an answer are laid out.
+pub struct LayoutDoc;
 /// Order by timestamp.
 pub struct SortDoc;
 /// A rule's state, plain rules included.

@@ -118,7 +118,7 @@ impl Question {
         let fields: Vec<u16> = (0..fields.max().unwrap_or(0) as u16).collect();
         let query = GroupQuery {
             range_ns: (self.period.start_ns(self.now_ns), self.now_ns),
-            unit: Unit::Hour,
+            step: Unit::Hour.into(),
             fields: &fields,
             metadata: None,
             stop: &|| false,
@@ -210,7 +210,7 @@ impl Over<'_> {
         let query = GroupQuery {
             range_ns: self.range_ns,
             // The coarsest there is: a few cells, which are put together.
-            unit: Unit::Month,
+            step: Unit::Month.into(),
             fields: &ordinals,
             metadata: None,
             stop: &stop,

@@ -162,7 +162,7 @@ impl Question {
         let mut estimate = Estimate::new(SHORT_VALUES_MAX);
         let query = GroupQuery {
             range_ns: (Period::DAY.start_ns(self.now_ns), self.now_ns),
-            unit: Unit::Month,
+            step: Unit::Month.into(),
             fields: &[],
             metadata: None,
             stop: &|| false,

@@ -9,7 +9,7 @@ use engine::query::{Budget, Cell, Estimate, GroupQuery, Grouped, Held, Wanted};
 
 use super::answer::Answer;
 use super::plan::{MemberNames, Plan, Reached, Resolved, Selected};
-use super::{Aggregation, AnswerBytes, Grouping, engine_error, member_name, unit_name};
+use super::{Aggregation, AnswerBytes, Grouping, Layout, engine_error, member_name, step_name};
 use crate::catalog::FieldType;
 use crate::error::ServiceError;
 use crate::ingest::json::write_number;
@@ -21,16 +21,25 @@ const ROW_MEMBERS: [&str; 5] = ["timestamp", "time", "dataSourceId", "values", "
 
 /// The fields of a schema that are aggregated, ascending, and the numbers they have in cells where those are not their
 /// places.
-struct Covered {
-    fields: Vec<u16>,
+pub(super) struct Covered {
+    pub(super) fields: Vec<u16>,
     numbers: Option<Vec<u32>>,
+    /// Those of them that are booleans, of which the share of time true is asked; `fields` and `numbers` of the walk are
+    /// then those that are left.
+    shares: Option<Shares>,
+}
+
+/// Fields and the numbers they have in cells: numbers, and booleans.
+struct Shares {
+    numbers: (Vec<u16>, Vec<u32>),
+    booleans: (Vec<u16>, Vec<u32>),
 }
 
 /// What is aggregated of each schema.
-struct Coverage {
-    by_schema: Vec<Covered>,
+pub(super) struct Coverage {
+    pub(super) by_schema: Vec<Covered>,
     /// Where all sources are one: fields are the same when their names are, and this has them in order of their numbers.
-    merged: Option<Vec<Arc<str>>>,
+    pub(super) merged: Option<Vec<Arc<str>>>,
 }
 
 /// An aggregated field: its name as a JSON member, and whether it may stand flat in the row.
@@ -43,14 +52,20 @@ impl Coverage {
             .map_err(engine_error)?;
         for resolved in &plan.schemas {
             let covers = |field: &u16| {
-                grouping.aggregation == Aggregation::Count || resolved.kind(*field) == FieldType::Number
+                grouping.aggregation == Aggregation::Count
+                    || match resolved.kind(*field) {
+                        FieldType::Number => true,
+                        FieldType::Boolean => grouping.shares,
+                        FieldType::String => false,
+                    }
             };
             let fields: Vec<u16> = resolved.ordinals().into_iter().filter(covers).collect();
-            held.grow(fields.len() * (size_of::<u16>() + size_of::<u32>()))
+            held.grow(2 * fields.len() * (size_of::<u16>() + size_of::<u32>()))
                 .map_err(engine_error)?;
             by_schema.push(Covered {
-                fields,
                 numbers: None,
+                shares: grouping.shares.then(|| Shares::of(resolved, &fields)),
+                fields,
             });
         }
         let mut coverage = Coverage {
@@ -90,6 +105,19 @@ impl Coverage {
     }
 }
 
+impl Shares {
+    /// Fields have their places as numbers: what is chosen is never merged.
+    fn of(resolved: &Resolved, fields: &[u16]) -> Self {
+        let numbered = fields.iter().copied().zip(0..);
+        let (booleans, numbers): (Vec<_>, Vec<_>) =
+            numbered.partition(|(field, _)| resolved.kind(*field) == FieldType::Boolean);
+        Shares {
+            numbers: numbers.into_iter().unzip(),
+            booleans: booleans.into_iter().unzip(),
+        }
+    }
+}
+
 impl Plan {
     pub(super) fn grouped<'b>(
         &self,
@@ -103,7 +131,10 @@ impl Plan {
         // Nothing more is read of the store.
         reached.series = Vec::new();
         stop.touched(groups.touched);
-        self.write_groups(&groups, &reached.sources, &coverage, grouping, stop)
+        match self.input.layout {
+            Layout::Rows => self.write_groups(&groups, &reached.sources, &coverage, grouping, stop),
+            Layout::Columns => self.write_group_columns(&groups, &reached.sources, &coverage, grouping, stop),
+        }
     }
 
     fn group<'b>(
@@ -124,10 +155,10 @@ impl Plan {
         let mut groups = engine::query::Grouping::new(wanted, stop.budget());
         for (place, (selected, series)) in (0..).zip(reached.iter()) {
             let covered = &coverage.by_schema[selected.schema];
-            let query = GroupQuery {
+            let query = |fields| GroupQuery {
                 range_ns: self.range_ns,
-                unit: grouping.unit,
-                fields: &covered.fields,
+                step: grouping.step,
+                fields,
                 metadata: self.filter.as_ref().map(|_| &filter as _),
                 stop: &stop_now,
             };
@@ -135,9 +166,18 @@ impl Plan {
                 Some(_) => 0,
                 None => place,
             };
-            groups
-                .add(source, series, &query, covered.numbers.as_deref())
-                .map_err(engine_error)?;
+            let added = match &covered.shares {
+                None => groups.add(
+                    source,
+                    series,
+                    &query(&covered.fields),
+                    covered.numbers.as_deref(),
+                ),
+                Some(Shares { numbers, booleans }) => groups
+                    .add(source, series, &query(&numbers.0), Some(&numbers.1))
+                    .and_then(|()| groups.add_true_shares(source, series, &query(&booleans.0), &booleans.1)),
+            };
+            added.map_err(engine_error)?;
         }
         groups.finish().map_err(engine_error)
     }
@@ -154,7 +194,7 @@ impl Plan {
         for (selected, series) in reached.iter() {
             let query = GroupQuery {
                 range_ns: self.range_ns,
-                unit: grouping.unit,
+                step: grouping.step,
                 fields: &coverage.by_schema[selected.schema].fields,
                 metadata: self.filter.as_ref().map(|_| &filter as _),
                 stop: &|| false,
@@ -179,10 +219,7 @@ impl Plan {
         grouping: Grouping,
         stop: &'b Stop,
     ) -> Result<(AnswerBytes, Held<'b>), ServiceError> {
-        let limit = self.grouped_limit();
-        let cells = &groups.cells;
-        let offset = self.offset().min(cells.len());
-        let page = &cells[offset..cells.len().min(offset.saturating_add(limit))];
+        let (page, more) = self.page_of(groups);
         let mut held = stop.budget().hold();
         let mut names = MemberNames::new();
         let mut out = Answer::new(256 + 200 * page.len(), stop.budget()).map_err(engine_error)?;
@@ -217,30 +254,33 @@ impl Plan {
             })
             .map_err(engine_error)?;
         }
-        let more = offset + page.len() < cells.len();
-        out.write(|out| self.write_groups_end(page.len(), more, limit, grouping, out))
-            .map_err(engine_error)?;
+        out.write(|out| {
+            out.push(b']');
+            self.write_groups_end(page.len(), more, grouping, out);
+        })
+        .map_err(engine_error)?;
         out.finish().map_err(engine_error)
     }
 
-    fn write_groups_end(
-        &self,
-        count: usize,
-        more: bool,
-        limit: usize,
-        grouping: Grouping,
-        out: &mut Vec<u8>,
-    ) {
-        out.extend_from_slice(br#"],"metadata":{"count":"#);
+    /// The cells on the page, and whether more follow.
+    pub(super) fn page_of<'g>(&self, groups: &'g Grouped<'_>) -> (&'g [Cell], bool) {
+        let cells = &groups.cells;
+        let offset = self.offset().min(cells.len());
+        let page = &cells[offset..cells.len().min(offset.saturating_add(self.grouped_limit()))];
+        (page, offset + page.len() < cells.len())
+    }
+
+    pub(super) fn write_groups_end(&self, count: usize, more: bool, grouping: Grouping, out: &mut Vec<u8>) {
+        out.extend_from_slice(br#","metadata":{"count":"#);
         write_number(count as f64, out);
         out.extend_from_slice(br#","aggregation":""#);
         out.extend_from_slice(grouping.aggregation.name().as_bytes());
         out.extend_from_slice(br#"","groupBy":""#);
-        out.extend_from_slice(unit_name(grouping.unit).as_bytes());
+        out.extend_from_slice(step_name(grouping.step).as_bytes());
         out.extend_from_slice(br#"","bucketId":""#);
         out.extend_from_slice(&self.bucket.id.to_hex());
         out.extend_from_slice(br#"","limit":"#);
-        write_number(limit as f64, out);
+        write_number(self.grouped_limit() as f64, out);
         out.extend_from_slice(br#","offset":"#);
         write_number(self.input.offset as f64, out);
         out.extend_from_slice(if more {
@@ -250,7 +290,7 @@ impl Plan {
         });
         if let Some(chosen) = grouping.chosen {
             out.extend_from_slice(br#","downsamplingApplied":true,"downsampling":{"groupBy":""#);
-            out.extend_from_slice(unit_name(chosen.unit).as_bytes());
+            out.extend_from_slice(step_name(chosen.step).as_bytes());
             out.extend_from_slice(br#"","expectedPoints":"#);
             write_number(chosen.expected_points as f64, out);
             out.push(b'}');
@@ -327,7 +367,7 @@ impl Row<'_> {
     }
 }
 
-fn value(aggregate: &Aggregate, aggregation: Aggregation) -> f64 {
+pub(super) fn value(aggregate: &Aggregate, aggregation: Aggregation) -> f64 {
     match aggregation {
         Aggregation::Avg => aggregate.avg(),
         Aggregation::Sum => aggregate.sum(),

@@ -4,17 +4,19 @@
 //! bucket's actor gives a snapshot, and `raw` or `grouped` answer.
 
 mod answer;
+mod columns;
 mod cursor;
 mod grouped;
 mod metadata;
 mod plan;
 mod raw;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use engine::query::{Budget, Downsampling, Estimate, Expected, choose_unit};
-use engine::{EngineError, Unit, View};
+use engine::query::{Budget, Downsampling, Estimate, Expected, choose_unit, finest_step};
+use engine::{EngineError, SeriesStats, Step as TimeStep, Unit, View};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
@@ -22,6 +24,7 @@ pub use cursor::Cursor;
 
 use super::{Caller, Service};
 use crate::bucket::DamagedBlocks;
+use crate::catalog::FieldType;
 use crate::error::{ErrorKind, ServiceError};
 use crate::ids::ObjectId;
 use crate::limits::{QUERY_LIMIT_DEFAULT, QUERY_LIMIT_MAX};
@@ -31,6 +34,9 @@ use raw::Progress;
 
 /// Values, about, that are read and written in a short turn: a few milliseconds.
 pub(in crate::service) const SHORT_VALUES_MAX: u64 = 1 << 19;
+
+/// Sources whose points are counted in a short turn.
+const SHORT_COUNTS_MAX: usize = 64;
 
 /// The aggregations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +95,33 @@ pub fn unit_name(unit: Unit) -> &'static str {
     }
 }
 
+/// The name of a step of time in the API: a unit's, else its length.
+fn step_name(step: TimeStep) -> Cow<'static, str> {
+    let length = match step {
+        TimeStep::Unit(unit) => return Cow::Borrowed(unit_name(unit)),
+        TimeStep::Length(length) => length,
+    };
+    let seconds = length.whole_seconds();
+    Cow::Owned(match seconds {
+        _ if seconds.is_multiple_of(3_600) => format!("{}h", seconds / 3_600),
+        _ if seconds.is_multiple_of(60) => format!("{}m", seconds / 60),
+        _ => format!("{seconds}s"),
+    })
+}
+
+/// How the rows of an answer are laid out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// An object for each.
+    #[default]
+    Rows,
+    /// An array for each of their members.
+    Columns,
+}
+
+/// The layouts by their names in the API.
+pub const LAYOUT_NAMES: [(&str, Layout); 2] = [("rows", Layout::Rows), ("columns", Layout::Columns)];
+
 /// A query whose shape is in order.
 #[derive(Clone, Debug)]
 pub struct QueryInput {
@@ -118,6 +151,10 @@ pub struct QueryInput {
     pub merge_sources: bool,
     /// Whether it may be downsampled by itself.
     pub downsampling: bool,
+    /// Averages take the place of points where a source has more of them than this.
+    pub max_points: Option<u64>,
+    /// How rows are laid out.
+    pub layout: Layout,
 }
 
 /// A name in `fields`.
@@ -281,8 +318,10 @@ enum Kind {
 #[derive(Clone, Copy)]
 struct Grouping {
     aggregation: Aggregation,
-    unit: Unit,
+    step: TimeStep,
     chosen: Option<Downsampling>,
+    /// Whether booleans have a share of time true.
+    shares: bool,
 }
 
 impl Plan {
@@ -297,7 +336,8 @@ impl Plan {
         let _held = plan::hold_sources(self.sources.named_len(), stop.budget())?;
         let reached = self.reach(view, stop.budget())?;
         let kind = match progress.is_at_beginning() {
-            true => self.kind(&reached, stop.budget())?,
+            true if turn == Turn::Short && self.counts_many(&reached) => return Ok(Step::Long),
+            true => self.kind(&reached, stop)?,
             // Groups are one piece.
             false => Kind::Raw,
         };
@@ -310,6 +350,10 @@ impl Plan {
                 let (bytes, held) = self.grouped(reached, grouping, stop)?;
                 (bytes, None, held)
             }
+            Kind::Raw if self.input.layout == Layout::Columns => {
+                let (bytes, held) = self.raw_columns(&reached, stop)?;
+                (bytes, None, held)
+            }
             Kind::Raw => self.raw(&reached, progress, stop)?,
         };
         if turn == Turn::Short && (stop.turn_is_over() || bytes.len() > SHORT_ANSWER_BYTES_MAX) {
@@ -319,22 +363,54 @@ impl Plan {
         Ok(Step::Answer((bytes, rest)))
     }
 
-    fn kind(&self, reached: &Reached<'_>, budget: &Budget) -> Result<Kind, ServiceError> {
+    fn kind(&self, reached: &Reached<'_>, stop: &Stop) -> Result<Kind, ServiceError> {
         if let Some((aggregation, unit)) = self.input.grouping {
             return Ok(Kind::Grouped(Grouping {
                 aggregation,
-                unit,
+                step: unit.into(),
                 chosen: None,
+                shares: false,
             }));
         }
-        let chosen = self.downsampling(reached, budget)?;
+        let chosen = match self.input.max_points {
+            Some(points_max) => self.fitting(reached, points_max, stop)?,
+            None => self.downsampling(reached, stop.budget())?,
+        };
         Ok(chosen.map_or(Kind::Raw, |chosen| {
             Kind::Grouped(Grouping {
                 aggregation: Aggregation::Avg,
-                unit: chosen.unit,
+                step: chosen.step,
                 chosen: Some(chosen),
+                shares: self.input.max_points.is_some(),
             })
         }))
+    }
+
+    /// Whether choosing a step alone takes more than a short turn: of each source, blocks are read that the range cuts.
+    fn counts_many(&self, reached: &Reached<'_>) -> bool {
+        self.input.max_points.is_some() && reached.sources.len() > SHORT_COUNTS_MAX
+    }
+
+    /// Whether, and by which step, to downsample a query that says how many points it wants of a source at most.
+    fn fitting(
+        &self,
+        reached: &Reached<'_>,
+        points_max: u64,
+        stop: &Stop,
+    ) -> Result<Option<Downsampling>, ServiceError> {
+        let has_any = self.has_field(FieldType::Number) || self.has_field(FieldType::Boolean);
+        if self.input.cursor.is_some() || !has_any {
+            return Ok(None);
+        }
+        let mut held = stop.budget().hold();
+        let mut found: Vec<SeriesStats> = Vec::new();
+        held.reserve(&mut found, reached.series.len())
+            .map_err(engine_error)?;
+        for series in &reached.series {
+            let stats = series.within(self.range_ns, &|| stop.now());
+            found.push(stats.map_err(engine_error)?);
+        }
+        Ok(finest_step(&found, points_max))
     }
 
     /// Whether it costs more than a short turn, by what is known of blocks without reading them.
@@ -363,7 +439,7 @@ impl Plan {
         let wanted = self.input.downsampling
             && self.input.cursor.is_none()
             && self.sources.all_downsampling()
-            && self.has_number_field();
+            && self.has_field(FieldType::Number);
         if !wanted {
             return Ok(None);
         }
@@ -382,7 +458,10 @@ impl Plan {
     }
 
     fn raw_limit(&self) -> usize {
-        self.limit(QUERY_LIMIT_DEFAULT)
+        self.limit(match self.input.max_points {
+            Some(_) => QUERY_LIMIT_MAX,
+            None => QUERY_LIMIT_DEFAULT,
+        })
     }
 
     fn grouped_limit(&self) -> usize {

@@ -187,11 +187,11 @@ impl Plan {
         })
     }
 
-    /// Whether any selected field holds numbers.
-    pub(super) fn has_number_field(&self) -> bool {
+    /// Whether any selected field is of this type.
+    pub(super) fn has_field(&self, kind: FieldType) -> bool {
         self.schemas.iter().any(|resolved| {
-            let is_number = |ordinal: u16| resolved.kind(ordinal) == FieldType::Number;
-            resolved.ordinals().into_iter().any(is_number)
+            let is_of_kind = |ordinal: u16| resolved.kind(ordinal) == kind;
+            resolved.ordinals().into_iter().any(is_of_kind)
         })
     }
 

@@ -45,6 +45,23 @@ impl Progress {
         }
     }
 
+    /// Through with so many rows, of which this is the last.
+    pub(super) fn through(rows: usize, last: Option<Position>) -> Self {
+        Progress {
+            rows,
+            last,
+            next_rows: ROWS_FIRST,
+        }
+    }
+
+    /// All at once, from the beginning.
+    pub(super) fn whole(rows_max: usize) -> Self {
+        Progress {
+            next_rows: rows_max,
+            ..Self::new()
+        }
+    }
+
     /// Whether nothing is written yet.
     pub(super) fn is_at_beginning(&self) -> bool {
         self.rows == 0
@@ -65,14 +82,7 @@ impl Plan {
         mut progress: Progress,
         stop: &'b Stop,
     ) -> Result<(AnswerBytes, Option<Progress>, Held<'b>), ServiceError> {
-        let mut held = stop.budget().hold();
-        let mut selections = Vec::new();
-        held.reserve(&mut selections, reached.series.len())
-            .map_err(engine_error)?;
-        selections.extend(reached.iter().map(|(selected, series)| Selection {
-            series,
-            fields: self.resolved(selected).fields.clone(),
-        }));
+        let (selections, _selected) = self.selections(reached, stop)?;
         let rows = (self.raw_limit() - progress.rows).min(progress.next_rows);
         let mut out =
             Answer::new((256 + ROW_BYTES * rows).min(PIECE_BYTES), stop.budget()).map_err(engine_error)?;
@@ -85,8 +95,11 @@ impl Plan {
             let (rows_before, bytes_before) = (progress.rows, out.bytes.len());
             let is_whole = self.write_rows(&page, &reached.sources, &mut progress, &mut out, stop)?;
             if is_whole && (!page.more || progress.rows == self.raw_limit()) {
-                out.write(|out| self.write_end(&progress, page.more, out))
-                    .map_err(engine_error)?;
+                out.write(|out| {
+                    out.push(b']');
+                    self.write_end(&progress, page.more, out);
+                })
+                .map_err(engine_error)?;
                 break true;
             }
             progress.expect(progress.rows - rows_before, out.bytes.len() - bytes_before);
@@ -96,6 +109,23 @@ impl Plan {
         };
         let (bytes, held) = out.finish().map_err(engine_error)?;
         Ok((bytes, (!is_at_end).then_some(progress), held))
+    }
+
+    /// What is read of each source.
+    pub(super) fn selections<'r, 'b>(
+        &self,
+        reached: &'r Reached<'_>,
+        stop: &'b Stop,
+    ) -> Result<(Vec<Selection<'r>>, Held<'b>), ServiceError> {
+        let mut held = stop.budget().hold();
+        let mut selections = Vec::new();
+        held.reserve(&mut selections, reached.series.len())
+            .map_err(engine_error)?;
+        selections.extend(reached.iter().map(|(selected, series)| Selection {
+            series,
+            fields: self.resolved(selected).fields.clone(),
+        }));
+        Ok((selections, held))
     }
 
     /// Reads the next rows: fewer, where those expected are more than the query may hold.
@@ -122,7 +152,7 @@ impl Plan {
         }
     }
 
-    fn scan_query<'a>(
+    pub(super) fn scan_query<'a>(
         &self,
         filter: &'a dyn Fn(Option<&str>) -> bool,
         progress: &Progress,
@@ -200,8 +230,8 @@ impl Plan {
         Ok(true)
     }
 
-    fn write_end(&self, progress: &Progress, more: bool, out: &mut Vec<u8>) {
-        out.extend_from_slice(br#"],"metadata":{"count":"#);
+    pub(super) fn write_end(&self, progress: &Progress, more: bool, out: &mut Vec<u8>) {
+        out.extend_from_slice(br#","metadata":{"count":"#);
         write_number(progress.rows as f64, out);
         out.extend_from_slice(br#","limit":"#);
         write_number(self.raw_limit() as f64, out);

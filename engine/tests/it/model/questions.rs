@@ -5,7 +5,7 @@ use std::sync::Arc;
 use engine::query::{
     Budget, GroupQuery, Grouping, Groups, Position, ScanQuery, Selection, Wanted, group, scan,
 };
-use engine::{Aggregate, Unit, Values};
+use engine::{Aggregate, Step, Unit, Values};
 
 use super::bucket::Bucket;
 use super::{FIELDS, SECOND};
@@ -24,6 +24,17 @@ impl Bucket {
         };
         let (a, b) = (bound(i64::MIN), bound(i64::MAX));
         (a.min(b).max(self.cutoff_ns), a.max(b))
+    }
+
+    /// A unit, or a length.
+    pub(super) fn step(&mut self) -> Step {
+        match self.rng.bool() {
+            true => Step::from(*self.rng.choice(&Unit::ALL).unwrap()),
+            false => {
+                let seconds = [1, 5, 15, 30, 300, 900, 1_800, 10_800, 21_600, 43_200];
+                Step::seconds(*self.rng.choice(&seconds).unwrap()).unwrap()
+            }
+        }
     }
 
     pub(super) fn ask_rows(&mut self) {
@@ -117,13 +128,13 @@ impl Bucket {
 
     pub(super) fn ask_groups(&mut self) {
         let range_ns = self.range();
-        let unit = *self.rng.choice(&Unit::ALL).unwrap();
+        let step = self.step();
         let fields: Vec<u16> = (0..FIELDS).filter(|_| self.rng.bool()).collect();
         let metadata = (self.rng.u8(0..4) == 0).then_some("{\"room\":1}");
         let filter = |text: Option<&str>| text == metadata;
         let query = GroupQuery {
             range_ns,
-            unit,
+            step,
             fields: &fields,
             metadata: metadata.map(|_| &filter as _),
             stop: &|| false,
@@ -140,7 +151,7 @@ impl Bucket {
                 fields: None,
                 metadata,
             };
-            compare(&groups, &self.twin.groups(&question, unit, &fields), fields.len());
+            compare(&groups, &self.twin.groups(&question, step, &fields), fields.len());
             merged.add(0, series, &query, None).unwrap();
         }
         let question = Question {
@@ -160,6 +171,6 @@ impl Bucket {
                 groups.aggregates[first + field as usize] = *aggregate;
             }
         }
-        compare(&groups, &self.twin.groups(&question, unit, &fields), fields.len());
+        compare(&groups, &self.twin.groups(&question, step, &fields), fields.len());
     }
 }

@@ -268,7 +268,7 @@ fn rows_of(series: &SeriesSnapshot, cutoff_ns: i64) -> Vec<(i64, u64, u32)> {
     assert!(rows.is_sorted(), "rows come by time and number");
     let query = GroupQuery {
         range_ns,
-        unit: Unit::Day,
+        step: Unit::Day.into(),
         fields: &[0],
         metadata: None,
         stop,

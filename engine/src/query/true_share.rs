@@ -1,0 +1,213 @@
+//! The share of the time in which boolean fields were true, in each step: a value holds until the next one of its
+//! source, also across steps, and the last one to the end of its step or of the range. Time before the first value of
+//! the range does not count. Read row by row: rollups keep of booleans how many there are.
+
+use std::sync::Arc;
+
+use super::group::{GroupQuery, Grouping};
+use super::scan::{Position, ScanQuery, Selection, scan_within};
+use crate::EngineError;
+use crate::aggregate::Aggregate;
+use crate::column::Values;
+use crate::snapshot::SeriesSnapshot;
+use crate::step::Step;
+
+/// Rows read at a time.
+const PAGE_ROWS: usize = 16_384;
+
+/// What a field is and was.
+struct Field {
+    ordinal: u16,
+    number: u32,
+    held: Option<Held>,
+}
+
+/// The value that holds, and the step that it is in.
+struct Held {
+    value: bool,
+    /// Until here its time is accounted for.
+    since_ns: i64,
+    start_ns: i64,
+    next_ns: i64,
+    true_ns: i64,
+    covered_ns: i64,
+    /// Of the step's own values.
+    count: u64,
+    has_false: bool,
+    has_true: bool,
+}
+
+impl Grouping<'_> {
+    /// Adds a source's boolean fields to the cells of this number: the average of a cell is the share of time true, its
+    /// least and greatest values are 0 or 1. `numbers` has the number that stands for each field in the cells.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] for a damaged block, [`EngineError::Stopped`] when `stop` says so,
+    /// [`EngineError::OverBudget`].
+    pub fn add_true_shares(
+        &mut self,
+        source: u32,
+        series: &SeriesSnapshot,
+        query: &GroupQuery<'_>,
+        numbers: &[u32],
+    ) -> Result<(), EngineError> {
+        if query.fields.is_empty() {
+            return Ok(());
+        }
+        let mut fields: Vec<Field> = query
+            .fields
+            .iter()
+            .zip(numbers)
+            .map(|(ordinal, number)| Field {
+                ordinal: *ordinal,
+                number: *number,
+                held: None,
+            })
+            .collect();
+        let selection = [Selection {
+            series,
+            fields: Some(Arc::from(query.fields)),
+        }];
+        let mut after = None;
+        while let Some(last) = self.add_page(source, &selection, query, after, &mut fields)? {
+            after = Some(last);
+        }
+        for field in &mut fields {
+            if let Some(held) = field.held.take() {
+                let until_ns = held.next_ns.min(query.range_ns.1);
+                self.put(source, field.number, held, until_ns)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the rows behind `after`; answers the last of them when more follow that may matter.
+    fn add_page(
+        &mut self,
+        source: u32,
+        selection: &[Selection<'_>],
+        query: &GroupQuery<'_>,
+        after: Option<Position>,
+        fields: &mut [Field],
+    ) -> Result<Option<Position>, EngineError> {
+        let scan = ScanQuery {
+            range_ns: query.range_ns,
+            descending: false,
+            after,
+            skip: 0,
+            limit: PAGE_ROWS,
+            metadata: query.metadata,
+            stop: query.stop,
+        };
+        let (page, _held) = scan_within(selection, &scan, self.budget)?;
+        self.touched += page.touched;
+        // Of each run, the columns of the fields.
+        let columns: Vec<Vec<_>> = page
+            .runs
+            .iter()
+            .map(|run| {
+                fields
+                    .iter()
+                    .map(|field| run.columns.field(field.ordinal))
+                    .collect()
+            })
+            .collect();
+        let mut last = None;
+        for (run, row) in &page.rows {
+            let (run, row) = (*run as usize, *row as usize);
+            let position = page.runs[run].columns.key(row);
+            last = Some(position);
+            for (field, column) in fields.iter_mut().zip(&columns[run]) {
+                if let Some(column) = column.filter(|column| column.has(row))
+                    && let Values::Booleans(values) = &column.values
+                {
+                    self.value(source, field, query.step, position.0, values[row])?;
+                }
+            }
+        }
+        // Behind a full window nothing is wanted any more.
+        let wanted = last.is_some_and(|(timestamp_ns, _)| {
+            self.cells.wanted.descending || self.cells.admits(query.step.start_ns(timestamp_ns), source)
+        });
+        Ok(last.filter(|_| page.more && wanted))
+    }
+
+    fn value(
+        &mut self,
+        source: u32,
+        field: &mut Field,
+        step: Step,
+        at_ns: i64,
+        value: bool,
+    ) -> Result<(), EngineError> {
+        let number = field.number;
+        let mut held = match field.held.take() {
+            Some(held) if at_ns < held.next_ns => held,
+            before => {
+                let start_ns = step.start_ns(at_ns);
+                let mut held = Held {
+                    value,
+                    since_ns: at_ns,
+                    start_ns,
+                    next_ns: step.next_ns(at_ns),
+                    true_ns: 0,
+                    covered_ns: 0,
+                    count: 0,
+                    has_false: false,
+                    has_true: false,
+                };
+                if let Some(before) = before {
+                    held.value = before.value;
+                    held.since_ns = start_ns;
+                    let until_ns = before.next_ns;
+                    self.put(source, number, before, until_ns)?;
+                }
+                held
+            }
+        };
+        held.account(at_ns);
+        held.value = value;
+        held.count += 1;
+        held.has_true |= value;
+        held.has_false |= !value;
+        field.held = Some(held);
+        Ok(())
+    }
+
+    /// Ends a step.
+    fn put(&mut self, source: u32, number: u32, mut held: Held, until_ns: i64) -> Result<(), EngineError> {
+        held.account(until_ns);
+        let start_ns = held.start_ns;
+        if let Some(into) = self.cells.entry(start_ns, source, number)? {
+            into.merge(&held.aggregate());
+        }
+        self.touched.cells += 1;
+        Ok(())
+    }
+}
+
+impl Held {
+    /// The value has held until here.
+    fn account(&mut self, until_ns: i64) {
+        let ns = until_ns.saturating_sub(self.since_ns).max(0);
+        self.covered_ns = self.covered_ns.saturating_add(ns);
+        if self.value {
+            self.true_ns = self.true_ns.saturating_add(ns);
+        }
+        self.since_ns = until_ns;
+    }
+
+    fn aggregate(&self) -> Aggregate {
+        let share = match (self.covered_ns, self.value) {
+            (1.., _) => self.true_ns as f64 / self.covered_ns as f64,
+            (_, value) => f64::from(u8::from(value)),
+        };
+        let (min, max) = (u8::from(!self.has_false), u8::from(self.has_true));
+        Aggregate::new(
+            self.count,
+            share * self.count as f64,
+            f64::from(min),
+            f64::from(max),
+        )
+    }
+}

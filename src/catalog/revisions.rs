@@ -1,0 +1,141 @@
+//! Which kinds of an organization's things have changed: a number for each, which only grows. Kept in memory alone:
+//! whoever compares numbers of two runs of the server tells the runs apart.
+
+use super::command::Command;
+use super::state::Catalog;
+use crate::ids::ObjectId;
+
+/// The last change of each kind of things; compared for equality alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Revisions {
+    /// Its name and plan.
+    pub organization: u64,
+    /// Buckets.
+    pub buckets: u64,
+    /// Data sources and their schemas.
+    pub sources: u64,
+    /// Alert rules, their verdicts and states.
+    pub rules: u64,
+    /// Webhooks and their deliveries.
+    pub webhooks: u64,
+    /// API keys, their last use not counted.
+    pub keys: u64,
+}
+
+/// One kind, to be set.
+type Kind = fn(&mut Revisions) -> &mut u64;
+
+const ORGANIZATION: Kind = |it| &mut it.organization;
+const BUCKETS: Kind = |it| &mut it.buckets;
+const SOURCES: Kind = |it| &mut it.sources;
+const RULES: Kind = |it| &mut it.rules;
+const WEBHOOKS: Kind = |it| &mut it.webhooks;
+const KEYS: Kind = |it| &mut it.keys;
+
+impl Catalog {
+    /// Of an organization.
+    pub fn revisions(&self, organization_id: ObjectId) -> Option<Revisions> {
+        self.organizations
+            .get(&organization_id)
+            .map(|entry| entry.revisions)
+    }
+
+    /// Notes what a command is about to change: before it does, while what it deletes is still there.
+    pub(super) fn revise(&mut self, command: &Command) {
+        match command {
+            // Nobody sees these, or only who has just signed in; counts and last uses change with every call.
+            Command::ServerSecretSet { .. }
+            | Command::SignedUp { .. }
+            | Command::PasswordChanged { .. }
+            | Command::SessionEnded { .. }
+            | Command::CallsCounted { .. }
+            | Command::KeysTouched { .. } => {}
+            Command::OrganizationRenamed { organization_id, .. }
+            | Command::PlanChanged { organization_id, .. } => {
+                self.note(Some(*organization_id), &[ORGANIZATION]);
+            }
+            Command::KeyCreated { key } => self.note(Some(key.organization_id), &[KEYS]),
+            Command::KeyDeleted { key_id } => {
+                let owner = self.keys.get(key_id).map(|key| self.owner_of(key));
+                self.note(owner, &[KEYS]);
+            }
+            Command::BucketCreated { bucket } => self.note(Some(bucket.organization_id), &[BUCKETS]),
+            Command::BucketUpdated { bucket_id, .. } => {
+                self.note(self.owner_of_bucket(*bucket_id), &[BUCKETS, WEBHOOKS]);
+            }
+            Command::BucketDeleted { bucket_id } => {
+                let owner = self.owner_of_bucket(*bucket_id);
+                self.note(owner, &[BUCKETS, SOURCES, RULES, WEBHOOKS, KEYS]);
+            }
+            Command::SourceCreated { source } => {
+                self.note(self.owner_of_bucket(source.bucket_id), &[BUCKETS, SOURCES]);
+            }
+            Command::SourceUpdated { source_id, .. } | Command::SchemaExtended { source_id, .. } => {
+                self.note(self.owner_of_source(*source_id), &[SOURCES]);
+            }
+            Command::SourceDeleted { source_id } => {
+                let owner = self.owner_of_source(*source_id);
+                self.note(owner, &[BUCKETS, SOURCES, RULES]);
+            }
+            Command::RuleCreated { rule } => self.note(self.owner_of_source(rule.source_id), &[RULES]),
+            Command::RuleUpdated { rule_id, .. } | Command::RuleDeleted { rule_id } => {
+                self.note(self.owner_of_rule(*rule_id), &[RULES]);
+            }
+            Command::VerdictRecorded { verdict } => {
+                let kinds: &[Kind] = match verdict.trigger_id {
+                    Some(_) => &[RULES, WEBHOOKS],
+                    None => &[RULES],
+                };
+                self.note(self.owner_of_rule(verdict.rule_id), kinds);
+            }
+            Command::WebhookCreated { webhook } => self.note(Some(webhook.organization_id), &[WEBHOOKS]),
+            Command::WebhookUpdated { webhook_id, .. } | Command::WebhookDeleted { webhook_id } => {
+                self.note(self.owner_of_webhook(*webhook_id), &[WEBHOOKS]);
+            }
+            Command::DeliveriesQueued { deliveries } => {
+                for delivery in deliveries {
+                    let known = delivery.organization_id;
+                    let owner = known.or_else(|| self.organization_of(&delivery.receiver));
+                    self.note(owner, &[WEBHOOKS]);
+                }
+            }
+            Command::AttemptMade { made } => {
+                let delivery = self.outbox.pending_delivery(made.delivery_id);
+                let owner = delivery.and_then(|delivery| delivery.organization_id);
+                self.note(owner, &[WEBHOOKS]);
+            }
+            Command::DeliveriesCounted { counts } => {
+                for (webhook_id, _) in counts {
+                    self.note(self.owner_of_webhook(*webhook_id), &[WEBHOOKS]);
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, organization_id: Option<ObjectId>, kinds: &[Kind]) {
+        let entry = organization_id.and_then(|id| self.organizations.get_mut(&id));
+        if let Some(entry) = entry {
+            for kind in kinds {
+                *kind(&mut entry.revisions) += 1;
+            }
+        }
+    }
+
+    fn owner_of_bucket(&self, id: ObjectId) -> Option<ObjectId> {
+        self.bucket(id).map(|bucket| bucket.organization_id)
+    }
+
+    fn owner_of_source(&self, id: ObjectId) -> Option<ObjectId> {
+        self.source(id)
+            .and_then(|source| self.owner_of_bucket(source.bucket_id))
+    }
+
+    fn owner_of_rule(&self, id: ObjectId) -> Option<ObjectId> {
+        self.rule(id)
+            .and_then(|rule| self.owner_of_bucket(rule.bucket_id))
+    }
+
+    fn owner_of_webhook(&self, id: ObjectId) -> Option<ObjectId> {
+        self.webhook(id).map(|webhook| webhook.organization_id)
+    }
+}
