@@ -8,6 +8,7 @@ mod analytics;
 mod answer;
 mod beside;
 mod budget;
+mod charts;
 mod checkpoints;
 mod client;
 mod computing;
@@ -69,6 +70,8 @@ const EXPERIMENTS: &[Experiment] = &[
     history::HISTORY,
     memory::IDLE_SERIES,
     growth::GROWTH,
+    charts::CHARTS,
+    charts::CHANGES,
     scans::SCANS,
     budget::MEMORY,
     budget::NEIGHBOUR,

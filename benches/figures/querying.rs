@@ -102,7 +102,7 @@ pub fn sealed(points: usize, interval_ns: i64) -> Outcome<Snapshot> {
 fn ask(series: &SeriesSnapshot, range_ns: (i64, i64), unit: Unit, fields: &[u16]) -> Outcome<Groups> {
     let query = GroupQuery {
         range_ns,
-        unit,
+        step: unit.into(),
         fields,
         metadata: None,
         stop: &|| false,

@@ -203,6 +203,8 @@ fn wait_for_address(addresses: &Receiver<Result<SocketAddr, String>>) -> Outcome
 pub struct Account {
     connection: Connection,
     pub credential: String,
+    /// Of whoever signed up, as a header line.
+    pub bearer: String,
 }
 
 impl Account {
@@ -218,6 +220,7 @@ impl Account {
         Ok(Account {
             connection,
             credential,
+            bearer,
         })
     }
 
@@ -244,6 +247,14 @@ impl Account {
             .map(|field| ((*field).to_owned(), number.clone()))
             .collect();
         let body = json!({"name": name, "schema": schema});
+        let path = format!("/api/buckets/{bucket}/sources");
+        let answer = self.connection.json("POST", &path, &self.credential, &body)?;
+        text(&answer, "/dataSource/_id")
+    }
+
+    /// A source of one boolean field, `on`.
+    pub fn states(&mut self, bucket: &str, name: &str) -> Outcome<String> {
+        let body = json!({"name": name, "schema": {"on": {"type": "boolean"}}});
         let path = format!("/api/buckets/{bucket}/sources");
         let answer = self.connection.json("POST", &path, &self.credential, &body)?;
         text(&answer, "/dataSource/_id")

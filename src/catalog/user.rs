@@ -81,3 +81,52 @@ impl fmt::Debug for PasswordHash {
         f.write_str("<password hash>")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn user() -> User {
+        User {
+            id: ObjectId::from_bytes([1; 12]),
+            organization_id: ObjectId::from_bytes([2; 12]),
+            email: "a@example.com".into(),
+            name: "a".into(),
+            password: PasswordHash {
+                memory_kib: 8,
+                passes: 1,
+                lanes: 1,
+                salt: Bytes([0; 16]),
+                hash: Bytes([0; 32]),
+            },
+            password_version: 3,
+            ended_sessions: Vec::new(),
+            created_at_ns: 0,
+        }
+    }
+
+    #[test]
+    fn an_ended_session_is_remembered_as_long_as_its_tokens_could_live() {
+        let mut user = user();
+        user.end_session(1, 0);
+        user.end_session(1, 5);
+        user.end_session(2, HOUR_NS);
+        assert_eq!(user.ended_sessions.len(), 2, "each once");
+        assert!(user.has_ended(1) && user.has_ended(2) && !user.has_ended(3));
+        user.end_session(3, TOKEN_HOURS * HOUR_NS);
+        assert!(!user.has_ended(1), "its tokens have expired");
+        assert!(user.has_ended(2) && user.has_ended(3));
+    }
+
+    #[test]
+    fn more_log_outs_than_are_remembered_end_all_sessions() {
+        let mut user = user();
+        (0..ENDED_SESSIONS_MAX as u64).for_each(|session| user.end_session(session, 0));
+        assert_eq!(
+            (user.ended_sessions.len(), user.password_version),
+            (ENDED_SESSIONS_MAX, 3)
+        );
+        user.end_session(u64::MAX, 0);
+        assert_eq!((user.ended_sessions.len(), user.password_version), (0, 4));
+    }
+}

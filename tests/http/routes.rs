@@ -71,6 +71,7 @@ pub const OPERATOR_ROUTES: &[Route] = &[
 
 /// Routes that look at no credential: whoever calls them gets the success.
 pub const PUBLIC_ROUTES: &[Route] = &[
+    route("GET", "/api/auth/signup", None, &[], 200),
     route("GET", "/health", None, &[], 200),
     route("GET", "/ready", None, &[], 200),
     route("GET", "/metrics", None, &[], 200),
@@ -89,12 +90,16 @@ pub const PUBLIC_ROUTES: &[Route] = &[
     route("POST", "/api/auth/login", Some("{}"), &[], 400),
 ];
 
+/// What ends the session of its caller.
+pub const LOG_OUT: &str = "/api/auth/logout";
+
 /// All other routes.
 pub const ROUTES: &[Route] = &[
     route("GET", "/api/auth/me", None, BEARER, 200),
     // An empty body, which is refused last of all: a real one would end the caller's own token.
     route("POST", "/api/auth/password", Some("{}"), BEARER, 400),
-    route("POST", "/api/auth/logout", None, BEARER, 200),
+    route("POST", "/api/auth/renew", None, BEARER, 200),
+    route("GET", "/api/changes", None, BEARER, 200),
     route("GET", "/api/organization", None, ADMIN, 200),
     route(
         "PATCH",
@@ -240,6 +245,8 @@ pub const ROUTES: &[Route] = &[
         ADMIN,
         202,
     ),
+    // The last one: it ends the session of the token that is sent.
+    route("POST", LOG_OUT, None, BEARER, 200),
 ];
 
 /// Ids to put into the placeholders of a route.

@@ -11,5 +11,6 @@ mod organization;
 mod plans;
 pub mod quota;
 mod scopes;
+mod sessions;
 mod sign_ups;
 mod tokens;

@@ -1,5 +1,6 @@
 //! Chapter 9: configuration, start, stop, health; the evaluator as a process.
 
+mod changes;
 mod config;
 mod cors;
 mod damage;

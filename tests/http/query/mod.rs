@@ -2,12 +2,14 @@
 
 mod answers;
 mod budget;
+mod columns;
 mod cursor;
 mod downsampling;
 mod fields;
 mod filters;
 mod grouped;
 mod layout;
+mod max_points;
 mod metadata_filter;
 mod paging;
 mod raw;

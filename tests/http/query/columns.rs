@@ -1,0 +1,127 @@
+//! `layout: "columns"`: the same rows, an array for each member.
+
+use serde_json::{Value, json};
+
+use crate::scene::{self, array, assert_faults, column};
+use crate::support::given::{Bucket, point};
+use crate::support::time::{HOUR, MINUTE, now_ns};
+
+/// Answers the query both ways, and fails where the columns are not the rows.
+#[track_caller]
+fn same(bucket: &Bucket, body: &Value) -> Value {
+    let rows = bucket.query(body);
+    let mut asked = body.clone();
+    asked["layout"] = json!("columns");
+    let columns = bucket.query(&asked);
+    assert_eq!(columns["metadata"], rows["metadata"], "{body}");
+    assert!(columns.get("data").is_none(), "columns stand instead of data");
+    let data = array(&rows, "/data");
+    let columns = &columns["columns"];
+    let nulls = |pointer: &str| -> Vec<Value> {
+        data.iter()
+            .map(|row| row.pointer(pointer).cloned().unwrap_or_default())
+            .collect()
+    };
+    for (name, values) in columns.as_object().unwrap() {
+        if name == "values" || name == "stats" {
+            continue;
+        }
+        assert_eq!(
+            *values,
+            Value::from(nulls(&format!("/{name}"))),
+            "{name} of {body}"
+        );
+    }
+    for (field, values) in columns["values"].as_object().unwrap() {
+        assert_eq!(
+            *values,
+            Value::from(nulls(&format!("/values/{field}"))),
+            "{field} of {body}"
+        );
+    }
+    for (field, stats) in columns["stats"].as_object().into_iter().flatten() {
+        for (name, values) in stats.as_object().unwrap() {
+            assert_eq!(
+                *values,
+                Value::from(nulls(&format!("/stats/{field}/{name}"))),
+                "{field} {name}"
+            );
+        }
+    }
+    let fields = data
+        .iter()
+        .flat_map(|row| row["values"].as_object().unwrap().keys());
+    for field in fields {
+        assert!(columns["values"].get(field).is_some(), "{field} has a column");
+    }
+    columns.clone()
+}
+
+#[test]
+fn columns_say_what_rows_say() {
+    let (_server, _, bucket) = scene::bucket();
+    let start = now_ns() / HOUR * HOUR;
+    let (one, other) = (
+        bucket.source("one", &["level", "depth"]),
+        bucket.source("two", &["level"]),
+    );
+    let body = json!({"name": "states", "schema": {"on": {"type": "boolean"}, "mode": {"type": "string"}}});
+    let states = bucket.source_with(&body);
+    let mut marked = point(&one, start + 3, &json!({"level": -0.5}));
+    marked["metadata"] = json!({"room": "a \"b\""});
+    bucket.send(&[
+        point(&one, start, &json!({"level": 1, "depth": 1e300})),
+        point(&one, start + MINUTE, &json!({"depth": 2})),
+        point(&other, start, &json!({"level": 7})),
+        point(
+            &states,
+            start + 1,
+            &json!({"on": true, "mode": "\"idle\" \u{1f30a}"}),
+        ),
+        point(&states, start + 2, &json!({"on": false})),
+    ]);
+    let columns = same(&bucket, &json!({}));
+    assert!(columns.get("metadata").is_none(), "no point has metadata");
+    bucket.send(&[marked]);
+    let columns = same(&bucket, &json!({"sort": "desc"}));
+    assert_eq!(columns["metadata"].as_array().map(Vec::len), Some(6));
+    for aggregation in ["avg", "count"] {
+        same(&bucket, &json!({"aggregation": aggregation, "groupBy": "hour"}));
+        let merged = json!({"aggregation": aggregation, "groupBy": "minute", "mergeSources": true});
+        assert!(same(&bucket, &merged).get("dataSourceId").is_none());
+    }
+    let page = same(&bucket, &json!({"limit": 2, "offset": 1}));
+    assert_eq!(page["timestamp"].as_array().map(Vec::len), Some(2));
+    let nothing = same(&bucket, &json!({"filters": {"endTime": "1990-01-01T00:00:00Z"}}));
+    assert_eq!(nothing["timestamp"], json!([]));
+    assert_eq!(nothing["values"], json!({}));
+}
+
+#[test]
+fn the_cursor_goes_on_from_columns() {
+    let (_server, _, bucket) = scene::bucket();
+    let source = bucket.source("gauge", &["level"]);
+    let start = now_ns() / HOUR * HOUR;
+    let points: Vec<_> = (0..25)
+        .map(|nth| point(&source, start + nth, &json!({"level": nth})))
+        .collect();
+    bucket.send(&points);
+    let (mut cursor, mut seen) = (Value::Null, Vec::new());
+    loop {
+        let answer = bucket.query(&json!({"layout": "columns", "limit": 10, "cursor": cursor}));
+        seen.extend(array(&answer, "/columns/values/level"));
+        cursor = answer["metadata"]["nextCursor"].clone();
+        if cursor.is_null() {
+            break;
+        }
+    }
+    let rows = array(&bucket.query(&json!({"limit": 100})), "/data");
+    assert_eq!(seen, column(&rows, "/values/level"));
+}
+
+#[test]
+fn another_layout_is_refused() {
+    let (_server, _, bucket) = scene::bucket();
+    let answer = bucket.ask(&json!({"layout": "table"}));
+    assert_faults(&answer, &["layout"], "contract 11: rows or columns");
+}
