@@ -111,7 +111,7 @@ pub struct PasswordBody {
 /// Tells whether one can sign up.
 ///
 /// For pages that offer it: without credentials.
-#[utoipa::path(get, path = "/api/auth/signup", operation_id = "showSignUp", tag = "accounts", security(()),
+#[utoipa::path(get, path = "/api/auth/status", operation_id = "showSignUp", tag = "accounts", security(()),
     responses(
         (status = 200, body = SignUpStateAnswer, description = "Whether it is open, and whether the server is new.")))]
 pub async fn sign_up_state(

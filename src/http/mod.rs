@@ -109,10 +109,8 @@ fn table(operator: bool) -> Vec<(&'static str, Vec<On>)> {
             "/assets/{file}",
             vec![get().to(dashboard::asset), head().to(dashboard::asset)],
         ),
-        (
-            "/api/auth/signup",
-            vec![get().to(accounts::sign_up_state), post().to(accounts::sign_up)],
-        ),
+        ("/api/auth/status", vec![get().to(accounts::sign_up_state)]),
+        ("/api/auth/signup", vec![post().to(accounts::sign_up)]),
         ("/api/auth/login", vec![post().to(accounts::log_in)]),
         ("/api/auth/me", vec![get().to(accounts::me)]),
         ("/api/auth/password", vec![post().to(accounts::change_password)]),

@@ -71,7 +71,7 @@ pub const OPERATOR_ROUTES: &[Route] = &[
 
 /// Routes that look at no credential: whoever calls them gets the success.
 pub const PUBLIC_ROUTES: &[Route] = &[
-    route("GET", "/api/auth/signup", None, &[], 200),
+    route("GET", "/api/auth/status", None, &[], 200),
     route("GET", "/health", None, &[], 200),
     route("GET", "/ready", None, &[], 200),
     route("GET", "/metrics", None, &[], 200),

@@ -48,16 +48,6 @@ impl Account {
         }
     }
 
-    /// Logs in anew; answers the token.
-    #[track_caller]
-    pub fn log_in(&self) -> String {
-        let request = self.client.post("/api/auth/login");
-        let answer = request
-            .json(&json!({"email": self.email, "password": PASSWORD}))
-            .send();
-        text(&answer.expect(200, "contract 2: log-in"), "/token")
-    }
-
     #[track_caller]
     pub fn bucket(&self, name: &str) -> Bucket {
         self.bucket_with(&json!({"name": name}))

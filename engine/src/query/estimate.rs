@@ -89,6 +89,25 @@ impl Estimate {
         })
     }
 
+    /// Adds a source of which every row of the range is read, with so many fields.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] for a damaged block among those that have expired in part.
+    pub fn add_rows(
+        &mut self,
+        series: &SeriesSnapshot,
+        range_ns: (i64, i64),
+        fields: usize,
+    ) -> Result<(), EngineError> {
+        let each = ROW_MEMBERS + fields as u64;
+        self.each_run(series, range_ns, |run| {
+            Ok(match run {
+                Run::Block(entry) => BLOCK_VALUES + u64::from(entry.rows) * each,
+                Run::Chunk(rows, _) => rows * each,
+            })
+        })
+    }
+
     /// Adds a source of a page of rows.
     ///
     /// # Errors

@@ -40,6 +40,9 @@ impl<'n> Fields<'n> {
     }
 }
 
+/// The columns of a run, by their places in the answer.
+type RunColumns<'p> = HashMap<u32, &'p Column>;
+
 /// A value of a cell: its column, its row, and what it is.
 type Placed<'c> = (u32, u32, &'c Aggregate);
 
@@ -203,7 +206,7 @@ impl Plan {
         page: &'p Page,
         sources: &[Selected],
         held: &mut Held<'_>,
-    ) -> Result<(Fields<'p>, Vec<HashMap<u32, &'p Column>>), ServiceError> {
+    ) -> Result<(Fields<'p>, Vec<RunColumns<'p>>), ServiceError> {
         let mut fields = Fields::default();
         let mut by_run = Vec::new();
         held.reserve(&mut by_run, page.runs.len()).map_err(engine_error)?;

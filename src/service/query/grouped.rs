@@ -192,14 +192,27 @@ impl Plan {
         let coverage = Coverage::of(self, grouping, &mut budget.hold())?;
         let filter = |_: Option<&str>| true;
         for (selected, series) in reached.iter() {
+            let covered = &coverage.by_schema[selected.schema];
+            let fields = match &covered.shares {
+                Some(shares) => &shares.numbers.0,
+                None => &covered.fields,
+            };
             let query = GroupQuery {
                 range_ns: self.range_ns,
                 step: grouping.step,
-                fields: &coverage.by_schema[selected.schema].fields,
+                fields,
                 metadata: self.filter.as_ref().map(|_| &filter as _),
                 stop: &|| false,
             };
             estimate.add_grouped(series, &query).map_err(engine_error)?;
+            let booleans = covered
+                .shares
+                .as_ref()
+                .map_or(0, |shares| shares.booleans.0.len());
+            if booleans > 0 {
+                let added = estimate.add_rows(series, self.range_ns, booleans);
+                added.map_err(engine_error)?;
+            }
             if estimate.is_over() {
                 break;
             }

@@ -14,3 +14,17 @@ mod scopes;
 mod sessions;
 mod sign_ups;
 mod tokens;
+
+use serde_json::json;
+
+use crate::support::given::{Account, PASSWORD, text};
+
+/// Logs in anew; answers the token.
+#[track_caller]
+fn log_in(account: &Account) -> String {
+    let request = account.client.post("/api/auth/login");
+    let answer = request
+        .json(&json!({"email": account.email, "password": PASSWORD}))
+        .send();
+    text(&answer.expect(200, "contract 2: log-in"), "/token")
+}

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::forgery::decoded;
+use super::log_in;
 use crate::scene;
 use crate::support::client::Answer;
 use crate::support::given::{Account, text};
@@ -22,7 +23,7 @@ fn claims(token: &str) -> Value {
 #[test]
 fn a_log_out_ends_its_session_and_no_other_also_after_a_crash() {
     let (mut server, account, _) = scene::bucket();
-    let (left, other) = (account.log_in(), account.log_in());
+    let (left, other) = (log_in(&account), log_in(&account));
     let renewed = text(
         &post(&account, "/api/auth/renew", &left).expect(200, "renewed"),
         "/token",
@@ -76,7 +77,7 @@ fn whether_one_can_sign_up_is_told_to_anyone() {
     let state = || {
         server
             .client
-            .get("/api/auth/signup")
+            .get("/api/auth/status")
             .send()
             .expect(200, "no credential is needed")
     };
@@ -84,6 +85,6 @@ fn whether_one_can_sign_up_is_told_to_anyone() {
     Account::sign_up(&server.client);
     assert_eq!(state(), json!({"open": true, "first": false}));
     let closed = scene::server_with("accounts.signup", "false");
-    let state = closed.client.get("/api/auth/signup").send().expect(200, "closed");
+    let state = closed.client.get("/api/auth/status").send().expect(200, "closed");
     assert_eq!(state, json!({"open": false, "first": true}));
 }

@@ -17,7 +17,8 @@ fn ask(account: &Account, tag: Option<&str>) -> Answer {
 }
 
 fn tag(answer: &Answer) -> String {
-    answer.header("etag").expect("it has a tag").to_owned()
+    let tag = answer.header("etag");
+    tag.unwrap_or_else(|| panic!("it has a tag: {answer}")).to_owned()
 }
 
 /// The kinds that are not as they were.
@@ -34,7 +35,8 @@ fn changed(account: &Account, before: &mut (String, Value)) -> Vec<String> {
     let changed = kinds
         .iter()
         .filter(|(kind, text)| before.1["changes"][kind.as_str()] != **text);
-    let changed = changed.map(|(kind, _)| kind.clone()).collect();
+    let mut changed: Vec<String> = changed.map(|(kind, _)| kind.clone()).collect();
+    changed.sort();
     *before = (tag(&answer), body);
     changed
 }

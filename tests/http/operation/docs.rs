@@ -90,7 +90,8 @@ fn every_operation_is_described_whole() {
                 .as_object()
                 .and_then(|kinds| kinds.values().next());
             check(
-                content.is_some_and(has_example),
+                // What has not changed is not sent again.
+                content.map_or(status == "304", has_example),
                 &format!("{status} has no example"),
             );
         }
