@@ -33,6 +33,7 @@ mod snapshot;
 mod step;
 mod store;
 mod times;
+mod zone;
 
 pub use aggregate::Aggregate;
 pub use bitmap::Bitmap;
@@ -51,6 +52,7 @@ pub use series::{Seal, Sealed, SeriesStats};
 pub use snapshot::{SeriesSnapshot, Snapshot, View};
 pub use step::{Length, Step};
 pub use store::Store;
+pub use zone::{LocalStep, Zone};
 
 #[cfg(test)]
 mod cache_tests;

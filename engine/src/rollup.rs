@@ -17,6 +17,8 @@ use crate::rows::NOT_DECIMAL;
 pub(crate) const LEVELS: [Unit; 3] = [Unit::Minute, Unit::Hour, Unit::Day];
 /// The place of the hours among them.
 pub(crate) const HOUR: usize = 1;
+/// The place of the minutes.
+pub(crate) const MINUTE: usize = 0;
 
 /// A level is kept when one of its cells holds more rows than this: so no cell of an answer costs more, and where rows
 /// are sparse they are their own rollup.

@@ -144,7 +144,7 @@ impl<'b> Cells<'b> {
     }
 
     /// What is left to look at, of a source, of a range whose ends are inclusive.
-    pub(super) fn reach(&self, source: u32, step: Step, (start, end): (i64, i64)) -> (i64, i64) {
+    pub(super) fn reach(&self, source: u32, step: Step<'_>, (start, end): (i64, i64)) -> (i64, i64) {
         let Some((last_ns, last_source)) = self.last else {
             return (start, end);
         };

@@ -3,6 +3,7 @@
 use crate::calendar::Unit;
 use crate::series::SeriesStats;
 use crate::step::Step;
+use crate::zone::Zone;
 
 /// More expected points than this are downsampled, to at most as many rows where a unit does that.
 const POINTS_MAX: u64 = 500;
@@ -43,7 +44,7 @@ impl Expected {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Downsampling {
     /// The step to group by.
-    pub step: Step,
+    pub step: Step<'static>,
     /// Points expected in all.
     pub expected_points: u64,
 }
@@ -78,13 +79,18 @@ pub fn choose_unit(sources: &[Expected]) -> Option<Downsampling> {
 const CHART_SECONDS: [u32; 12] = [1, 5, 15, 30, 60, 300, 900, 1_800, 3_600, 10_800, 21_600, 43_200];
 
 /// By which step to group sources with these points, so that none of them gives more than so many rows, steps without
-/// points included; months where none is coarse enough. `None` when no source has more points than that.
-pub fn finest_step(sources: &[SeriesStats], rows_max: u64) -> Option<Downsampling> {
+/// points included; months where none is coarse enough. Steps are counted by the clock of the zone, else in UTC. `None` when no source has more points than that.
+pub fn finest_step(
+    sources: &[SeriesStats],
+    rows_max: u64,
+    zone: Option<&Zone>,
+) -> Option<Downsampling> {
     if sources.iter().all(|stats| stats.points <= rows_max) {
         return None;
     }
-    let few_enough = |step: &Step| {
+    let few_enough = |step: &Step<'static>| {
         let mut bounds = sources.iter().filter_map(|stats| stats.bounds_ns);
+        let step = zone.map_or(*step, |zone| step.in_zone(zone));
         bounds.all(|(first, last)| step.cells(first, last) <= rows_max)
     };
     let lengths = CHART_SECONDS.into_iter().filter_map(Step::seconds);

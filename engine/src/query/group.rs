@@ -30,7 +30,7 @@ pub struct GroupQuery<'a> {
     /// First and last timestamp, both inclusive.
     pub range_ns: (i64, i64),
     /// The step of time of a cell.
-    pub step: Step,
+    pub step: Step<'a>,
     /// The fields to aggregate, ascending; of fields that are no numbers only the count means something.
     pub fields: &'a [u16],
     /// Which rows count, by their metadata.

@@ -165,7 +165,7 @@ impl<'c, 'b> Rows<'c, 'b> {
     pub(super) fn group(
         &self,
         rows: Range<usize>,
-        step: Step,
+        step: Step<'_>,
         source: u32,
         cells: &mut Cells<'_>,
     ) -> Result<u64, EngineError> {

@@ -136,7 +136,7 @@ impl Grouping<'_> {
         &mut self,
         source: u32,
         field: &mut Field,
-        step: Step,
+        step: Step<'_>,
         at_ns: i64,
         value: bool,
     ) -> Result<(), EngineError> {
