@@ -91,7 +91,10 @@ impl Step<'_> {
             Step::Local(step) => {
                 let next = |at_ns: &i64| Some(step.next_ns(*at_ns)).filter(|next| next > at_ns);
                 let starts = std::iter::successors(Some(first_ns), next);
-                starts.take_while(|start| *start <= last_ns).take(LOCAL_CELLS_MAX).count() as u64
+                starts
+                    .take_while(|start| *start <= last_ns)
+                    .take(LOCAL_CELLS_MAX)
+                    .count() as u64
             }
         }
     }

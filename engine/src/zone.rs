@@ -64,7 +64,9 @@ impl Zone {
         }
         let all_are = |length: i64| {
             let is = |ns: i64| ns == i64::MIN || ns % length == 0;
-            stretches.iter().all(|it| is(it.from_ns) && it.offset_ns % length == 0)
+            stretches
+                .iter()
+                .all(|it| is(it.from_ns) && it.offset_ns % length == 0)
         };
         let level = match () {
             () if all_are(HOUR_NS) => Some(HOUR),
@@ -97,7 +99,10 @@ impl Zone {
     /// The last instant of a stretch, and what the clock is about to read then.
     fn end_of(&self, index: usize) -> Option<(i64, i64)> {
         let next = self.stretches.get(index + 1)?;
-        Some((next.from_ns, next.from_ns.saturating_add(self.stretches[index].offset_ns)))
+        Some((
+            next.from_ns,
+            next.from_ns.saturating_add(self.stretches[index].offset_ns),
+        ))
     }
 
     /// Whether a step of hours begins with a stretch: the clock then reads its beginning, or has just passed over one.
@@ -118,8 +123,8 @@ impl Zone {
         let mut at_ns = at_ns;
         loop {
             let Stretch {
-            from_ns, offset_ns, ..
-        } = self.stretches[index];
+                from_ns, offset_ns, ..
+            } = self.stretches[index];
             let into = at_ns.saturating_add(offset_ns).rem_euclid(length_ns);
             let start_ns = at_ns.saturating_sub(into);
             if start_ns >= from_ns {
@@ -296,7 +301,11 @@ mod tests {
                 for beginning in &expected[first..] {
                     assert_eq!(step.start_ns(at_ns), *beginning, "{step:?}");
                     let next_ns = step.next_ns(at_ns);
-                    assert_eq!(step.start_ns(next_ns - 1), *beginning, "{step:?} before {next_ns}");
+                    assert_eq!(
+                        step.start_ns(next_ns - 1),
+                        *beginning,
+                        "{step:?} before {next_ns}"
+                    );
                     assert_eq!(step.next_ns(next_ns - 1), next_ns, "{step:?}");
                     at_ns = next_ns;
                 }
@@ -306,7 +315,10 @@ mod tests {
 
     #[test]
     fn a_zone_tells_which_rollups_it_cuts() {
-        assert_eq!(Zone::new(-5 * HOUR_NS, [(HOUR_NS, -4 * HOUR_NS)]).level, Some(HOUR));
+        assert_eq!(
+            Zone::new(-5 * HOUR_NS, [(HOUR_NS, -4 * HOUR_NS)]).level,
+            Some(HOUR)
+        );
         assert_eq!(Zone::new(11 * HALF_NS, []).level, Some(MINUTE));
         assert_eq!(Zone::new(-1, []).level, None);
         assert_eq!(Zone::new(0, [(HALF_NS, HOUR_NS)]).level, Some(MINUTE));
@@ -315,7 +327,11 @@ mod tests {
     #[test]
     fn the_ends_of_time_do_not_overflow() {
         let zone = Zone::new(-12 * HOUR_NS, [(0, 14 * HOUR_NS)]);
-        for step in [Step::from(Unit::Hour), Step::from(Unit::Day), Step::from(Unit::Month)] {
+        for step in [
+            Step::from(Unit::Hour),
+            Step::from(Unit::Day),
+            Step::from(Unit::Month),
+        ] {
             for edge in [i64::MIN, i64::MIN + 1, i64::MAX - 1, i64::MAX] {
                 let step = step.in_zone(&zone);
                 let _ = (step.start_ns(edge), step.next_ns(edge));

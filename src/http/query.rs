@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use actix_web::http::StatusCode;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
+use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 
 use super::faults::{Faults, Members};
@@ -17,7 +18,7 @@ use crate::limits::{
     METADATA_FILTER_MEMBERS_MAX, QUERY_ENTRIES_MAX, QUERY_FIELDS_MAX, QUERY_LIMIT_MAX, QUERY_POINTS_MIN,
 };
 use crate::service::query::{
-    Aggregation, Answered, AskedField, Cursor, LAYOUT_NAMES, QueryInput, UNIT_NAMES,
+    Aggregation, Answered, AskedField, Cursor, LAYOUT_NAMES, QueryInput, UNIT_NAMES, zone_named,
 };
 use crate::service::{Access, Service};
 
@@ -131,6 +132,7 @@ pub fn read_query(body: &Value) -> Result<QueryInput, ServiceError> {
     let layout = members.optional_or_null("layout", &mut faults, |value| {
         values::one_of(value, &LAYOUT_NAMES)
     });
+    let timezone = members.optional_or_null("timezone", &mut faults, timezone);
     if max_points.is_some() && (aggregation.is_some() || group_by.is_some()) {
         faults.add(
             &members.path_of("maxPoints"),
@@ -174,6 +176,7 @@ pub fn read_query(body: &Value) -> Result<QueryInput, ServiceError> {
         downsampling: downsampling.unwrap_or(true),
         max_points,
         layout: layout.unwrap_or_default(),
+        timezone,
     };
     if input
         .cursor
@@ -187,6 +190,13 @@ pub fn read_query(body: &Value) -> Result<QueryInput, ServiceError> {
         return Err(faults.into_error());
     }
     Ok(input)
+}
+
+fn timezone(value: &Value) -> Result<TimeZone, String> {
+    let name = values::string(value)?;
+    zone_named(name).ok_or_else(|| {
+        format!("must be the name of a zone in the IANA database, like Europe/Stockholm, not {name:?}")
+    })
 }
 
 fn moment(value: &Value) -> Result<i64, String> {
@@ -321,6 +331,7 @@ mod tests {
             "downsampling",
             "maxPoints",
             "layout",
+            "timezone",
         ] {
             body[name] = Value::Null;
         }

@@ -60,6 +60,10 @@ pub struct QueryBodyDoc {
     pub max_points: Option<u64>,
     /// `columns`: an array for each member of the rows, instead of an object for each row.
     pub layout: Option<LayoutDoc>,
+    /// By the clock of which zone hours, days and longer steps begin: a name of the IANA database, such as
+    /// `Europe/Stockholm`; UTC when absent. Timestamps are UTC all the same.
+    #[schema(example = "Europe/Stockholm")]
+    pub timezone: Option<String>,
 }
 
 /// An answer to a query.

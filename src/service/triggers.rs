@@ -128,6 +128,7 @@ impl Service {
             downsampling: false,
             max_points: None,
             layout: Layout::Rows,
+            timezone: None,
         };
         // A single row is a single piece.
         let answered = self.query(caller, input, |body, _| Ok(body)).await?;

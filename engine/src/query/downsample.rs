@@ -80,11 +80,7 @@ const CHART_SECONDS: [u32; 12] = [1, 5, 15, 30, 60, 300, 900, 1_800, 3_600, 10_8
 
 /// By which step to group sources with these points, so that none of them gives more than so many rows, steps without
 /// points included; months where none is coarse enough. Steps are counted by the clock of the zone, else in UTC. `None` when no source has more points than that.
-pub fn finest_step(
-    sources: &[SeriesStats],
-    rows_max: u64,
-    zone: Option<&Zone>,
-) -> Option<Downsampling> {
+pub fn finest_step(sources: &[SeriesStats], rows_max: u64, zone: Option<&Zone>) -> Option<Downsampling> {
     if sources.iter().all(|stats| stats.points <= rows_max) {
         return None;
     }

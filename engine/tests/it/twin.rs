@@ -60,7 +60,7 @@ impl Twin {
     pub fn groups(
         &self,
         question: &Question<'_>,
-        step: Step,
+        step: Step<'_>,
         fields: &[u16],
     ) -> BTreeMap<i64, Vec<(u64, f64, f64, f64)>> {
         let mut cells: BTreeMap<i64, Vec<(u64, f64, f64, f64)>> = BTreeMap::new();

@@ -9,6 +9,7 @@ use crate::http::{
     evaluations, health, metrics, operator, organization, organization_keys, query, sources,
     webhook_deliveries, webhooks,
 };
+use crate::service::query::DATABASE_VERSION;
 
 /// Descriptions of all handlers. A test of the parent compares it with the route table.
 #[derive(OpenApi)]
@@ -99,6 +100,10 @@ pub fn document() -> Result<Value, serde_json::Error> {
     let mut document = serde_json::to_value(Handlers::openapi())?;
     shared::complete(&mut document);
     examples::place(&mut document)?;
+    let zones = format!("Time zones are those of the IANA database {DATABASE_VERSION}.");
+    if let Some(Value::String(introduction)) = document.pointer_mut("/info/description") {
+        introduction.push_str(&format!("\n\n{zones}"));
+    }
     Ok(document)
 }
 

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use engine::Aggregate;
 use engine::query::{Budget, Cell, Estimate, GroupQuery, Grouped, Held, Wanted};
+use engine::{Aggregate, Zone};
 
 use super::answer::Answer;
 use super::plan::{MemberNames, Plan, Reached, Resolved, Selected};
@@ -123,11 +123,12 @@ impl Plan {
         &self,
         mut reached: Reached<'_>,
         grouping: Grouping,
+        zone: Option<&Zone>,
         stop: &'b Stop,
     ) -> Result<(AnswerBytes, Held<'b>), ServiceError> {
         let mut held = stop.budget().hold();
         let coverage = Coverage::of(self, grouping, &mut held)?;
-        let groups = self.group(&reached, grouping, &coverage, stop)?;
+        let groups = self.group(&reached, grouping, zone, &coverage, stop)?;
         // Nothing more is read of the store.
         reached.series = Vec::new();
         stop.touched(groups.touched);
@@ -141,6 +142,7 @@ impl Plan {
         &self,
         reached: &Reached<'_>,
         grouping: Grouping,
+        zone: Option<&Zone>,
         coverage: &Coverage,
         stop: &'b Stop,
     ) -> Result<Grouped<'b>, ServiceError> {
@@ -152,12 +154,13 @@ impl Plan {
         };
         let filter = |text: Option<&str>| self.filter.as_ref().is_none_or(|filter| filter.passes(text));
         let stop_now = || stop.now();
+        let step = zone.map_or(grouping.step, |zone| grouping.step.in_zone(zone));
         let mut groups = engine::query::Grouping::new(wanted, stop.budget());
         for (place, (selected, series)) in (0..).zip(reached.iter()) {
             let covered = &coverage.by_schema[selected.schema];
             let query = |fields| GroupQuery {
                 range_ns: self.range_ns,
-                step: grouping.step,
+                step,
                 fields,
                 metadata: self.filter.as_ref().map(|_| &filter as _),
                 stop: &stop_now,

@@ -10,21 +10,25 @@ mod grouped;
 mod metadata;
 mod plan;
 mod raw;
+mod zones;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::query::{Budget, Downsampling, Estimate, Expected, choose_unit, finest_step};
-use engine::{EngineError, SeriesStats, Step as TimeStep, Unit, View};
+use engine::{EngineError, SeriesStats, Step as TimeStep, Unit, View, Zone};
+use jiff::tz::TimeZone;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 pub use cursor::Cursor;
+pub use zones::{DATABASE_VERSION, zone_named};
 
 use super::{Caller, Service};
 use crate::bucket::DamagedBlocks;
 use crate::catalog::FieldType;
+use crate::clock::DAY_NS;
 use crate::error::{ErrorKind, ServiceError};
 use crate::ids::ObjectId;
 use crate::limits::{QUERY_LIMIT_DEFAULT, QUERY_LIMIT_MAX};
@@ -34,6 +38,9 @@ use raw::Progress;
 
 /// Values, about, that are read and written in a short turn: a few milliseconds.
 pub(in crate::service) const SHORT_VALUES_MAX: u64 = 1 << 19;
+
+/// No step is longer than a month and what a clock may change by.
+const STEP_NS_MAX: i64 = 33 * DAY_NS;
 
 /// Sources whose points are counted in a short turn.
 const SHORT_COUNTS_MAX: usize = 64;
@@ -96,10 +103,11 @@ pub fn unit_name(unit: Unit) -> &'static str {
 }
 
 /// The name of a step of time in the API: a unit's, else its length.
-fn step_name(step: TimeStep) -> Cow<'static, str> {
+fn step_name(step: TimeStep<'_>) -> Cow<'static, str> {
     let length = match step {
         TimeStep::Unit(unit) => return Cow::Borrowed(unit_name(unit)),
         TimeStep::Length(length) => length,
+        TimeStep::Local(_) => unreachable!("BUG: a name is that of the step as it was asked for"),
     };
     let seconds = length.whole_seconds();
     Cow::Owned(match seconds {
@@ -155,6 +163,8 @@ pub struct QueryInput {
     pub max_points: Option<u64>,
     /// How rows are laid out.
     pub layout: Layout,
+    /// By whose clock days and hours begin; UTC when absent.
+    pub timezone: Option<TimeZone>,
 }
 
 /// A name in `fields`.
@@ -318,7 +328,7 @@ enum Kind {
 #[derive(Clone, Copy)]
 struct Grouping {
     aggregation: Aggregation,
-    step: TimeStep,
+    step: TimeStep<'static>,
     chosen: Option<Downsampling>,
     /// Whether booleans have a share of time true.
     shares: bool,
@@ -335,9 +345,10 @@ impl Plan {
     ) -> Result<Step<(AnswerBytes, Option<Progress>)>, ServiceError> {
         let _held = plan::hold_sources(self.sources.named_len(), stop.budget())?;
         let reached = self.reach(view, stop.budget())?;
+        let zone = self.zone(&reached)?;
         let kind = match progress.is_at_beginning() {
             true if turn == Turn::Short && self.counts_many(&reached) => return Ok(Step::Long),
-            true => self.kind(&reached, stop)?,
+            true => self.kind(&reached, zone.as_ref(), stop)?,
             // Groups are one piece.
             false => Kind::Raw,
         };
@@ -347,7 +358,7 @@ impl Plan {
         }
         let (bytes, rest, _held) = match kind {
             Kind::Grouped(grouping) => {
-                let (bytes, held) = self.grouped(reached, grouping, stop)?;
+                let (bytes, held) = self.grouped(reached, grouping, zone.as_ref(), stop)?;
                 (bytes, None, held)
             }
             Kind::Raw if self.input.layout == Layout::Columns => {
@@ -363,7 +374,27 @@ impl Plan {
         Ok(Step::Answer((bytes, rest)))
     }
 
-    fn kind(&self, reached: &Reached<'_>, stop: &Stop) -> Result<Kind, ServiceError> {
+    /// The clock that steps go by, as far as there are points; `None` for UTC.
+    fn zone(&self, reached: &Reached<'_>) -> Result<Option<Zone>, ServiceError> {
+        let Some(timezone) = &self.input.timezone else {
+            return Ok(None);
+        };
+        let mut bounds = None;
+        for series in &reached.series {
+            let stats = series.stats(self.cutoff_ns).map_err(engine_error)?;
+            let (first, last) = stats.bounds_ns.unwrap_or(self.range_ns);
+            let (least, greatest) = bounds.unwrap_or((first, last));
+            bounds = Some((first.min(least), last.max(greatest)));
+        }
+        let (first, last) = bounds.unwrap_or((0, 0));
+        let within = (
+            first.max(self.range_ns.0).saturating_sub(STEP_NS_MAX),
+            last.min(self.range_ns.1).saturating_add(STEP_NS_MAX),
+        );
+        Ok(Some(zones::offsets_within(timezone, within)))
+    }
+
+    fn kind(&self, reached: &Reached<'_>, zone: Option<&Zone>, stop: &Stop) -> Result<Kind, ServiceError> {
         if let Some((aggregation, unit)) = self.input.grouping {
             return Ok(Kind::Grouped(Grouping {
                 aggregation,
@@ -373,7 +404,7 @@ impl Plan {
             }));
         }
         let chosen = match self.input.max_points {
-            Some(points_max) => self.fitting(reached, points_max, stop)?,
+            Some(points_max) => self.fitting(reached, points_max, zone, stop)?,
             None => self.downsampling(reached, stop.budget())?,
         };
         Ok(chosen.map_or(Kind::Raw, |chosen| {
@@ -396,6 +427,7 @@ impl Plan {
         &self,
         reached: &Reached<'_>,
         points_max: u64,
+        zone: Option<&Zone>,
         stop: &Stop,
     ) -> Result<Option<Downsampling>, ServiceError> {
         let has_any = self.has_field(FieldType::Number) || self.has_field(FieldType::Boolean);
@@ -410,7 +442,7 @@ impl Plan {
             let stats = series.within(self.range_ns, &|| stop.now());
             found.push(stats.map_err(engine_error)?);
         }
-        Ok(finest_step(&found, points_max))
+        Ok(finest_step(&found, points_max, zone))
     }
 
     /// Whether it costs more than a short turn, by what is known of blocks without reading them.

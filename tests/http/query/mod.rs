@@ -13,5 +13,6 @@ mod max_points;
 mod metadata_filter;
 mod paging;
 mod raw;
+mod timezone;
 mod units;
 mod volume;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use engine::query::{
     Budget, GroupQuery, Grouping, Groups, Position, ScanQuery, Selection, Wanted, group, scan,
 };
-use engine::{Aggregate, Step, Unit, Values};
+use engine::{Aggregate, Step, Unit, Values, Zone};
 
 use super::bucket::Bucket;
 use super::{FIELDS, SECOND};
@@ -27,7 +27,7 @@ impl Bucket {
     }
 
     /// A unit, or a length.
-    pub(super) fn step(&mut self) -> Step {
+    pub(super) fn step(&mut self) -> Step<'static> {
         match self.rng.bool() {
             true => Step::from(*self.rng.choice(&Unit::ALL).unwrap()),
             false => {
@@ -35,6 +35,21 @@ impl Bucket {
                 Step::seconds(*self.rng.choice(&seconds).unwrap()).unwrap()
             }
         }
+    }
+
+    /// Of a clock that is changed a few times.
+    pub(super) fn zone(&mut self) -> Zone {
+        let unit = *self
+            .rng
+            .choice(&[3_600 * SECOND, 1_800 * SECOND, SECOND])
+            .unwrap();
+        let mut at_ns = self.clock_ns - 400_000 * SECOND;
+        let mut changes = Vec::new();
+        for _ in 0..self.rng.usize(0..4) {
+            at_ns = at_ns / unit * unit + unit * self.rng.i64(1..200_000 * SECOND / unit);
+            changes.push((at_ns, unit * self.rng.i64(-12..12)));
+        }
+        Zone::new(unit * self.rng.i64(-12..12), changes)
     }
 
     pub(super) fn ask_rows(&mut self) {
@@ -128,7 +143,11 @@ impl Bucket {
 
     pub(super) fn ask_groups(&mut self) {
         let range_ns = self.range();
-        let step = self.step();
+        let zone = self.zone();
+        let step = match self.rng.bool() {
+            true => self.step(),
+            false => self.step().in_zone(&zone),
+        };
         let fields: Vec<u16> = (0..FIELDS).filter(|_| self.rng.bool()).collect();
         let metadata = (self.rng.u8(0..4) == 0).then_some("{\"room\":1}");
         let filter = |text: Option<&str>| text == metadata;
