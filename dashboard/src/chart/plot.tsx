@@ -21,7 +21,6 @@ export interface PlotProps {
   theme: "light" | "dark";
   height: number;
   label: string;
-  /** Averaged lines are drawn without dots; sparse points are shown as what they are. */
   onCursor: (at: number | null) => void;
   onZoom: (span: Span) => void;
   onKey: (key: string) => boolean;
@@ -39,6 +38,8 @@ export function Plot(props: PlotProps) {
   const { lines, hidden, span, marks, zone, theme, height } = props;
 
   const table = useMemo(() => aligned(lines), [lines]);
+  const shown = useRef(table);
+  shown.current = table;
   // A new chart only when its parts differ; new data goes into the one there is.
   const shape = JSON.stringify([
     lines.map((line) => [line.id, line.index, line.unit, line.lows !== null]),
@@ -49,7 +50,7 @@ export function Plot(props: PlotProps) {
   useEffect(() => {
     const element = holder.current;
     if (element === null) return;
-    const made = new uPlot(optionsOf(element, latest), dataOf(table), element);
+    const made = new uPlot(optionsOf(element, latest, shown), dataOf(table), element);
     chart.current = made;
     const resize = new ResizeObserver(() => {
       if (element.clientWidth > 0 && element.clientWidth !== made.width) {
@@ -98,7 +99,9 @@ export function Plot(props: PlotProps) {
   );
 }
 
-function optionsOf(element: HTMLElement, latest: { current: PlotProps }): uPlot.Options {
+type Table = ReturnType<typeof aligned>;
+
+function optionsOf(element: HTMLElement, latest: { current: PlotProps }, shown: { current: Table }): uPlot.Options {
   const { lines, zone, theme, height } = latest.current;
   const style = getComputedStyle(document.documentElement);
   const token = (name: string) => style.getPropertyValue(name).trim();
@@ -123,7 +126,7 @@ function optionsOf(element: HTMLElement, latest: { current: PlotProps }): uPlot.
     tzDate: (at) => (zone === "utc" ? uPlot.tzDate(new Date(at), "Etc/UTC") : new Date(at)),
     scales,
     axes: [timeAxis(colours, font, zone), ...valueAxes(lines, colours, font, axesMax)],
-    series: [{}, ...lines.flatMap((line) => seriesOf(line, theme))],
+    series: [{}, ...lines.flatMap((line, place) => seriesOf(line, theme, () => shown.current.columns[place]?.dots ?? []))],
     bands: bandsOf(lines, theme),
     legend: { show: false },
     padding: [12, width < PHONE_PX ? 8 : 16, 0, 0],
@@ -156,14 +159,15 @@ function optionsOf(element: HTMLElement, latest: { current: PlotProps }): uPlot.
   };
 }
 
-function seriesOf(line: Line, theme: "light" | "dark"): uPlot.Series[] {
+function seriesOf(line: Line, theme: "light" | "dark", dots: () => number[]): uPlot.Series[] {
   const look = lookOf(line.index, theme);
   const main: uPlot.Series = {
     scale: scaleOf(line),
     stroke: look.stroke,
     width: 1.5,
     ...(look.dash === undefined ? {} : { dash: look.dash }),
-    points: { size: 5, fill: look.stroke },
+    // Where all points have room, all have a dot; else those that the stroke would not show.
+    points: { size: 5, fill: look.stroke, filter: (_chart, _series, all) => (all ? null : dots()) },
     spanGaps: false,
   };
   if (line.type === "boolean") {
@@ -185,7 +189,7 @@ function bandsOf(lines: Line[], theme: "light" | "dark"): uPlot.Band[] {
   return bands;
 }
 
-function dataOf({ times, columns }: ReturnType<typeof aligned>): uPlot.AlignedData {
+function dataOf({ times, columns }: Table): uPlot.AlignedData {
   const series: Column[] = columns.flatMap(({ values, lows, highs }) =>
     lows === null || highs === null ? [values] : [values, lows, highs],
   );

@@ -1,6 +1,7 @@
 /** Lines out of rows: one per field and source, gaps where data is missing, all on one time axis. Pure. */
 import type { FieldType, Source } from "../api/sources";
 import type { Row, View } from "./fetch";
+import { groupGaps, pointGaps } from "./gaps";
 import { UNIT_SECONDS } from "./plan";
 import { fieldId, type FieldRef } from "./state";
 
@@ -19,11 +20,6 @@ export interface Line {
   lows: (number | null)[] | null;
   highs: (number | null)[] | null;
 }
-
-/** A pause of this many intervals around it is a gap, not a slope. */
-const GAP_INTERVALS = 5;
-/** Intervals before and after a pause that say what is usual there: a source may change its pace. */
-const GAP_NEIGHBOURS = 4;
 
 export function linesOf(view: View, fields: FieldRef[], sources: ReadonlyMap<string, Source>): Line[] {
   const bySource = new Map<string, Row[]>();
@@ -61,7 +57,8 @@ function fill(line: Line, rows: Row[], view: View): void {
   const field = line.ref.field;
   const present = rows.filter((row) => row.values[field] !== undefined && row.values[field] !== null);
   const band = view.groupBy !== null && present.some((row) => row.stats?.[field] !== undefined);
-  const isGap = gapsOf(present, view);
+  const times = present.map((row) => row.at);
+  const isGap = view.groupBy === null ? pointGaps(times) : groupGaps(times, UNIT_SECONDS[view.groupBy] * 1000);
   line.lows = band ? [] : null;
   line.highs = band ? [] : null;
   const push = (at: number, value: number | null, low: number | null, high: number | null) => {
@@ -80,34 +77,20 @@ function fill(line: Line, rows: Row[], view: View): void {
   }
 }
 
-/** Whether something is missing right before the row of an index. */
-function gapsOf(rows: Row[], view: View): (index: number) => boolean {
-  const step = (index: number) => rows[index]!.at - rows[index - 1]!.at;
-  // Months differ by three days; half a unit more than one is a missing group for all of them.
-  if (view.groupBy !== null) {
-    const unitMs = UNIT_SECONDS[view.groupBy] * 1000;
-    return (index) => step(index) > unitMs * 1.5;
-  }
-  return (index) => {
-    let usual = 0;
-    for (
-      let near = Math.max(1, index - GAP_NEIGHBOURS);
-      near <= Math.min(rows.length - 1, index + GAP_NEIGHBOURS);
-      near++
-    ) {
-      if (near !== index) usual = Math.max(usual, step(near));
-    }
-    return usual > 0 && step(index) > usual * GAP_INTERVALS;
-  };
-}
-
 export type Column = (number | null | undefined)[];
 
-/** One ascending time axis for all lines; `undefined` where a line has no point of that time. */
-export function aligned(lines: Line[]): {
-  times: number[];
-  columns: { line: Line; values: Column; lows: Column | null; highs: Column | null }[];
-} {
+/** A line on the time axis that it shares with others; `undefined` where it has no point of a time. */
+export interface AlignedLine {
+  line: Line;
+  values: Column;
+  lows: Column | null;
+  highs: Column | null;
+  /** Places that get a dot, as no stroke, or none of any width, may show them: ends of a run, and values alone. */
+  dots: number[];
+}
+
+/** One ascending time axis for all lines. */
+export function aligned(lines: Line[]): { times: number[]; columns: AlignedLine[] } {
   const times = mergedTimes(lines.map((line) => line.times));
   const place = new Map(times.map((at, index) => [at, index]));
   const spread = (line: Line, values: (number | null)[]): Column => {
@@ -121,8 +104,15 @@ export function aligned(lines: Line[]): {
     values: spread(line, line.values),
     lows: line.lows === null ? null : spread(line, line.lows),
     highs: line.highs === null ? null : spread(line, line.highs),
+    dots: runEnds(line.values).map((index) => place.get(line.times[index]!)!),
   }));
   return { times, columns };
+}
+
+/** Indices of values beside which something is missing. */
+function runEnds(values: (number | null)[]): number[] {
+  const missing = (index: number) => (values[index] ?? null) === null;
+  return [...values.keys()].filter((index) => !missing(index) && (missing(index - 1) || missing(index + 1)));
 }
 
 function mergedTimes(all: number[][]): number[] {
