@@ -8,8 +8,10 @@ import {
   type QueryAnswer,
   type QueryRow,
 } from "../api/query";
+import { newerOf, newestPoints, type NewestPoints } from "./newest";
 import { hasBand, queryOf, type BucketPlan, type Plan } from "./plan";
 import type { Span } from "./range";
+import type { FieldRef } from "./state";
 
 export interface Row extends QueryRow {
   /** Milliseconds; `timestamp` keeps every digit. */
@@ -25,6 +27,7 @@ export interface View {
   groupBy: GroupBy | null;
   /** The latest points themselves, newest first. */
   latest: Row[];
+  newest: NewestPoints;
   /** There were more rows than an answer holds. */
   truncated: boolean;
   tookMs: number;
@@ -55,6 +58,7 @@ export async function fetchView(
     rows,
     groupBy: parts.find((part) => part.groupBy !== null)?.groupBy ?? null,
     latest: latestOf(parts.flatMap((part) => part.latest)),
+    newest: new Map(parts.flatMap((part) => [...part.newest])),
     truncated,
     tookMs: performance.now() - began,
   };
@@ -71,6 +75,7 @@ export async function fetchTail(view: View, span: Span, signal: AbortSignal): Pr
   return {
     ...tail,
     span,
+    newest: newerOf(view.newest, tail.newest),
     groupBy: view.groupBy ?? tail.groupBy,
     rows: [...kept, ...tail.rows],
     latest: latestOf([...tail.latest, ...view.latest.filter((row) => !known.has(row._id) && row.at >= span.from)]),
@@ -93,6 +98,7 @@ function tailStart(view: View): number | null {
 interface BucketRows {
   rows: Row[];
   latest: Row[];
+  newest: NewestPoints;
   groupBy: GroupBy | null;
   truncated: boolean;
 }
@@ -102,9 +108,11 @@ async function fetchBucket(plan: Plan, bucket: BucketPlan, span: Span, signal: A
   if (plan.kind === "raw") {
     const answer = await runQuery(query, signal);
     const newestFirst = answer.data.map(rowOf);
+    const newest = await newestPoints(bucket, answer, span, () => true, signal);
     return {
       rows: newestFirst.slice().reverse(),
       latest: newestFirst.slice(0, LATEST_ROWS),
+      newest,
       groupBy: null,
       truncated: answer.metadata.hasMore,
     };
@@ -112,9 +120,13 @@ async function fetchBucket(plan: Plan, bucket: BucketPlan, span: Span, signal: A
   const latest = runQuery(latestQuery(bucket, span), signal);
   const main = plan.kind === "server" || !hasBand(plan) ? runQuery(query, signal) : withBand(query, signal);
   const [answer, points] = await Promise.all([main, latest]);
+  const drawn = (ref: FieldRef) =>
+    !bucket.fields.includes(ref.field) ||
+    answer.data.some((row) => row.dataSourceId === ref.sourceId && row.values[ref.field] !== undefined);
   return {
     rows: answer.data.map(rowOf),
     latest: points.data.map(rowOf),
+    newest: await newestPoints(bucket, points, span, drawn, signal),
     groupBy: groupingOf(plan, answer),
     truncated: answer.metadata.hasMore,
   };

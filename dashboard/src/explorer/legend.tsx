@@ -34,6 +34,7 @@ export function Legend({ lines, hidden, onToggle, cursorAt, zone, theme }: Legen
             <th scope="col" class="number">
               Value
             </th>
+            <th scope="col">At</th>
             <th scope="col" class="number">
               Band
             </th>
@@ -53,6 +54,7 @@ export function Legend({ lines, hidden, onToggle, cursorAt, zone, theme }: Legen
               hidden={hidden.has(line.id)}
               onToggle={onToggle}
               cursorAt={cursorAt}
+              zone={zone}
               theme={theme}
             />
           ))}
@@ -67,14 +69,18 @@ interface RowProps {
   hidden: boolean;
   onToggle: (id: string) => void;
   cursorAt: number | null;
+  zone: Zone;
   theme: "light" | "dark";
 }
 
-function LegendRow({ line, hidden, onToggle, cursorAt, theme }: RowProps) {
+function LegendRow({ line, hidden, onToggle, cursorAt, zone, theme }: RowProps) {
   const look = lookOf(line.index, theme);
   const extremes = useMemo(() => extremesOf(line), [line]);
-  const index = useMemo(() => (cursorAt === null ? lastIndex(line) : nearestIndex(line, cursorAt)), [line, cursorAt]);
-  const value = index === null ? null : (line.values[index] ?? null);
+  // Without a cursor, what the sensor said last: the mean of a group that goes on is not its newest value.
+  const index = useMemo(() => (cursorAt === null ? null : nearestIndex(line, cursorAt)), [line, cursorAt]);
+  const latest = line.newest ?? lastDrawn(line);
+  const value = cursorAt === null ? (latest?.value ?? null) : index === null ? null : (line.values[index] ?? null);
+  const at = cursorAt === null ? (latest?.at ?? null) : index === null ? null : (line.times[index] ?? null);
   const low = index === null ? null : (line.lows?.[index] ?? null);
   const high = index === null ? null : (line.highs?.[index] ?? null);
   const text = (number: number | null) =>
@@ -106,6 +112,7 @@ function LegendRow({ line, hidden, onToggle, cursorAt, theme }: RowProps) {
       <td class="number legend-value">
         {text(value)} {value !== null && line.unit !== "" && <span class="unit">{line.unit}</span>}
       </td>
+      <td class="legend-time muted nowrap">{at === null ? "–" : formatTime(at, zone)}</td>
       <td class="number muted">{low !== null && high !== null ? `${text(low)} … ${text(high)}` : "–"}</td>
       <td class="number muted wide-only">{text(extremes.low)}</td>
       <td class="number muted wide-only">{text(extremes.high)}</td>
@@ -121,9 +128,9 @@ function extremesOf(line: Line): { low: number | null; high: number | null } {
   return { low, high };
 }
 
-function lastIndex(line: Line): number | null {
-  for (let index = line.values.length - 1; index >= 0; index--) if (line.values[index] !== null) return index;
-  return null;
+function lastDrawn(line: Line): Line["newest"] {
+  const index = line.values.findLastIndex((value) => value !== null);
+  return index < 0 ? null : { at: line.times[index]!, value: line.values[index]! };
 }
 
 /** The line's point nearest to a time: lines of several sources rarely share their times. */

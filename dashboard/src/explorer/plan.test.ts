@@ -110,9 +110,16 @@ describe("automatic", () => {
       1200,
       NOW,
     );
+    const field = (sourceId: string, name: string, bucketId: string) => ({ bucketId, sourceId, field: name });
     expect(plan.buckets).toEqual([
-      { bucketId: "b1", sourceIds: ["a"], fields: ["v", "on"], tableFields: ["v", "on"] },
-      { bucketId: "b2", sourceIds: ["c"], fields: ["v"], tableFields: ["v"] },
+      {
+        bucketId: "b1",
+        sourceIds: ["a"],
+        refs: [field("a", "v", "b1"), field("a", "on", "b1")],
+        fields: ["v", "on"],
+        tableFields: ["v", "on"],
+      },
+      { bucketId: "b2", sourceIds: ["c"], refs: [field("c", "v", "b2")], fields: ["v"], tableFields: ["v"] },
     ]);
   });
 });

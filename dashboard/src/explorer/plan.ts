@@ -11,6 +11,8 @@ import type { ExplorerState, FieldRef } from "./state";
 export interface BucketPlan {
   bucketId: string;
   sourceIds: string[];
+  /** The fields of the view that belong to these sources, texts and switches too. */
+  refs: FieldRef[];
   /** What the chart needs. */
   fields: string[];
   /** What the table of latest points shows: texts and switches too. */
@@ -162,14 +164,14 @@ function expectedRows(sources: Source[], span: Span, unit: GroupBy, now: number)
 function bucketPlans(drawn: FieldRef[], all: FieldRef[]): BucketPlan[] {
   const plans = new Map<string, BucketPlan>();
   for (const { bucketId, sourceId, field } of drawn) {
-    const plan = plans.get(bucketId) ?? { bucketId, sourceIds: [], fields: [], tableFields: [] };
+    const plan = plans.get(bucketId) ?? { bucketId, sourceIds: [], refs: [], fields: [], tableFields: [] };
     if (!plan.sourceIds.includes(sourceId)) plan.sourceIds.push(sourceId);
     if (!plan.fields.includes(field)) plan.fields.push(field);
     plans.set(bucketId, plan);
   }
   for (const plan of plans.values()) {
-    const shown = all.filter((ref) => plan.sourceIds.includes(ref.sourceId)).map((ref) => ref.field);
-    plan.tableFields = [...new Set(shown)];
+    plan.refs = all.filter((ref) => plan.sourceIds.includes(ref.sourceId));
+    plan.tableFields = [...new Set(plan.refs.map((ref) => ref.field))];
   }
   return [...plans.values()];
 }

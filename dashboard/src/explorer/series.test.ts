@@ -38,6 +38,7 @@ const view = (rows: Row[], more: Partial<View> = {}): View => ({
   rows,
   groupBy: null,
   latest: [],
+  newest: new Map(),
   truncated: false,
   tookMs: 1,
   ...more,

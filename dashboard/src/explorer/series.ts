@@ -19,6 +19,8 @@ export interface Line {
   values: (number | null)[];
   lows: (number | null)[] | null;
   highs: (number | null)[] | null;
+  /** The newest point itself; null for counts, and where there is none. */
+  newest: { at: number; value: number } | null;
 }
 
 export function linesOf(view: View, fields: FieldRef[], sources: ReadonlyMap<string, Source>): Line[] {
@@ -47,10 +49,17 @@ export function linesOf(view: View, fields: FieldRef[], sources: ReadonlyMap<str
       values: [],
       lows: null,
       highs: null,
+      newest: counted ? null : newestOf(view, ref),
     };
     fill(line, bySource.get(ref.sourceId) ?? [], view);
     return [line];
   });
+}
+
+function newestOf(view: View, ref: FieldRef): Line["newest"] {
+  const newest = view.newest.get(fieldId(ref));
+  if (newest === undefined || newest.value === null || typeof newest.value === "string") return null;
+  return { at: newest.at, value: Number(newest.value) };
 }
 
 function fill(line: Line, rows: Row[], view: View): void {
