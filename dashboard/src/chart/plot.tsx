@@ -42,7 +42,7 @@ export function Plot(props: PlotProps) {
   shown.current = table;
   // A new chart only when its parts differ; new data goes into the one there is.
   const shape = JSON.stringify([
-    lines.map((line) => [line.id, line.index, line.unit, line.lows !== null]),
+    lines.map((line) => [line.id, line.index, line.unit, line.lows !== null, line.step === null]),
     zone,
     theme,
   ]);
@@ -170,7 +170,7 @@ function seriesOf(line: Line, theme: "light" | "dark", dots: () => number[]): uP
     points: { size: 5, fill: look.stroke, filter: (_chart, _series, all) => (all ? null : dots()) },
     spanGaps: false,
   };
-  if (line.type === "boolean") {
+  if (line.type === "boolean" && line.step === null) {
     const stepped = uPlot.paths.stepped?.({ align: 1 });
     if (stepped !== undefined) main.paths = stepped;
   }

@@ -7,13 +7,13 @@ const POINT_NEIGHBOURS = 4;
 const GROUP_NEIGHBOURS = 12;
 /** Groups may lie this much further apart than usual: months differ by three days. */
 const GROUP_STEPS = 1.5;
-/** Of the intervals around a group, so many are no longer than what counts as usual. */
+/** Of the intervals around, so many are no longer than what counts as usual: another pause near by does not count. */
 const USUAL_SHARE = 0.92;
 
 /** Whether something is missing right before the place of an index, for points at these times. */
 export function pointGaps(times: number[]): (index: number) => boolean {
   return (index) => {
-    const usual = Math.max(0, ...stepsAround(times, index, POINT_NEIGHBOURS));
+    const usual = usualOf(stepsAround(times, index, POINT_NEIGHBOURS)) ?? 0;
     return usual > 0 && stepTo(times, index) > usual * GAP_INTERVALS;
   };
 }
@@ -26,10 +26,12 @@ export function groupGaps(times: number[], stepMs: number): (index: number) => b
   return (index) => {
     const step = stepTo(times, index);
     if (step <= stepMs * GROUP_STEPS) return false;
-    const near = stepsAround(times, index, GROUP_NEIGHBOURS).sort((a, b) => a - b);
-    const usual = near[Math.floor((near.length - 1) * USUAL_SHARE)] ?? stepMs;
-    return step > usual * GROUP_STEPS;
+    return step > (usualOf(stepsAround(times, index, GROUP_NEIGHBOURS)) ?? stepMs) * GROUP_STEPS;
   };
+}
+
+function usualOf(steps: number[]): number | undefined {
+  return steps.sort((a, b) => a - b)[Math.floor((steps.length - 1) * USUAL_SHARE)];
 }
 
 const stepTo = (times: number[], index: number): number => times[index]! - times[index - 1]!;

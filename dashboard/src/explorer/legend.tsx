@@ -4,6 +4,7 @@ import { formatTime, formatValue, zoneName } from "../app/format";
 import type { Zone } from "../app/preferences";
 import { lookOf } from "../chart/palette";
 import type { Line } from "./series";
+import { stepTime } from "./steps";
 
 interface LegendProps {
   lines: Line[];
@@ -80,11 +81,10 @@ function LegendRow({ line, hidden, onToggle, cursorAt, zone, theme }: RowProps) 
   const index = useMemo(() => (cursorAt === null ? null : nearestIndex(line, cursorAt)), [line, cursorAt]);
   const latest = line.newest ?? lastDrawn(line);
   const value = cursorAt === null ? (latest?.value ?? null) : index === null ? null : (line.values[index] ?? null);
-  const at = cursorAt === null ? (latest?.at ?? null) : index === null ? null : (line.times[index] ?? null);
+  const at = cursorAt === null ? latest && formatTime(latest.at, zone) : index === null ? null : timeOf(line, index, zone);
   const low = index === null ? null : (line.lows?.[index] ?? null);
   const high = index === null ? null : (line.highs?.[index] ?? null);
-  const text = (number: number | null) =>
-    number === null ? "–" : line.type === "boolean" ? (number >= 0.5 ? "true" : "false") : formatValue(number);
+  const text = (number: number | null) => (number === null ? "–" : shownValue(line, number));
   return (
     <tr class={hidden ? "is-hidden" : undefined}>
       <th scope="row">
@@ -112,12 +112,25 @@ function LegendRow({ line, hidden, onToggle, cursorAt, zone, theme }: RowProps) 
       <td class="number legend-value">
         {text(value)} {value !== null && line.unit !== "" && <span class="unit">{line.unit}</span>}
       </td>
-      <td class="legend-time muted nowrap">{at === null ? "–" : formatTime(at, zone)}</td>
+      <td class="legend-time muted nowrap">{at ?? "–"}</td>
       <td class="number muted">{low !== null && high !== null ? `${text(low)} … ${text(high)}` : "–"}</td>
       <td class="number muted wide-only">{text(extremes.low)}</td>
       <td class="number muted wide-only">{text(extremes.high)}</td>
     </tr>
   );
+}
+
+/** A value of a line in words; of a switch whose values are averages, the share of the time. */
+export function shownValue(line: Line, value: number): string {
+  if (line.type !== "boolean") return formatValue(value);
+  if (value === 0 || value === 1) return String(value === 1);
+  return `true ${formatValue(Number((value * 100).toPrecision(3)))} % of the time`;
+}
+
+/** A step has the name of its beginning, a point its time. */
+function timeOf(line: Line, index: number, zone: Zone): string {
+  const [step, start] = [line.step, line.starts?.[index]];
+  return step === null || start === undefined ? formatTime(line.times[index]!, zone) : stepTime(start, step, zone);
 }
 
 function extremesOf(line: Line): { low: number | null; high: number | null } {

@@ -1,12 +1,13 @@
 /** The newest point of each line: what a sensor said last, whatever the view makes of its points. */
 import { runQuery, type Query, type QueryAnswer, type QueryRow, type Value } from "../api/query";
+import type { Part } from "./fetch";
 import type { BucketPlan } from "./plan";
 import type { Span } from "./range";
 import { fieldId, type FieldRef } from "./state";
 
 export interface Newest {
   at: number;
-  value: Value;
+  value: NonNullable<Value>;
 }
 
 /** By `fieldId`. */
@@ -14,27 +15,41 @@ export type NewestPoints = ReadonlyMap<string, Newest>;
 
 /**
  * Out of the latest points of a bucket, newest first. Where there are more than these, a line of a source that sends
- * more rarely than the others may not be among them, and is asked for by itself, if `expected` says that it is there.
+ * more rarely than the others may not be among them: it is looked up in what the chart has, or asked for by itself.
  */
 export async function newestPoints(
   bucket: BucketPlan,
   latest: QueryAnswer,
+  drawn: Part | null,
   span: Span,
-  expected: (ref: FieldRef) => boolean,
   signal: AbortSignal,
 ): Promise<NewestPoints> {
   const found = new Map<string, Newest>();
   const note = (ref: FieldRef, rows: QueryRow[]) => {
     const row = rows.find((one) => one.dataSourceId === ref.sourceId && isValue(one.values[ref.field]));
     if (row === undefined) return;
-    found.set(fieldId(ref), { at: Date.parse(row.timestamp), value: row.values[ref.field] ?? null });
+    found.set(fieldId(ref), { at: Date.parse(row.timestamp), value: row.values[ref.field]! });
   };
   for (const ref of bucket.refs) note(ref, latest.data);
-  if (!latest.metadata.hasMore) return found;
-  const missing = bucket.refs.filter((ref) => !found.has(fieldId(ref)) && expected(ref));
-  const answers = await Promise.all(missing.map((ref) => runQuery(lastQuery(ref, span), signal)));
-  for (const [index, ref] of missing.entries()) note(ref, answers[index]!.data);
+  if (!latest.metadata.hasMore || drawn === null) return found;
+  const asked: FieldRef[] = [];
+  for (const ref of bucket.refs.filter((one) => !found.has(fieldId(one)))) {
+    const last = lastDrawn(drawn, ref);
+    if (last === null) continue;
+    if (drawn.groupBy === null) found.set(fieldId(ref), last);
+    else asked.push(ref);
+  }
+  const answers = await Promise.all(asked.map((ref) => runQuery(lastQuery(ref, span), signal)));
+  for (const [index, ref] of asked.entries()) note(ref, answers[index]!.data);
   return found;
+}
+
+function lastDrawn(drawn: Part, ref: FieldRef): Newest | null {
+  const table = drawn.tables.get(ref.sourceId);
+  const values = table?.values.get(ref.field);
+  if (table === undefined || values === undefined) return null;
+  const index = values.findLastIndex(isValue);
+  return index < 0 ? null : { at: table.times[index]!, value: values[index]! };
 }
 
 /** Both together; of two points of a line the newer one. */
@@ -44,7 +59,7 @@ export function newerOf(before: NewestPoints, after: NewestPoints): NewestPoints
   return all;
 }
 
-const isValue = (value: Value | undefined): boolean => value !== undefined && value !== null;
+const isValue = (value: Value | undefined): value is NonNullable<Value> => value !== undefined && value !== null;
 
 function lastQuery({ bucketId, sourceId, field }: FieldRef, { from, to }: Span): Query {
   const [startTime, endTime] = [new Date(from).toISOString(), new Date(to).toISOString()];

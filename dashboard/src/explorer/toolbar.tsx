@@ -13,13 +13,12 @@ interface ToolbarProps {
   state: ExplorerState;
   span: Span | null;
   zone: Zone;
-  liveCost: string;
   /** What can be taken out of the view. */
   outputs: ComponentChildren;
   onChange: (change: Partial<ExplorerState>) => void;
 }
 
-export function Toolbar({ state, span, zone, liveCost, outputs, onChange }: ToolbarProps) {
+export function Toolbar({ state, span, zone, outputs, onChange }: ToolbarProps) {
   const [typing, setTyping] = useState(false);
   const presets: PresetId[] = [...PRESETS.map(({ id }) => id), "all"];
   const label = (id: PresetId) => PRESETS.find((preset) => preset.id === id)?.label ?? "All there is";
@@ -119,7 +118,6 @@ export function Toolbar({ state, span, zone, liveCost, outputs, onChange }: Tool
         </div>
         <div class="toolbar-group">{outputs}</div>
       </div>
-      {state.live && <p class="hint live-cost">{liveCost}</p>}
       {(typing || state.range.kind === "absolute") && (
         <TypedRange
           span={span}
