@@ -173,7 +173,7 @@ function Explorer({ catalog }: { catalog: Catalog }) {
                 onKey={onKey}
               />
             ) : null}
-            {loaded.slow && view === null && <Waiting />}
+            {loaded.slow && <Waiting />}
             {view !== null && fields.length > 0 && points === 0 && (
               <NoPoints
                 onAll={() => change({ range: { kind: "last", preset: "all" }, live: false })}
