@@ -16,6 +16,7 @@ import { WebhookPage } from "../pages/webhook";
 import { WebhooksPage } from "../pages/webhooks";
 import { LinkButton } from "../parts/button";
 import { Empty, Page } from "../parts/page";
+import { followChanges } from "./changes";
 import { Notices } from "./notices";
 import { Deferred } from "./deferred";
 import { useRoute } from "./route";
@@ -36,6 +37,8 @@ export function App() {
     // Fetched ahead in a quiet moment, so that the way to the first chart is short.
     if (current) setTimeout(() => void explorer().catch(() => undefined), IDLE_MS);
   }, [current]);
+  const userId = current?.user._id;
+  useEffect(() => (userId === undefined ? undefined : followChanges()), [userId]);
   if (current === undefined) return null;
   if (current === null) return <SignInPage signingUp={path[0] === "signup"} />;
   return (

@@ -5,6 +5,9 @@ import type { User } from "../api/accounts";
 import { Button } from "../parts/button";
 import { ErrorBox } from "../parts/forms";
 import { Icon, Logo, type IconName } from "../parts/icon";
+import { staleSince } from "./changes";
+import { useFiring } from "./firing";
+import { formatTime } from "./format";
 import { useAction } from "./load";
 import { shownTheme, theme, zone, useZone } from "./preferences";
 import { go, useRoute } from "./route";
@@ -28,6 +31,7 @@ export function Shell({ section, user, children }: { section: string; user: User
     await leave();
     go("#/login");
   });
+  const firing = useFiring();
   useEffect(() => setOpen(false), [path.join("/")]);
   useEffect(() => {
     if (!open) return;
@@ -78,6 +82,7 @@ export function Shell({ section, user, children }: { section: string; user: User
                 <a href={`#/${target}`} aria-current={section === target ? "page" : undefined}>
                   <Icon name={icon} />
                   {label}
+                  {target === "rules" && firing > 0 && <span class="nav-count">{firing} firing</span>}
                 </a>
               </li>
             ))}
@@ -107,8 +112,27 @@ export function Shell({ section, user, children }: { section: string; user: User
         </div>
       </aside>
       <main class="main" id="main" ref={main} tabIndex={-1}>
+        <Staleness />
         {children}
       </main>
+    </div>
+  );
+}
+
+/** That what is shown may no longer be so, and since when. */
+function Staleness() {
+  const since = useStore(staleSince);
+  const zone = useZone();
+  return (
+    <div role="status" class="staleness">
+      {since !== null && (
+        <p class="warn-box">
+          <span>
+            <strong>Not up to date since {formatTime(since, zone).slice(11, 16)}.</strong> The server does not answer; it
+            is asked again every few seconds.
+          </span>
+        </p>
+      )}
     </div>
   );
 }

@@ -1,13 +1,17 @@
 /** The sources of a bucket. */
 import { listSources } from "../api/sources";
 import { formatCompact, formatSpan } from "../app/format";
-import { useLoad } from "../app/load";
+import { useInterval, useLoad } from "../app/load";
 import { LinkButton } from "../parts/button";
 import { Empty, Section, TableFrame, WhenLoaded } from "../parts/page";
 import { Ago, Pill } from "../parts/show";
 
+/** Counts and newest points are no change of a source; they come all the time. */
+const RELOAD_MS = 10_000;
+
 export function BucketSources({ bucketId }: { bucketId: string }) {
-  const sources = useLoad(`sources ${bucketId}`, (signal) => listSources(bucketId, signal));
+  const sources = useLoad(`sources ${bucketId}`, (signal) => listSources(bucketId, signal), ["sources"]);
+  useInterval(RELOAD_MS, sources.reload);
   const create = `#/buckets/${bucketId}/sources/new`;
   return (
     <Section

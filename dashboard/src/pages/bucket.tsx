@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { deleteBucket, getBucket, type Bucket } from "../api/buckets";
 import { createBucketKey, deleteBucketKey, listBucketKeys } from "../api/keys";
 import { formatCompact, formatCount, plural } from "../app/format";
-import { useLoad } from "../app/load";
+import { useInterval, useLoad } from "../app/load";
 import { notify } from "../app/notices";
 import { go } from "../app/route";
 import { Button, LinkButton } from "../parts/button";
@@ -23,10 +23,14 @@ const TABS = [
   { id: "rules", label: "Alert rules" },
 ];
 
+const RELOAD_MS = 10_000;
+
 const TRAIL = [{ href: "#/buckets", label: "Buckets" }];
 
 export function BucketPage({ id, tab }: { id: string; tab: string }) {
-  const bucket = useLoad(`bucket ${id}`, (signal) => getBucket(id, signal));
+  const bucket = useLoad(`bucket ${id}`, (signal) => getBucket(id, signal), ["buckets", "sources", "keys"]);
+  // New points are no change; they come all the time.
+  useInterval(RELOAD_MS, bucket.reload);
   const [editing, setEditing] = useState(false);
   const [deleting, setDeleting] = useState(false);
   const { data } = bucket;

@@ -11,7 +11,7 @@ import { Time } from "../parts/show";
 import { BucketForm } from "./bucket-form";
 
 export function BucketsPage() {
-  const buckets = useLoad("buckets", listBuckets);
+  const buckets = useLoad("buckets", listBuckets, ["buckets"]);
   const { search } = useRoute();
   const [creating, setCreating] = useState(search.has("new"));
   return (

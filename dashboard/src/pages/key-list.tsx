@@ -21,7 +21,7 @@ export interface KeyRoutes {
 }
 
 export function KeyList({ routes }: { routes: KeyRoutes }) {
-  const keys = useLoad(`keys ${routes.id}`, routes.list);
+  const keys = useLoad(`keys ${routes.id}`, routes.list, ["keys"]);
   const [creating, setCreating] = useState(false);
   const [deleting, setDeleting] = useState<Key | null>(null);
   const create = (

@@ -12,7 +12,7 @@ import { Guide } from "./guide";
 const WEEK_MS = 7 * 86_400_000;
 /** Cards with pictures; each costs a call. */
 const CARDS_MAX = 12;
-const RELOAD_MS = 60_000;
+const RELOAD_MS = 30_000;
 
 interface Home {
   overview: Overview;
@@ -34,9 +34,8 @@ async function fetchHome(signal: AbortSignal): Promise<Home> {
 }
 
 export function OverviewPage() {
-  const home = useLoad("home", fetchHome);
-  // A page left open must not eat a limited plan.
-  useInterval(home.data?.overview.usage.apiCallsLimit === null ? RELOAD_MS : null, home.reload);
+  const home = useLoad("home", fetchHome, ["organization", "buckets", "sources", "rules", "keys"]);
+  useInterval(RELOAD_MS, home.reload);
   const name = home.data?.overview.organization.name;
   return (
     <Page

@@ -3,11 +3,10 @@ import { useState } from "preact/hooks";
 import { changeRule, deleteRule, getRule, ruleDeliveries, type Rule } from "../api/rules";
 import { getSource, type Source } from "../api/sources";
 import { formatAny, formatSpan } from "../app/format";
-import { useAction, useInterval, useLoad } from "../app/load";
+import { useAction, useLoad } from "../app/load";
 import { notify } from "../app/notices";
 import { go } from "../app/route";
 import { exploreHref } from "../explorer/state";
-import { latestCallsLeft } from "../api/client";
 import { Button, LinkButton } from "../parts/button";
 import { Confirm } from "../parts/dialog";
 import { ErrorBox } from "../parts/forms";
@@ -19,7 +18,6 @@ import { RuleHistory } from "./rule-history";
 import { OutcomePill, RuleStatePill, RuleTimers } from "./rule-state";
 
 const TRAIL = [{ href: "#/rules", label: "Alert rules" }];
-const RELOAD_MS = 5000;
 
 async function fetchRule(id: string, signal: AbortSignal): Promise<{ rule: Rule; source: Source | null }> {
   const rule = await getRule(id, signal);
@@ -28,9 +26,8 @@ async function fetchRule(id: string, signal: AbortSignal): Promise<{ rule: Rule;
 }
 
 export function RulePage({ id }: { id: string }) {
-  const loaded = useLoad(`rule ${id}`, (signal) => fetchRule(id, signal));
+  const loaded = useLoad(`rule ${id}`, (signal) => fetchRule(id, signal), ["rules", "sources"]);
   const [deleting, setDeleting] = useState(false);
-  useInterval(latestCallsLeft() === null ? RELOAD_MS : null, loaded.reload);
   const pause = useAction(async () => {
     if (loaded.data === null) return;
     const status = loaded.data.rule.status === "active" ? "paused" : "active";
@@ -102,13 +99,12 @@ export function RulePage({ id }: { id: string }) {
       ) : (
         <Evaluation rule={rule} />
       )}
-      <RuleHistory ruleId={id} version={rule.lastEvaluatedAt} />
+      <RuleHistory ruleId={id} />
       {rule.webhookUrl !== null && (
         <Deliveries
           id={`rule ${id}`}
           title="Deliveries to its own URL"
           list={(limit, offset, signal) => ruleDeliveries(id, limit, offset, signal)}
-          version={rule.lastTriggeredAt}
         />
       )}
       {deleting && (

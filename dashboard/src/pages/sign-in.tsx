@@ -6,6 +6,7 @@ import { go, useRoute } from "../app/route";
 import { beginSession, sessionNotice } from "../app/session";
 import { Switches } from "../app/shell";
 import { useStore } from "../app/store";
+import { setTitle } from "../app/title";
 import { Button } from "../parts/button";
 import { ErrorBox, TextField, faultAt } from "../parts/forms";
 import { Logo } from "../parts/icon";
@@ -20,9 +21,7 @@ export function SignInPage({ signingUp }: { signingUp: boolean }) {
   const [name, setName] = useState("");
   const [organizationName, setOrganizationName] = useState("");
   const title = signingUp ? "Create an account" : "Log in";
-  useEffect(() => {
-    document.title = `${title} · tidewatch`;
-  }, [title]);
+  useEffect(() => setTitle(title), [title]);
 
   const { run, running, error, clear } = useAction(async () => {
     const answer = signingUp

@@ -20,9 +20,8 @@ export function WebhookPage({ id }: { id: string }) {
   const loaded = useLoad(`webhook ${id}`, async (signal) => {
     const [webhook, buckets] = await Promise.all([getWebhook(id, signal), listBuckets(signal)]);
     return { webhook, buckets };
-  });
+  }, ["webhooks", "buckets"]);
   const [dialog, setDialog] = useState<"edit" | "delete" | null>(null);
-  const [version, setVersion] = useState(0);
   const act = useAction(async (what: "pause" | "test") => {
     if (loaded.data === null) return;
     if (what === "pause") {
@@ -32,7 +31,6 @@ export function WebhookPage({ id }: { id: string }) {
     } else {
       await testWebhook(id);
       notify("Test event queued; see below what becomes of it.");
-      setVersion((n) => n + 1);
     }
     loaded.reload();
   });
@@ -119,8 +117,6 @@ export function WebhookPage({ id }: { id: string }) {
         title="Deliveries"
         list={(limit, offset, signal) => webhookDeliveries(id, limit, offset, signal)}
         redeliver={(deliveryId) => redeliver(id, deliveryId)}
-        version={String(version)}
-        onSettled={loaded.reload}
       />
       {dialog === "edit" && (
         <WebhookForm

@@ -15,7 +15,7 @@ export function WebhooksPage() {
   const loaded = useLoad("webhooks", async (signal) => {
     const [webhooks, buckets] = await Promise.all([listWebhooks(signal), listBuckets(signal)]);
     return { webhooks, buckets, names: new Map(buckets.map((bucket) => [bucket._id, bucket.name])) };
-  });
+  }, ["webhooks", "buckets"]);
   const [creating, setCreating] = useState(false);
   const [created, setCreated] = useState<Webhook | null>(null);
   return (
