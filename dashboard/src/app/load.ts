@@ -12,6 +12,8 @@ import { useStore } from "./store";
 const SLOW_AFTER_MS = 300;
 /** Soon enough for who waits in front of the page. */
 const RETRY_MS = 5000;
+/** Timers hold 31 bits of milliseconds. */
+const LONGEST_WAIT_MS = 2 ** 31 - 1;
 const NO_KINDS: readonly Kind[] = [];
 
 export interface Loaded<T> {
@@ -134,6 +136,20 @@ export function useInterval(periodMs: number | null, tick: () => void): void {
     }, periodMs);
     return () => clearInterval(timer);
   }, [periodMs]);
+}
+
+/** Calls `then` once when the moment is there; null waits for nothing. */
+export function useMoment(at: number | null, then: () => void): void {
+  const latest = useRef(then);
+  latest.current = then;
+  useEffect(() => {
+    if (at === null) return;
+    // What is past was read after it: only a clock that runs ahead of the server's finds it so again and again.
+    const left = at - Date.now();
+    if (left <= 0) return;
+    const timer = setTimeout(() => latest.current(), Math.min(left, LONGEST_WAIT_MS));
+    return () => clearTimeout(timer);
+  }, [at]);
 }
 
 /** The time, ticking. */

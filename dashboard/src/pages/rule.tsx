@@ -15,7 +15,10 @@ import { Ago, ExternalUrl, Figure, Snippet } from "../parts/show";
 import { evaluateCommand } from "../parts/snippets";
 import { Deliveries } from "./deliveries";
 import { RuleHistory } from "./rule-history";
-import { OutcomePill, RuleStatePill, RuleTimers } from "./rule-state";
+import { draftOf } from "./rule-draft";
+import { OPERATORS } from "./rule-kinds";
+import { wordsDisagree, wordsOf } from "./rule-words";
+import { OutcomePill, RuleStatePill, RuleTimers, useClearing } from "./rule-state";
 
 const TRAIL = [{ href: "#/rules", label: "Alert rules" }];
 
@@ -27,6 +30,7 @@ async function fetchRule(id: string, signal: AbortSignal): Promise<{ rule: Rule;
 
 export function RulePage({ id }: { id: string }) {
   const loaded = useLoad(`rule ${id}`, (signal) => fetchRule(id, signal), ["rules", "sources"]);
+  useClearing(loaded.data === null ? undefined : [loaded.data.rule], loaded.reload);
   const [deleting, setDeleting] = useState(false);
   const pause = useAction(async () => {
     if (loaded.data === null) return;
@@ -128,7 +132,14 @@ export function RulePage({ id }: { id: string }) {
   );
 }
 
-const SIGNS: Record<string, string> = { gt: ">", gte: "≥", lt: "<", lte: "≤", eq: "=", neq: "≠" };
+function Understood({ parsed }: { parsed: NonNullable<Rule["parsedCondition"]> }) {
+  return (
+    <code>
+      {parsed.field} {OPERATORS[parsed.operator]?.sign ?? parsed.operator.replaceAll("_", " ")} {boundsOf(parsed.value)}
+      {parsed.percent === true && " %"}
+    </code>
+  );
+}
 
 const boundsOf = (value: unknown): string =>
   Array.isArray(value) ? value.map(formatAny).join(" … ") : formatAny(value);
@@ -151,6 +162,7 @@ function chartOf(rule: Rule): string {
 }
 
 function Facts({ rule, source }: { rule: Rule; source: Source | null }) {
+  const judged = draftOf(rule);
   return (
     <Section title="What it watches" class="card">
       <dl class="rows">
@@ -163,17 +175,22 @@ function Facts({ rule, source }: { rule: Rule; source: Source | null }) {
           </dd>
         </div>
         <div>
-          <dt>Understood as</dt>
+          <dt>{judged.kind === null ? "Understood as" : "Fires when"}</dt>
           <dd>
-            {rule.parsedCondition === null ? (
+            {judged.kind !== null && rule.evaluation !== null ? (
+              <span class="name">{wordsOf({ ...judged, sourceId: rule.dataSourceId }, source === null ? [] : [source])}</span>
+            ) : rule.parsedCondition === null ? (
               <span class="muted">only the evaluator understands the text</span>
             ) : (
-              <code>
-                {rule.parsedCondition.field}{" "}
-                {SIGNS[rule.parsedCondition.operator] ?? rule.parsedCondition.operator.replaceAll("_", " ")}{" "}
-                {boundsOf(rule.parsedCondition.value)}
-                {rule.parsedCondition.percent === true && " %"}
-              </code>
+              <Understood parsed={rule.parsedCondition} />
+            )}
+            {wordsDisagree(rule) && rule.parsedCondition !== null && (
+              <p class="warn-box">
+                <span>
+                  The words of this rule say something else: <Understood parsed={rule.parsedCondition} />.{" "}
+                  <a href={`#/rules/${rule._id}/edit`}>Edit</a> it, and they are made anew.
+                </span>
+              </p>
             )}
           </dd>
         </div>

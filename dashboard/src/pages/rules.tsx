@@ -4,12 +4,13 @@ import { useLoad } from "../app/load";
 import { LinkButton } from "../parts/button";
 import { Empty, Page, Section, TableFrame, WhenLoaded } from "../parts/page";
 import { Ago } from "../parts/show";
-import { RuleStatePill, RuleTimers, clearsAt } from "./rule-state";
+import { RuleStatePill, RuleTimers, clearsAt, useClearing } from "./rule-state";
 
 const ORDER = ["firing", "clearing", "armed", "unevaluated"];
 
 export function RulesPage() {
   const rules = useLoad("rules", listAllRules, ["rules", "buckets"]);
+  useClearing(rules.data?.rules, rules.reload);
   return (
     <Page
       title="Alert rules"
@@ -35,6 +36,7 @@ export function RulesPage() {
 
 export function BucketRules({ bucketId }: { bucketId: string }) {
   const rules = useLoad(`rules ${bucketId}`, (signal) => listRules(bucketId, signal), ["rules"]);
+  useClearing(rules.data ?? undefined, rules.reload);
   const create = `#/rules/new?bucket=${bucketId}`;
   return (
     <Section
@@ -102,7 +104,7 @@ function RuleTable({
               <div class="hint name">{rule.condition}</div>
             </td>
             {bucketNames !== null && <td class="name muted">{bucketNames.get(rule.bucketId)}</td>}
-            <td class="nowrap">
+            <td class="timers-cell">
               <RuleTimers rule={rule} />
             </td>
             <td class="nowrap">
