@@ -4,6 +4,7 @@ import { deleteBucket, getBucket, type Bucket } from "../api/buckets";
 import { createBucketKey, deleteBucketKey, listBucketKeys } from "../api/keys";
 import { formatCompact, formatCount, plural } from "../app/format";
 import { useInterval, useLoad } from "../app/load";
+import { rememberKey } from "../app/made-keys";
 import { notify } from "../app/notices";
 import { go } from "../app/route";
 import { Button, LinkButton } from "../parts/button";
@@ -132,7 +133,11 @@ function Tab({ bucket, tab }: { bucket: Bucket; tab: string }) {
               { value: "read", label: "read: only reads" },
             ],
             list: (signal) => listBucketKeys(bucket._id, signal),
-            create: (name, type) => createBucketKey(bucket._id, name, type === "read" ? "read" : "write"),
+            create: async (name, type) => {
+              const made = await createBucketKey(bucket._id, name, type === "read" ? "read" : "write");
+              if (made.type === "write") rememberKey(bucket._id, made.key);
+              return made;
+            },
             remove: (keyId) => deleteBucketKey(bucket._id, keyId),
           }}
         />

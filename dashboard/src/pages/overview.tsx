@@ -2,7 +2,10 @@
 import { bucketAnalytics, overview, type BucketAnalytics, type HourCount, type Overview } from "../api/analytics";
 import { listBuckets, type Bucket } from "../api/buckets";
 import { formatCompact, formatCount, formatTime, plural } from "../app/format";
+import { noteCharted, useCharted } from "../app/first-chart";
 import { useInterval, useLoad } from "../app/load";
+import { session } from "../app/session";
+import { useStore } from "../app/store";
 import { HourBars } from "../parts/bars";
 import { LinkButton } from "../parts/button";
 import { Page, Section, WhenLoaded } from "../parts/page";
@@ -36,6 +39,8 @@ async function fetchHome(signal: AbortSignal): Promise<Home> {
 export function OverviewPage() {
   const home = useLoad("home", fetchHome, ["organization", "buckets", "sources", "rules", "keys"]);
   useInterval(RELOAD_MS, home.reload);
+  const userId = useStore(session)?.user._id;
+  const charted = useCharted(userId);
   const name = home.data?.overview.organization.name;
   return (
     <Page
@@ -50,7 +55,14 @@ export function OverviewPage() {
       <WhenLoaded loaded={home} what="overview">
         {(data) => (
           <>
-            {data.overview.totals.dataPoints === 0 && <Guide buckets={data.buckets} totals={data.overview.totals} />}
+            {(data.overview.totals.dataPoints === 0 || !charted) && (
+              <Guide
+                buckets={data.buckets}
+                totals={data.overview.totals}
+                onArrival={home.reload}
+                onHide={() => userId !== undefined && noteCharted(userId)}
+              />
+            )}
             <Activity home={data} />
             <div class="columns">
               <Usage overview={data.overview} />

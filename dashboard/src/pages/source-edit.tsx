@@ -7,13 +7,15 @@ import { go } from "../app/route";
 import { Button, LinkButton } from "../parts/button";
 import { CheckField, ErrorBox, SelectField, TextField, faultAt } from "../parts/forms";
 import { Page, WhenLoaded } from "../parts/page";
+import { useBucketTrail } from "./bucket-trail";
 import { SchemaEditor, draftsOf, emptyField, schemaOf } from "./schema-editor";
 
 export function NewSourcePage({ bucketId }: { bucketId: string }) {
+  const trail = useBucketTrail(bucketId);
   return (
     <Page
       title="New source"
-      trail={trailOf(bucketId)}
+      trail={trail}
       intro="A sensor or an application, with the fields that it measures."
     >
       <SourceForm bucketId={bucketId} source={null} />
@@ -23,10 +25,11 @@ export function NewSourcePage({ bucketId }: { bucketId: string }) {
 
 export function EditSourcePage({ bucketId, sourceId }: { bucketId: string; sourceId: string }) {
   const source = useLoad(`source ${sourceId}`, (signal) => getSource(bucketId, sourceId, signal));
+  const trail = useBucketTrail(bucketId);
   return (
     <Page
       title="Edit source"
-      trail={trailOf(bucketId)}
+      trail={trail}
       intro="Fields may be added; those there are keep their name and type, as points bear them."
     >
       <WhenLoaded loaded={source} what="source">
@@ -35,11 +38,6 @@ export function EditSourcePage({ bucketId, sourceId }: { bucketId: string; sourc
     </Page>
   );
 }
-
-const trailOf = (bucketId: string) => [
-  { href: "#/buckets", label: "Buckets" },
-  { href: `#/buckets/${bucketId}/sources`, label: "Sources" },
-];
 
 function SourceForm({ bucketId, source }: { bucketId: string; source: Source | null }) {
   const [name, setName] = useState(source?.name ?? "");

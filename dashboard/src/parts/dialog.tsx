@@ -19,6 +19,7 @@ export function Dialog({ title, onClose, children, wide }: DialogProps) {
     const dialog = element.current;
     const before = document.activeElement;
     dialog?.showModal();
+    if (dialog !== null) firstOf(dialog)?.focus();
     return () => {
       dialog?.close();
       if (before instanceof HTMLElement && before.isConnected) before.focus();
@@ -41,6 +42,12 @@ export function Dialog({ title, onClose, children, wide }: DialogProps) {
       <div class="dialog-body">{children}</div>
     </dialog>
   );
+}
+
+/** What is typed at once goes into the first field; without one the first button is the harmless one. */
+function firstOf(dialog: HTMLElement): HTMLElement | null {
+  const body = dialog.querySelector(".dialog-body");
+  return body?.querySelector<HTMLElement>("input:enabled, select:enabled, textarea:enabled") ?? body?.querySelector("button") ?? null;
 }
 
 interface ConfirmProps {
