@@ -7,7 +7,7 @@ import { ErrorBox } from "../parts/forms";
 import { Icon, Logo, type IconName } from "../parts/icon";
 import { staleSince } from "./changes";
 import { useFiring } from "./firing";
-import { formatTime } from "./format";
+import { formatMoment } from "./format";
 import { useAction } from "./load";
 import { shownTheme, theme, zone, useZone } from "./preferences";
 import { go, useRoute } from "./route";
@@ -128,7 +128,7 @@ function Staleness() {
       {since !== null && (
         <p class="warn-box">
           <span>
-            <strong>Not up to date since {formatTime(since, zone).slice(11, 16)}.</strong> The server does not answer; it
+            <strong>Not up to date since {formatMoment(since, Date.now(), zone)}.</strong> The server does not answer; it
             is asked again every few seconds.
           </span>
         </p>

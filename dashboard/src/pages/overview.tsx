@@ -1,6 +1,7 @@
 /** Home: the organization at a glance, and what to do first while there is nothing to see. */
 import { bucketAnalytics, overview, type BucketAnalytics, type HourCount, type Overview } from "../api/analytics";
 import { listBuckets, type Bucket } from "../api/buckets";
+import { listSourcesOf, type Source } from "../api/sources";
 import { formatCompact, formatCount, formatTime, plural } from "../app/format";
 import { noteCharted, useCharted } from "../app/first-chart";
 import { useInterval, useLoad } from "../app/load";
@@ -11,6 +12,7 @@ import { LinkButton } from "../parts/button";
 import { Page, Section, WhenLoaded } from "../parts/page";
 import { Ago, Figure, Meter, Pill } from "../parts/show";
 import { Guide } from "./guide";
+import { OverviewSources } from "./overview-sources";
 
 const WEEK_MS = 7 * 86_400_000;
 /** Cards with pictures; each costs a call. */
@@ -20,6 +22,7 @@ const RELOAD_MS = 30_000;
 interface Home {
   overview: Overview;
   buckets: Bucket[];
+  sources: Source[];
   analytics: Map<string, BucketAnalytics>;
   at: number;
 }
@@ -27,10 +30,14 @@ interface Home {
 async function fetchHome(signal: AbortSignal): Promise<Home> {
   const [organization, buckets] = await Promise.all([overview(signal), listBuckets(signal)]);
   const shown = buckets.slice(0, CARDS_MAX);
-  const weeks = await Promise.all(shown.map((bucket) => bucketAnalytics(bucket._id, "7d", signal)));
+  const [weeks, sources] = await Promise.all([
+    Promise.all(shown.map((bucket) => bucketAnalytics(bucket._id, "7d", signal))),
+    listSourcesOf(buckets.map((bucket) => bucket._id), signal),
+  ]);
   return {
     overview: organization,
     buckets,
+    sources,
     analytics: new Map(shown.map((bucket, index) => [bucket._id, weeks[index]!])),
     at: Date.now(),
   };
@@ -63,6 +70,7 @@ export function OverviewPage() {
                 onHide={() => userId !== undefined && noteCharted(userId)}
               />
             )}
+            <OverviewSources sources={data.sources} buckets={data.buckets} />
             <Activity home={data} />
             <div class="columns">
               <Usage overview={data.overview} />

@@ -9,8 +9,9 @@ import { exploreHref, type FieldRef } from "../explorer/state";
 import { Button, LinkButton } from "../parts/button";
 import { Confirm } from "../parts/dialog";
 import { LoadError, Page, Section, Skeleton, TableFrame } from "../parts/page";
-import { Ago, Figure, Pill } from "../parts/show";
+import { Ago, Figure } from "../parts/show";
 import { useBucketTrail } from "./bucket-trail";
+import { SourceStatus } from "./source-status";
 import { SourceSnippets } from "./source-snippets";
 
 const RELOAD_MS = 10_000;
@@ -80,7 +81,7 @@ export function SourcePage({ bucketId, sourceId }: { bucketId: string; sourceId:
           {data.stats.averageIntervalSeconds === null ? "–" : formatSpan(data.stats.averageIntervalSeconds)}
         </Figure>
         <Figure label="Status">
-          <Pill tone={data.status === "active" ? "ok" : "idle"}>{data.status}</Pill>
+          <SourceStatus source={data} />
         </Figure>
       </dl>
       <SchemaTable source={data} />
