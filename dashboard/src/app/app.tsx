@@ -18,6 +18,7 @@ import { LinkButton } from "../parts/button";
 import { Empty, Page } from "../parts/page";
 import { followChanges } from "./changes";
 import { noteCharted } from "./first-chart";
+import { LeaveQuestion } from "./leave-question";
 import { Notices } from "./notices";
 import { Deferred } from "./deferred";
 import { useRoute } from "./route";
@@ -48,10 +49,11 @@ export function App() {
   if (current === null) return <SignInPage wanted={path[0] === "signup"} />;
   return (
     <>
-      <Shell section={path[0] ?? ""} user={current.user}>
+      <Shell key={userId} section={path[0] ?? ""} user={current.user}>
         {/* A page of another path is another page: nothing of the old one's state stays. */}
         <div key={path.join("/")}>{pageOf(path)}</div>
       </Shell>
+      <LeaveQuestion />
       <Notices />
     </>
   );

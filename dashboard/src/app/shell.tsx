@@ -10,7 +10,7 @@ import { useFiring } from "./firing";
 import { formatMoment } from "./format";
 import { useAction } from "./load";
 import { shownTheme, theme, zone, useZone } from "./preferences";
-import { go, useRoute } from "./route";
+import { go, useRoute, whenFree } from "./route";
 import { leave } from "./session";
 import { useStore } from "./store";
 
@@ -104,7 +104,7 @@ export function Shell({ section, user, children }: { section: string; user: User
             look="quiet"
             small
             busy={leaving.running}
-            onClick={() => void leaving.run()}
+            onClick={() => whenFree(() => void leaving.run())}
           >
             Log out
           </Button>

@@ -1,13 +1,14 @@
 /** A rule, new or changed. */
-import { useState } from "preact/hooks";
 import { listBuckets, type Bucket } from "../api/buckets";
 import { changeRule, createRule, getRule, type Rule } from "../api/rules";
 import { listSources } from "../api/sources";
 import { ApiError } from "../api/client";
+import { useDraft } from "../app/draft";
 import { useAction, useLoad } from "../app/load";
 import { notify } from "../app/notices";
 import { go, useRoute } from "../app/route";
 import { Button, LinkButton } from "../parts/button";
+import { Restored } from "../parts/restored";
 import { ErrorBox, SelectField, TextField, faultAt } from "../parts/forms";
 import { Empty, LoadError, Page, WhenLoaded } from "../parts/page";
 import { ConditionFields, KindChoice } from "./condition-fields";
@@ -71,8 +72,8 @@ const AT_EVALUATION =
 const shownAt = (at: string) => AT_FIELDS.includes(at) || AT_EVALUATION.test(at);
 
 function RuleForm({ rule, buckets, start }: { rule: Rule | null; buckets: Bucket[]; start: RuleDraft }) {
-  const [draft, setDraft] = useState(start);
-  const change = (part: Partial<RuleDraft>) => setDraft((before) => ({ ...before, ...part }));
+  const typed = useDraft(rule === null ? "rule" : `rule ${rule._id}`, start);
+  const { value: draft, change } = typed;
   const loaded = useLoad(
     `sources ${draft.bucketId}`,
     (signal) => listSources(draft.bucketId, signal),
@@ -87,6 +88,7 @@ function RuleForm({ rule, buckets, start }: { rule: Rule | null; buckets: Bucket
     if (faults.length > 0) throw new ApiError(0, "Not a rule yet", "the rule cannot be saved yet", faults);
     const body = bodyOf(shown, rule, sources);
     const saved = rule === null ? await createRule(body) : await changeRule(rule._id, body);
+    typed.done();
     notify(rule === null ? `Rule “${saved.name}” created.` : `Rule “${saved.name}” saved.`);
     go(`#/rules/${saved._id}`);
   });
@@ -100,6 +102,7 @@ function RuleForm({ rule, buckets, start }: { rule: Rule | null; buckets: Bucket
         if (loaded.data !== null) void run();
       }}
     >
+      <Restored draft={typed} />
       {loaded.error !== null && <LoadError error={loaded.error} what="sources" onRetry={loaded.reload} />}
       {draft.unknown.length > 0 && (
         <p class="warn-box" role="status">
