@@ -19,7 +19,6 @@ import { Empty, Page } from "../parts/page";
 import { followChanges } from "./changes";
 import { noteCharted } from "./first-chart";
 import { LeaveQuestion } from "./leave-question";
-import { Notices } from "./notices";
 import { Deferred } from "./deferred";
 import { useRoute } from "./route";
 import { session } from "./session";
@@ -54,7 +53,6 @@ export function App() {
         <div key={path.join("/")}>{pageOf(path)}</div>
       </Shell>
       <LeaveQuestion />
-      <Notices />
     </>
   );
 }

@@ -9,6 +9,7 @@ import { staleSince } from "./changes";
 import { useFiring } from "./firing";
 import { formatMoment } from "./format";
 import { useAction } from "./load";
+import { Notices } from "./notices";
 import { shownTheme, theme, zone, useZone } from "./preferences";
 import { go, useRoute, whenFree } from "./route";
 import { leave } from "./session";
@@ -111,6 +112,7 @@ export function Shell({ section, user, children }: { section: string; user: User
           <ErrorBox error={leaving.error} />
         </div>
       </aside>
+      <Notices />
       <main class="main" id="main" ref={main} tabIndex={-1}>
         <Staleness />
         {children}

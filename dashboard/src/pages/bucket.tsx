@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { deleteBucket, getBucket, type Bucket } from "../api/buckets";
 import { createBucketKey, deleteBucketKey, listBucketKeys } from "../api/keys";
 import { formatCompact, formatCount, plural } from "../app/format";
+import { hasDraft } from "../app/draft";
 import { useInterval, useLoad } from "../app/load";
 import { rememberKey } from "../app/made-keys";
 import { notify } from "../app/notices";
@@ -32,7 +33,7 @@ export function BucketPage({ id, tab }: { id: string; tab: string }) {
   const bucket = useLoad(`bucket ${id}`, (signal) => getBucket(id, signal), ["buckets", "sources", "keys"]);
   // New points are no change; they come all the time.
   useInterval(RELOAD_MS, bucket.reload);
-  const [editing, setEditing] = useState(false);
+  const [editing, setEditing] = useState(() => hasDraft(`bucket ${id}`));
   const [deleting, setDeleting] = useState(false);
   const { data } = bucket;
   if (data === null) {

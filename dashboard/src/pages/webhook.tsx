@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { listBuckets } from "../api/buckets";
 import { changeWebhook, deleteWebhook, getWebhook, redeliver, testWebhook, webhookDeliveries } from "../api/webhooks";
 import { formatCount, plural } from "../app/format";
+import { hasDraft } from "../app/draft";
 import { useAction, useLoad } from "../app/load";
 import { notify } from "../app/notices";
 import { go } from "../app/route";
@@ -21,7 +22,7 @@ export function WebhookPage({ id }: { id: string }) {
     const [webhook, buckets] = await Promise.all([getWebhook(id, signal), listBuckets(signal)]);
     return { webhook, buckets };
   }, ["webhooks", "buckets"]);
-  const [dialog, setDialog] = useState<"edit" | "delete" | null>(null);
+  const [dialog, setDialog] = useState<"edit" | "delete" | null>(() => (hasDraft(`webhook ${id}`) ? "edit" : null));
   const act = useAction(async (what: "pause" | "test") => {
     if (loaded.data === null) return;
     if (what === "pause") {
