@@ -1,9 +1,20 @@
-/** Loading in a component: superseded requests are cancelled, and slowness shows only when it lasts. */
+/**
+ * Loading in a component: superseded requests are cancelled, slowness shows only when it lasts, what has changed on the
+ * server is loaded again, and so is what failed.
+ */
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { isAbort } from "../api/client";
+import type { Kind } from "../api/changes";
+import { ApiError, isAbort } from "../api/client";
+import { versions } from "./changes";
+import { useStore } from "./store";
 
 /** Below this, a skeleton would be a flicker. */
 const SLOW_AFTER_MS = 300;
+/** Soon enough for who waits in front of the page. */
+const RETRY_MS = 5000;
+/** Timers hold 31 bits of milliseconds. */
+const LONGEST_WAIT_MS = 2 ** 31 - 1;
+const NO_KINDS: readonly Kind[] = [];
 
 export interface Loaded<T> {
   data: T | null;
@@ -15,8 +26,17 @@ export interface Loaded<T> {
   reload: () => void;
 }
 
-/** Reads what `key` names; a null key reads nothing. */
-export function useLoad<T>(key: string | null, read: (signal: AbortSignal) => Promise<T>): Loaded<T> {
+/** Whether the same request may go better in a moment: no answer, a busy server, a script that did not come. */
+export function mayGoBetter(error: Error): boolean {
+  return !(error instanceof ApiError) || error.status === 0 || error.status === 429 || error.status >= 500;
+}
+
+/** Reads what `key` names, again whenever something of these kinds has changed; a null key reads nothing. */
+export function useLoad<T>(
+  key: string | null,
+  read: (signal: AbortSignal) => Promise<T>,
+  kinds: readonly Kind[] = NO_KINDS,
+): Loaded<T> {
   const [held, setHeld] = useState<{ key: string | null; data: T | null; error: Error | null }>({
     key: null,
     data: null,
@@ -46,7 +66,9 @@ export function useLoad<T>(key: string | null, read: (signal: AbortSignal) => Pr
       },
       (error: unknown) => {
         if (abort.signal.aborted || isAbort(error)) return;
-        setHeld((before) => ({ key, data: before.key === key ? before.data : null, error: asError(error) }));
+        // What is gone must not stay on the page.
+        const gone = error instanceof ApiError && error.status === 404;
+        setHeld((before) => ({ key, data: before.key === key && !gone ? before.data : null, error: asError(error) }));
         done();
       },
     );
@@ -59,6 +81,15 @@ export function useLoad<T>(key: string | null, read: (signal: AbortSignal) => Pr
 
   const reload = useCallback(() => setRound((n) => n + 1), []);
   const current = held.key === key;
+  useInterval(current && held.error !== null && mayGoBetter(held.error) ? RETRY_MS : null, reload);
+  const known = useStore(versions);
+  const version = known === null || kinds.length === 0 ? null : kinds.map((kind) => known[kind]).join(" ");
+  const seen = useRef(version);
+  useEffect(() => {
+    if (version === null) return;
+    if (seen.current !== null && seen.current !== version) reload();
+    seen.current = version;
+  }, [version]);
   return {
     data: current ? held.data : null,
     error: current ? held.error : null,
@@ -105,6 +136,20 @@ export function useInterval(periodMs: number | null, tick: () => void): void {
     }, periodMs);
     return () => clearInterval(timer);
   }, [periodMs]);
+}
+
+/** Calls `then` once when the moment is there; null waits for nothing. */
+export function useMoment(at: number | null, then: () => void): void {
+  const latest = useRef(then);
+  latest.current = then;
+  useEffect(() => {
+    if (at === null) return;
+    // What is past was read after it: only a clock that runs ahead of the server's finds it so again and again.
+    const left = at - Date.now();
+    if (left <= 0) return;
+    const timer = setTimeout(() => latest.current(), Math.min(left, LONGEST_WAIT_MS));
+    return () => clearTimeout(timer);
+  }, [at]);
 }
 
 /** The time, ticking. */

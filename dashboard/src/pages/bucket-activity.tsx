@@ -2,13 +2,14 @@
 import { useState } from "preact/hooks";
 import { PERIODS, bucketAnalytics, type BucketAnalytics, type Period } from "../api/analytics";
 import { formatCompact, formatCount, formatValue } from "../app/format";
-import { useLoad } from "../app/load";
+import { useInterval, useLoad } from "../app/load";
 import { exploreHref } from "../explorer/state";
 import { HourBars } from "../parts/bars";
 import { LinkButton } from "../parts/button";
 import { Empty, Section, TableFrame, WhenLoaded } from "../parts/page";
 import { Ago, Figure } from "../parts/show";
 
+const RELOAD_MS = 30_000;
 const PERIOD_MS: Record<Period, number> = {
   "24h": 86_400_000,
   "7d": 604_800_000,
@@ -21,7 +22,8 @@ export function BucketActivity({ bucketId }: { bucketId: string }) {
   const analytics = useLoad(`analytics ${bucketId} ${period}`, async (signal) => ({
     analytics: await bucketAnalytics(bucketId, period, signal),
     at: Date.now(),
-  }));
+  }), ["buckets", "sources", "rules"]);
+  useInterval(RELOAD_MS, analytics.reload);
   return (
     <>
       <div class="segments" role="group" aria-label="Period">

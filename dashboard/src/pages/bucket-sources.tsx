@@ -1,13 +1,19 @@
 /** The sources of a bucket. */
 import { listSources } from "../api/sources";
 import { formatCompact, formatSpan } from "../app/format";
-import { useLoad } from "../app/load";
+import { useInterval, useLoad } from "../app/load";
 import { LinkButton } from "../parts/button";
 import { Empty, Section, TableFrame, WhenLoaded } from "../parts/page";
-import { Ago, Pill } from "../parts/show";
+import { Ago } from "../parts/show";
+import { silentFirst } from "./silence";
+import { SourceStatus } from "./source-status";
+
+/** Counts and newest points are no change of a source; they come all the time. */
+const RELOAD_MS = 10_000;
 
 export function BucketSources({ bucketId }: { bucketId: string }) {
-  const sources = useLoad(`sources ${bucketId}`, (signal) => listSources(bucketId, signal));
+  const sources = useLoad(`sources ${bucketId}`, (signal) => listSources(bucketId, signal), ["sources"]);
+  useInterval(RELOAD_MS, sources.reload);
   const create = `#/buckets/${bucketId}/sources/new`;
   return (
     <Section
@@ -48,7 +54,7 @@ export function BucketSources({ bucketId }: { bucketId: string }) {
                 </tr>
               </thead>
               <tbody>
-                {list.map((source) => (
+                {silentFirst(list, Date.now()).map((source) => (
                   <tr key={source._id}>
                     <td>
                       <a class="name" href={`#/buckets/${bucketId}/sources/${source._id}`}>
@@ -57,7 +63,7 @@ export function BucketSources({ bucketId }: { bucketId: string }) {
                       <div class="hint">{source.type}</div>
                     </td>
                     <td>
-                      <Pill tone={source.status === "active" ? "ok" : "idle"}>{source.status}</Pill>
+                      <SourceStatus source={source} />
                     </td>
                     <td class="text muted">{Object.keys(source.schema).join(", ")}</td>
                     <td class="number">{formatCompact(source.stats.totalDataPoints)}</td>

@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { listBuckets } from "../api/buckets";
 import { plural } from "../app/format";
+import { hasDraft } from "../app/draft";
 import { useLoad } from "../app/load";
 import { notify } from "../app/notices";
 import { go, useRoute } from "../app/route";
@@ -11,9 +12,9 @@ import { Time } from "../parts/show";
 import { BucketForm } from "./bucket-form";
 
 export function BucketsPage() {
-  const buckets = useLoad("buckets", listBuckets);
+  const buckets = useLoad("buckets", listBuckets, ["buckets"]);
   const { search } = useRoute();
-  const [creating, setCreating] = useState(search.has("new"));
+  const [creating, setCreating] = useState(() => search.has("new") || hasDraft("bucket"));
   return (
     <Page
       title="Buckets"

@@ -1,5 +1,5 @@
 /** Deliveries with their attempts, of a webhook or of a rule's own URL. */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { Delivery, DeliveriesPage } from "../api/webhooks";
 import { plural } from "../app/format";
 import { useAction, useInterval, useLoad } from "../app/load";
@@ -19,23 +19,13 @@ interface DeliveriesProps {
   title: string;
   list: (limit: number, offset: number, signal: AbortSignal) => Promise<DeliveriesPage>;
   redeliver?: (deliveryId: string) => Promise<unknown>;
-  /** Changes when there is something new. */
-  version: string | null;
-  /** Nothing is pending any more. */
-  onSettled?: () => void;
 }
 
-export function Deliveries({ id, title, list, redeliver, version, onSettled }: DeliveriesProps) {
+export function Deliveries({ id, title, list, redeliver }: DeliveriesProps) {
   const [offset, setOffset] = useState(0);
-  const page = useLoad(`deliveries ${id} ${offset}`, (signal) => list(PAGE_ROWS, offset, signal));
+  const page = useLoad(`deliveries ${id} ${offset}`, (signal) => list(PAGE_ROWS, offset, signal), ["webhooks"]);
   const pending = page.data?.deliveries.some((delivery) => delivery.status === "pending") ?? false;
   useInterval(pending ? PENDING_RELOAD_MS : null, page.reload);
-  const seen = useRef({ version, pending });
-  useEffect(() => {
-    if (seen.current.version !== version) page.reload();
-    if (seen.current.pending && !pending) onSettled?.();
-    seen.current = { version, pending };
-  }, [version, pending]);
   const again = useAction(async (delivery: Delivery) => {
     await redeliver?.(delivery._id);
     notify("Queued once more.");

@@ -33,7 +33,7 @@ const KEYS: KeyRoutes = {
 };
 
 export function OrganizationPage() {
-  const organization = useLoad("organization", getOrganization);
+  const organization = useLoad("organization", getOrganization, ["organization"]);
   return (
     <Page title="Organization">
       <WhenLoaded loaded={organization} what="organization">

@@ -1,27 +1,16 @@
 /** Alert rules with their states: of all buckets, or of one. */
-import { listBuckets } from "../api/buckets";
-import { listRules, type Rule } from "../api/rules";
-import { useInterval, useLoad } from "../app/load";
+import { listAllRules, listRules, type Rule } from "../api/rules";
+import { useLoad } from "../app/load";
 import { LinkButton } from "../parts/button";
 import { Empty, Page, Section, TableFrame, WhenLoaded } from "../parts/page";
 import { Ago } from "../parts/show";
-import { latestCallsLeft } from "../api/client";
-import { RuleStatePill, RuleTimers, clearsAt } from "./rule-state";
-
-/** States change by what others do; on a limited plan a reload is the user's. */
-const RELOAD_MS = 10_000;
-
-const reloadPeriod = (): number | null => (latestCallsLeft() === null ? RELOAD_MS : null);
+import { RuleStatePill, RuleTimers, clearsAt, useClearing } from "./rule-state";
 
 const ORDER = ["firing", "clearing", "armed", "unevaluated"];
 
 export function RulesPage() {
-  const rules = useLoad("rules", async (signal) => {
-    const buckets = await listBuckets(signal);
-    const lists = await Promise.all(buckets.map((bucket) => listRules(bucket._id, signal)));
-    return { rules: lists.flat(), bucketNames: new Map(buckets.map((bucket) => [bucket._id, bucket.name])) };
-  });
-  useInterval(reloadPeriod(), rules.reload);
+  const rules = useLoad("rules", listAllRules, ["rules", "buckets"]);
+  useClearing(rules.data?.rules, rules.reload);
   return (
     <Page
       title="Alert rules"
@@ -33,15 +22,21 @@ export function RulesPage() {
       }
     >
       <WhenLoaded loaded={rules} what="rules">
-        {(data) => <RuleTable rules={data.rules} bucketNames={data.bucketNames} createHref="#/rules/new" />}
+        {(data) => (
+          <RuleTable
+            rules={data.rules}
+            bucketNames={new Map(data.buckets.map((bucket) => [bucket._id, bucket.name]))}
+            createHref="#/rules/new"
+          />
+        )}
       </WhenLoaded>
     </Page>
   );
 }
 
 export function BucketRules({ bucketId }: { bucketId: string }) {
-  const rules = useLoad(`rules ${bucketId}`, (signal) => listRules(bucketId, signal));
-  useInterval(reloadPeriod(), rules.reload);
+  const rules = useLoad(`rules ${bucketId}`, (signal) => listRules(bucketId, signal), ["rules"]);
+  useClearing(rules.data ?? undefined, rules.reload);
   const create = `#/rules/new?bucket=${bucketId}`;
   return (
     <Section
@@ -109,7 +104,7 @@ function RuleTable({
               <div class="hint name">{rule.condition}</div>
             </td>
             {bucketNames !== null && <td class="name muted">{bucketNames.get(rule.bucketId)}</td>}
-            <td class="nowrap">
+            <td class="timers-cell">
               <RuleTimers rule={rule} />
             </td>
             <td class="nowrap">

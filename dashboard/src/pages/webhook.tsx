@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { listBuckets } from "../api/buckets";
 import { changeWebhook, deleteWebhook, getWebhook, redeliver, testWebhook, webhookDeliveries } from "../api/webhooks";
 import { formatCount, plural } from "../app/format";
+import { hasDraft } from "../app/draft";
 import { useAction, useLoad } from "../app/load";
 import { notify } from "../app/notices";
 import { go } from "../app/route";
@@ -20,9 +21,8 @@ export function WebhookPage({ id }: { id: string }) {
   const loaded = useLoad(`webhook ${id}`, async (signal) => {
     const [webhook, buckets] = await Promise.all([getWebhook(id, signal), listBuckets(signal)]);
     return { webhook, buckets };
-  });
-  const [dialog, setDialog] = useState<"edit" | "delete" | null>(null);
-  const [version, setVersion] = useState(0);
+  }, ["webhooks", "buckets"]);
+  const [dialog, setDialog] = useState<"edit" | "delete" | null>(() => (hasDraft(`webhook ${id}`) ? "edit" : null));
   const act = useAction(async (what: "pause" | "test") => {
     if (loaded.data === null) return;
     if (what === "pause") {
@@ -32,7 +32,6 @@ export function WebhookPage({ id }: { id: string }) {
     } else {
       await testWebhook(id);
       notify("Test event queued; see below what becomes of it.");
-      setVersion((n) => n + 1);
     }
     loaded.reload();
   });
@@ -119,8 +118,6 @@ export function WebhookPage({ id }: { id: string }) {
         title="Deliveries"
         list={(limit, offset, signal) => webhookDeliveries(id, limit, offset, signal)}
         redeliver={(deliveryId) => redeliver(id, deliveryId)}
-        version={String(version)}
-        onSettled={loaded.reload}
       />
       {dialog === "edit" && (
         <WebhookForm

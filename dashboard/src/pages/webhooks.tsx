@@ -3,20 +3,21 @@ import { useState } from "preact/hooks";
 import { listBuckets } from "../api/buckets";
 import { listWebhooks, type Webhook } from "../api/webhooks";
 import { formatCount } from "../app/format";
+import { hasDraft } from "../app/draft";
 import { useLoad } from "../app/load";
 import { notify } from "../app/notices";
 import { Button } from "../parts/button";
-import { Dialog } from "../parts/dialog";
+import { ShownOnce } from "../parts/dialog";
 import { Empty, Page, TableFrame, WhenLoaded } from "../parts/page";
-import { Ago, Pill, SecretOnce, Url } from "../parts/show";
+import { Ago, Pill, Url } from "../parts/show";
 import { WebhookForm } from "./webhook-form";
 
 export function WebhooksPage() {
   const loaded = useLoad("webhooks", async (signal) => {
     const [webhooks, buckets] = await Promise.all([listWebhooks(signal), listBuckets(signal)]);
     return { webhooks, buckets, names: new Map(buckets.map((bucket) => [bucket._id, bucket.name])) };
-  });
-  const [creating, setCreating] = useState(false);
+  }, ["webhooks", "buckets"]);
+  const [creating, setCreating] = useState(() => hasDraft("webhook"));
   const [created, setCreated] = useState<Webhook | null>(null);
   return (
     <Page
@@ -105,18 +106,12 @@ export function WebhooksPage() {
         />
       )}
       {created !== null && (
-        <Dialog title="Webhook created" onClose={() => setCreated(null)}>
-          <SecretOnce what="secret" value={created.secret ?? ""} />
+        <ShownOnce title="Webhook created" what="secret" value={created.secret ?? ""} onClose={() => setCreated(null)}>
           <p class="hint">
             Receivers check <code>X-Webhook-Signature</code>, an HMAC-SHA256 of the body with this secret, or the
             Standard Webhooks headers.
           </p>
-          <div class="actions end">
-            <Button look="primary" onClick={() => setCreated(null)}>
-              I have copied it
-            </Button>
-          </div>
-        </Dialog>
+        </ShownOnce>
       )}
     </Page>
   );

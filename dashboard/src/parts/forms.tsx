@@ -28,6 +28,17 @@ interface TextProps extends FieldProps {
   disabled?: boolean;
   spellcheck?: boolean;
   mono?: boolean;
+  inputMode?: "decimal";
+}
+
+/**
+ * A number as text: a browser's own number field drops what it does not take, and 5,5 would become 55 unseen. What is
+ * no number is said at once.
+ */
+export function NumberField(props: Omit<TextProps, "type" | "inputMode">) {
+  const odd = props.value.trim() !== "" && !Number.isFinite(Number(props.value));
+  const fault = odd ? `must be a number such as 5.5, not ${props.value.trim()}` : props.fault;
+  return <TextField {...props} inputMode="decimal" fault={fault} />;
 }
 
 export function TextField(props: TextProps) {

@@ -3,7 +3,8 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { ApiError } from "../api/client";
 import { sentence } from "../app/format";
-import type { Loaded } from "../app/load";
+import { mayGoBetter, type Loaded } from "../app/load";
+import { setTitle } from "../app/title";
 import { Button } from "./button";
 import { Logo } from "./icon";
 
@@ -19,9 +20,7 @@ interface PageProps {
 
 export function Page({ title, trail, intro, actions, children, class: extra }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => {
-    document.title = `${title} · tidewatch`;
-  }, [title]);
+  useEffect(() => setTitle(title), [title]);
   // A screen reader hears the new page's title, and Tab goes on from there.
   useEffect(() => {
     if (document.querySelector("dialog[open]") === null) heading.current?.focus({ preventScroll: true });
@@ -106,6 +105,7 @@ export function LoadError({ error, what, onRetry }: { error: Error; what: string
     <div class="state" role="alert">
       <h2>{missing ? `There is no such ${what}` : `The ${what} could not be loaded`}</h2>
       <p>{missing ? "It may have been deleted, or the link is from another organization." : sentence(error.message)}</p>
+      {mayGoBetter(error) && <p>It is tried again every few seconds.</p>}
       {!missing && (
         <Button icon="refresh" onClick={onRetry}>
           Try again
