@@ -1,7 +1,7 @@
 /** The explorer: lines of any fields over any range. Its whole state is the URL's. */
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatTime, plural } from "../app/format";
-import { useLoad, useInterval } from "../app/load";
+import { useLoad } from "../app/load";
 import { shownTheme, useZone } from "../app/preferences";
 import { go, replaceHash, useRoute } from "../app/route";
 import { useStore } from "../app/store";
@@ -25,10 +25,8 @@ import { Toolbar } from "./toolbar";
 import { fetchMarks, marksWithin } from "./triggers";
 import { useView } from "./view";
 
-const MARKS_PERIOD_MS = 30_000;
-
 export function ExplorerPage() {
-  const catalog = useLoad("catalog", fetchCatalog);
+  const catalog = useLoad("catalog", fetchCatalog, ["buckets", "sources"]);
   return (
     <Page title="Explorer" class="explorer-page">
       <WhenLoaded loaded={catalog} what="sources">
@@ -87,8 +85,7 @@ function Explorer({ catalog }: { catalog: Catalog }) {
   const { view } = loaded;
 
   const marksKey = fields.length === 0 ? null : fields.map((ref) => ref.sourceId).join();
-  const marks = useLoad(marksKey, (signal) => fetchMarks(fields, signal));
-  useInterval(state.live ? MARKS_PERIOD_MS : null, marks.reload);
+  const marks = useLoad(marksKey, (signal) => fetchMarks(fields, signal), ["rules"]);
 
   const lines = useMemo(() => (view === null ? [] : linesOf(view, fields, catalog.byId)), [view, fields, catalog]);
   const span = view?.span ?? (fields.length > 0 ? spanOf(state.range, Date.now(), extentOf(catalog, fields)) : null);
