@@ -10,6 +10,7 @@ import type { Span } from "../explorer/range";
 import { scaleOf, timeAxis, valueAxes, valueRange, type ChartColours } from "./axes";
 import { drawMarks, type ChartMark } from "./marks";
 import { lookOf } from "./palette";
+import { followTouches } from "./touch";
 
 export interface PlotProps {
   lines: Line[];
@@ -29,6 +30,8 @@ export interface PlotProps {
 /** Pixels below which a drag is taken for a click. */
 const DRAG_PX_MIN = 6;
 const PHONE_PX = 620;
+/** Half of the longest label of the time axis. */
+const LAST_LABEL_PX = 36;
 
 export function Plot(props: PlotProps) {
   const holder = useRef<HTMLDivElement>(null);
@@ -52,6 +55,14 @@ export function Plot(props: PlotProps) {
     if (element === null) return;
     const made = new uPlot(optionsOf(element, latest, shown), dataOf(table), element);
     chart.current = made;
+    const endTouches = followTouches(made.over, {
+      span: () => latest.current.span,
+      onMove: (touched) => {
+        const { from: min, to: max } = touched ?? latest.current.span;
+        made.setScale("x", { min, max });
+      },
+      onEnd: (touched) => latest.current.onZoom(touched),
+    });
     const resize = new ResizeObserver(() => {
       if (element.clientWidth > 0 && element.clientWidth !== made.width) {
         made.setSize({ width: element.clientWidth, height: latest.current.height });
@@ -60,6 +71,7 @@ export function Plot(props: PlotProps) {
     resize.observe(element);
     return () => {
       resize.disconnect();
+      endTouches();
       made.destroy();
       chart.current = null;
     };
@@ -129,7 +141,8 @@ function optionsOf(element: HTMLElement, latest: { current: PlotProps }, shown: 
     series: [{}, ...lines.flatMap((line, place) => seriesOf(line, theme, () => shown.current.columns[place]?.dots ?? []))],
     bands: bandsOf(lines, theme),
     legend: { show: false },
-    padding: [12, width < PHONE_PX ? 8 : 16, 0, 0],
+    // Without an axis at the right, half of the last time stands beyond the plot.
+    padding: [12, (_chart, _side, axes) => (axes[1] ? 8 : LAST_LABEL_PX), 0, 0],
     cursor: {
       y: false,
       drag: { x: true, y: false, setScale: false, dist: DRAG_PX_MIN },

@@ -16,7 +16,7 @@ import { CurlTexts } from "./curl";
 import { Download } from "./download";
 import { Legend, nearestIndex, shownValue } from "./legend";
 import { Picker } from "./picker";
-import { spanOf, zoomedIn, zoomedOut, type Span } from "./range";
+import { endsNow, notBehind, spanOf, tidied, zoomedIn, zoomedOut, type Span } from "./range";
 import { NoPoints, Note, Remarks, Waiting } from "./remarks";
 import { Rows } from "./rows";
 import { linesOf, pointsOf, type Line } from "./series";
@@ -81,24 +81,27 @@ function Explorer({ catalog }: { catalog: Catalog }) {
   const change = useCallback((part: Partial<ExplorerState>) => go(writeState({ ...state, ...part })), [state]);
   const fields = useMemo(() => knownFields(catalog, state.fields), [catalog, state.fields]);
   const gone = state.fields.length - fields.length;
-  const loaded = useView(state, catalog, width);
+  const loaded = useView(state, catalog, width, zone);
   const { view } = loaded;
 
   const marksKey = fields.length === 0 ? null : fields.map((ref) => ref.sourceId).join();
   const marks = useLoad(marksKey, (signal) => fetchMarks(fields, signal), ["rules"]);
 
   const lines = useMemo(() => (view === null ? [] : linesOf(view, fields, catalog.byId)), [view, fields, catalog]);
-  const span = view?.span ?? (fields.length > 0 ? spanOf(state.range, Date.now(), extentOf(catalog, fields)) : null);
+  const span = view?.span ?? (fields.length > 0 ? spanOf(state.range, Date.now(), extentOf(catalog, fields), zone) : null);
   const shownMarks = useMemo(
     () => (span === null || marks.data === null ? [] : marksWithin(marks.data.marks, span)),
     [marks.data, span?.from, span?.to],
   );
   const points = lines.reduce((sum, line) => sum + pointsOf(line), 0);
-  const zoom = (next: Span) => change({ range: { kind: "absolute", ...next }, live: false });
+  const zoom = (next: Span) => {
+    const seen = notBehind(next, Math.max(Date.now(), span?.to ?? 0));
+    change({ range: { kind: "absolute", ...tidied(seen) }, live: false });
+  };
   const onKey = (key: string): boolean => {
     if (span === null) return false;
     if (key === "+" || key === "=") change({ range: zoomedIn(span), live: false });
-    else if (key === "-") change({ range: zoomedOut(span), live: false });
+    else if (key === "-") change({ range: zoomedOut(span, Date.now()), live: false });
     else return false;
     return true;
   };
@@ -178,7 +181,9 @@ function Explorer({ catalog }: { catalog: Catalog }) {
               />
             )}
           </div>
-          {view !== null && <Note loaded={loaded} view={view} lines={lines} zone={zone} />}
+          {view !== null && (
+            <Note loaded={loaded} view={view} lines={lines} zone={zone} fixed={!endsNow(state.range)} />
+          )}
           <Remarks view={view} fields={fields} catalog={catalog} zone={zone} gone={gone} marks={shownMarks} />
           {lines.length > 0 && (
             <Legend lines={lines} hidden={hidden} onToggle={toggle} cursorAt={cursorAt} zone={zone} theme={theme} />
@@ -187,6 +192,7 @@ function Explorer({ catalog }: { catalog: Catalog }) {
             Drag to zoom, double-click to zoom out; on the keyboard <kbd>←</kbd> <kbd>→</kbd> move the cursor,{" "}
             <kbd>+</kbd> <kbd>−</kbd> zoom. The browser's Back goes one view back.
           </p>
+          <p class="hint touch-keys">Drag to move, pinch to zoom, tap to read a value.</p>
           <p class="visually-hidden" aria-live="polite">
             {cursorAt === null
               ? ""

@@ -1,6 +1,6 @@
 /** The sentences under and over the chart: what is drawn, what is not, and what is being waited for. */
 import type { Mark } from "./triggers";
-import { formatSpan, plural, sentence } from "../app/format";
+import { formatSpan, formatTime, plural, sentence } from "../app/format";
 import type { Zone } from "../app/preferences";
 import { Button } from "../parts/button";
 import type { Catalog } from "./catalog";
@@ -10,12 +10,22 @@ import type { Line } from "./series";
 import type { FieldRef } from "./state";
 import type { LoadedView } from "./view";
 
-export function Note({ loaded, view, lines, zone }: { loaded: LoadedView; view: View; lines: Line[]; zone: Zone }) {
+interface NoteProps {
+  loaded: LoadedView;
+  view: View;
+  lines: Line[];
+  zone: Zone;
+  /** The range does not move on with the time: from when to when it is must be said. */
+  fixed: boolean;
+}
+
+export function Note({ loaded, view, lines, zone, fixed }: NoteProps) {
   const { drawn, how } = noteOf(view, lines, zone);
   return (
     <p class="chart-note" role="status">
       <span data-testid="chart-points">{drawn}</span>
       {how}, over {formatSpan((view.span.to - view.span.from) / 1000)}
+      {fixed && `: ${formatTime(view.span.from, zone)} to ${formatTime(view.span.to, zone)}`}
       <span class="muted"> · {Math.max(1, Math.round(view.tookMs))} ms</span>
       {loaded.following && <span class="live-dot"> · following</span>}
       {loaded.liveError !== null && (

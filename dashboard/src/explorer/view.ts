@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isAbort } from "../api/client";
 import { asError } from "../app/load";
+import type { Zone } from "../app/preferences";
 import { extentOf, knownFields, type Catalog } from "./catalog";
 import { within } from "./deadline";
 import { fetchView, followView, type View } from "./fetch";
@@ -37,13 +38,13 @@ export interface LoadedView {
 export const plotWidth = (widthPx: number): number =>
   Math.max(WIDTH_STEP_PX, Math.round(widthPx / WIDTH_STEP_PX) * WIDTH_STEP_PX);
 
-export function useView(state: ExplorerState, catalog: Catalog, widthPx: number): LoadedView {
+export function useView(state: ExplorerState, catalog: Catalog, widthPx: number, zone: Zone): LoadedView {
   const [view, setView] = useState<View | null>(null);
   const [error, setError] = useState<Error | null>(null);
   const [slow, setSlow] = useState(false);
   const [round, setRound] = useState(0);
   const width = plotWidth(widthPx);
-  const key = `${writeState({ ...state, live: false })} ${width}`;
+  const key = `${writeState({ ...state, live: false })} ${width} ${state.range.kind === "typed" ? zone : ""}`;
   const ready = widthPx > 0;
 
   useEffect(() => {
@@ -66,7 +67,7 @@ export function useView(state: ExplorerState, catalog: Catalog, widthPx: number)
       setSlow(false);
       setError(failed);
     };
-    const span = spanOf(state.range, Date.now(), extentOf(catalog, fields));
+    const span = spanOf(state.range, Date.now(), extentOf(catalog, fields), zone);
     const plan = planOf({ ...state, fields }, catalog.byId, span, width, Date.now());
     within(ANSWER_MS_MAX, abort.signal, (signal) => fetchView(plan, span, signal)).then(
       (answer) => {
@@ -86,7 +87,7 @@ export function useView(state: ExplorerState, catalog: Catalog, widthPx: number)
     };
   }, [key, ready, catalog, round]);
 
-  const live = useLive(state, view, key, setView);
+  const live = useLive(state, view, key, zone, setView);
   return { view, error, slow, ...live, reload: () => setRound((n) => n + 1) };
 }
 
@@ -95,6 +96,7 @@ function useLive(
   state: ExplorerState,
   view: View | null,
   key: string,
+  zone: Zone,
   setView: (view: View) => void,
 ): Pick<LoadedView, "following" | "liveError"> {
   const [liveError, setLiveError] = useState<Error | null>(null);
@@ -115,7 +117,7 @@ function useLive(
       if (document.hidden || before === null) return again(LIVE_MS);
       const [began, now] = [performance.now(), Date.now()];
       const all = state.range.kind === "last" && state.range.preset === "all";
-      const span = all ? { from: before.span.from, to: now } : spanOf(state.range, now, null);
+      const span = all ? { from: before.span.from, to: now } : spanOf(state.range, now, null, zone);
       try {
         const next = await within(ANSWER_MS_MAX, abort.signal, (signal) => followView(before, span, signal));
         if (abort.signal.aborted) return;
