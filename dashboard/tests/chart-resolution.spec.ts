@@ -45,9 +45,11 @@ test("an hour of three sources at 1 Hz is not some values a line, though each pa
 
 test("groups by hour reach to the newest point", async ({ page }) => {
   const source = await makeSource(account, { v: { type: "number" } });
-  const now = Date.now();
-  await send(account, source, Array.from({ length: 1500 }, (_, n) => ({ at: now - n * MINUTE, values: { v: n % 5 } })));
-  await open(page, account, hashOf([source], "r=24h&by=hour"));
+  // The range ends fifty minutes into an hour, whose group begins far from its end.
+  const to = Math.floor(Date.now() / HOUR) * HOUR - 10 * MINUTE;
+  await send(account, source, Array.from({ length: 600 }, (_, n) => ({ at: to - n * MINUTE, values: { v: n % 5 } })));
+  const range = `from=${new Date(to - 6 * HOUR).toISOString()}&to=${new Date(to).toISOString()}`;
+  await open(page, account, hashOf([source], `${range}&by=hour`));
   await expect.poll(async () => (await inkOf(page)).to).toBeGreaterThan(0.98);
 });
 

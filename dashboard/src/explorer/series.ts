@@ -100,7 +100,7 @@ function fill(line: Line, table: SourceTable, { groupBy }: Part, span: Span): vo
  */
 function placeOf(start: number, step: Step, span: Span, newest: number | null): number {
   const [from, to] = [Math.max(start, span.from), Math.min(stepEnd(start, step), span.to)];
-  if (newest !== null && newest >= from && newest < to) return newest;
+  if (newest !== null && newest >= from && newest <= to) return newest;
   return from + (to - from) / 2;
 }
 
