@@ -10,6 +10,7 @@ import type { Span } from "../explorer/range";
 import { scaleOf, timeAxis, valueAxes, valueRange, type ChartColours } from "./axes";
 import { drawMarks, type ChartMark } from "./marks";
 import { lookOf } from "./palette";
+import { bandPath, linePaths } from "./paths";
 import { followTouches } from "./touch";
 
 export interface PlotProps {
@@ -30,6 +31,7 @@ export interface PlotProps {
 /** Pixels below which a drag is taken for a click. */
 const DRAG_PX_MIN = 6;
 const PHONE_PX = 620;
+const BAND_EDGE_PX = 0.75;
 /** Half of the longest label of the time axis. */
 const LAST_LABEL_PX = 36;
 
@@ -80,14 +82,15 @@ export function Plot(props: PlotProps) {
   useEffect(() => {
     const made = chart.current;
     if (made === null) return;
-    made.batch(() => {
-      let series = 1;
-      for (const { line, lows } of table.columns) {
-        const show = !hidden.has(line.id);
-        for (let n = 0; n < (lows === null ? 1 : 3); n++) made.setSeries(series++, { show });
+    // No `batch`: uPlot draws once for all that this task changes, and a batch would draw before the marks are in.
+    let series = 1;
+    for (const { line, lows } of table.columns) {
+      const show = !hidden.has(line.id);
+      for (let n = 0; n < (lows === null ? 1 : 3); n++, series++) {
+        if (made.series[series]?.show !== show) made.setSeries(series, { show });
       }
-      made.setData(dataOf(table), true);
-    });
+    }
+    made.setData(dataOf(table), true);
   }, [table, hidden, span.from, span.to, shape]);
 
   useEffect(() => chart.current?.redraw(false), [marks]);
@@ -139,7 +142,6 @@ function optionsOf(element: HTMLElement, latest: { current: PlotProps }, shown: 
     scales,
     axes: [timeAxis(colours, font, zone), ...valueAxes(lines, colours, font, axesMax)],
     series: [{}, ...lines.flatMap((line, place) => seriesOf(line, theme, () => shown.current.columns[place]?.dots ?? []))],
-    bands: bandsOf(lines, theme),
     legend: { show: false },
     // Without an axis at the right, half of the last time stands beyond the plot.
     padding: [12, (_chart, _side, axes) => (axes[1] ? 8 : LAST_LABEL_PX), 0, 0],
@@ -167,6 +169,7 @@ function optionsOf(element: HTMLElement, latest: { current: PlotProps }, shown: 
           latest.current.onZoom({ from, to });
         },
       ],
+      drawAxes: [(made) => drawBands(made, lines, shown.current, theme)],
       draw: [(made) => drawMarks(made, latest.current.marks, colours.mark)],
     },
   };
@@ -183,23 +186,36 @@ function seriesOf(line: Line, theme: "light" | "dark", dots: () => number[]): uP
     points: { size: 5, fill: look.stroke, filter: (_chart, _series, all) => (all ? null : dots()) },
     spanGaps: false,
   };
-  if (line.type === "boolean" && line.step === null) {
-    const stepped = uPlot.paths.stepped?.({ align: 1 });
-    if (stepped !== undefined) main.paths = stepped;
-  }
+  const stepped = uPlot.paths.stepped?.({ align: 1 });
+  main.paths = line.type === "boolean" && line.step === null && stepped !== undefined ? stepped : linePaths;
   if (line.lows === null) return [main];
-  const edge: uPlot.Series = { scale: scaleOf(line), stroke: look.edge, width: 0.75, points: { show: false } };
+  // Not drawn as lines: with them the scale has room for the band.
+  const edge: uPlot.Series = { scale: scaleOf(line), paths: () => null, points: { show: false } };
   return [main, { ...edge }, { ...edge }];
 }
 
-function bandsOf(lines: Line[], theme: "light" | "dark"): uPlot.Band[] {
-  const bands: uPlot.Band[] = [];
+/** Under all lines. */
+function drawBands(chart: uPlot, lines: Line[], { columns }: Table, theme: "light" | "dark"): void {
+  const { ctx, bbox } = chart;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  ctx.lineWidth = BAND_EDGE_PX * devicePixelRatio;
+  ctx.lineJoin = "bevel";
   let series = 1;
-  for (const line of lines) {
-    if (line.lows !== null) bands.push({ series: [series + 2, series + 1], fill: lookOf(line.index, theme).band });
+  for (const [index, line] of lines.entries()) {
+    const [column, shown] = [columns[index], chart.series[series]?.show === true];
     series += line.lows === null ? 1 : 3;
+    if (!shown || column === undefined || column.lows === null || column.highs === null) continue;
+    const look = lookOf(line.index, theme);
+    const path = bandPath(chart, scaleOf(line), column.lows, column.highs);
+    ctx.fillStyle = look.band;
+    ctx.strokeStyle = look.edge;
+    ctx.fill(path);
+    ctx.stroke(path);
   }
-  return bands;
+  ctx.restore();
 }
 
 function dataOf({ times, columns }: Table): uPlot.AlignedData {

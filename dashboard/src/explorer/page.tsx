@@ -20,7 +20,7 @@ import { endsNow, notBehind, spanOf, tidied, zoomedIn, zoomedOut, type Span } fr
 import { NoPoints, Note, Remarks, Waiting } from "./remarks";
 import { Rows } from "./rows";
 import { linesOf, pointsOf, type Line } from "./series";
-import { readState, writeState, type ExplorerState } from "./state";
+import { fieldId, readState, writeState, type ExplorerState } from "./state";
 import { Toolbar } from "./toolbar";
 import { fetchMarks, marksWithin } from "./triggers";
 import { useView } from "./view";
@@ -79,7 +79,9 @@ function Explorer({ catalog }: { catalog: Catalog }) {
   }, []);
 
   const change = useCallback((part: Partial<ExplorerState>) => go(writeState({ ...state, ...part })), [state]);
-  const fields = useMemo(() => knownFields(catalog, state.fields), [catalog, state.fields]);
+  // Another range has the same fields: what is drawn of them is not drawn again before the answer is here.
+  const picked = state.fields.map(fieldId).join(" ");
+  const fields = useMemo(() => knownFields(catalog, state.fields), [catalog, picked]);
   const gone = state.fields.length - fields.length;
   const loaded = useView(state, catalog, width, zone);
   const { view } = loaded;
