@@ -39,7 +39,8 @@ export const plotWidth = (widthPx: number): number =>
   Math.max(WIDTH_STEP_PX, Math.round(widthPx / WIDTH_STEP_PX) * WIDTH_STEP_PX);
 
 export function useView(state: ExplorerState, catalog: Catalog, widthPx: number, zone: Zone): LoadedView {
-  const [view, setView] = useState<View | null>(null);
+  // What was asked for before stays until the answer is here; `key` says what it is the answer to.
+  const [held, setHeld] = useState<{ key: string; view: View } | null>(null);
   const [error, setError] = useState<Error | null>(null);
   const [slow, setSlow] = useState(false);
   const [round, setRound] = useState(0);
@@ -51,12 +52,12 @@ export function useView(state: ExplorerState, catalog: Catalog, widthPx: number,
     if (!ready) return;
     const fields = knownFields(catalog, state.fields);
     if (fields.length === 0) {
-      setView(null);
+      setHeld(null);
       return;
     }
-    const held = kept.get(key);
-    if (held !== undefined && round === 0 && Date.now() - held.at < KEPT_MS && state.range.kind === "absolute") {
-      setView(held.view);
+    const before = kept.get(key);
+    if (before !== undefined && round === 0 && Date.now() - before.at < KEPT_MS && state.range.kind === "absolute") {
+      setHeld({ key, view: before.view });
       setError(null);
       return;
     }
@@ -73,7 +74,7 @@ export function useView(state: ExplorerState, catalog: Catalog, widthPx: number,
       (answer) => {
         if (abort.signal.aborted) return;
         keep(key, answer);
-        setView(answer);
+        setHeld({ key, view: answer });
         done(null);
       },
       (caught: unknown) => {
@@ -87,8 +88,9 @@ export function useView(state: ExplorerState, catalog: Catalog, widthPx: number,
     };
   }, [key, ready, catalog, round]);
 
-  const live = useLive(state, view, key, zone, setView);
-  return { view, error, slow, ...live, reload: () => setRound((n) => n + 1) };
+  const answered = held?.key === key ? held.view : null;
+  const live = useLive(state, answered, key, zone, (view) => setHeld({ key, view }));
+  return { view: held?.view ?? null, error, slow, ...live, reload: () => setRound((n) => n + 1) };
 }
 
 /** Moves the view on, round after round. */
@@ -102,6 +104,8 @@ function useLive(
   const [liveError, setLiveError] = useState<Error | null>(null);
   const current = useRef(view);
   current.current = view;
+  const moveOn = useRef(setView);
+  moveOn.current = setView;
   const on = state.live && view !== null;
 
   useEffect(() => {
@@ -121,7 +125,7 @@ function useLive(
       try {
         const next = await within(ANSWER_MS_MAX, abort.signal, (signal) => followView(before, span, signal));
         if (abort.signal.aborted) return;
-        if (current.current === before) setView(next);
+        if (current.current === before) moveOn.current(next);
         setLiveError(null);
         again(Math.max(LIVE_MS, 2 * (performance.now() - began)));
       } catch (caught) {
