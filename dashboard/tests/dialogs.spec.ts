@@ -47,7 +47,7 @@ test("Escape does not take away a key that is shown this once", async ({ page, c
   await expect(page.getByRole("dialog")).toHaveCount(0);
   await make();
   await page.getByRole("button", { name: "Copy key" }).click();
-  await expect(page.getByRole("button", { name: "Copied" })).toBeVisible();
+  await expect(page.getByRole("button", { name: "Copied", exact: true })).toBeVisible();
   await page.keyboard.press("Escape");
   await expect(page.getByRole("dialog")).toHaveCount(0);
 });

@@ -87,6 +87,12 @@ export function Shell({ section, user, children }: { section: string; user: User
                 </a>
               </li>
             ))}
+            <li>
+              <a href="/api/docs">
+                <Icon name="api" />
+                API reference
+              </a>
+            </li>
           </ul>
         </nav>
         <div class="sidebar-foot">

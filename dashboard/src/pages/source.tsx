@@ -130,7 +130,7 @@ function SchemaTable({ source }: { source: Source }) {
   const thinning = source.downsampling ? "large raw queries are averaged" : "raw queries are never averaged";
   return (
     <Section title="Schema" note={`${mode}; ${thinning}.`}>
-      <TableFrame label="Schema">
+      <TableFrame label="Schema" stacked>
         <thead>
           <tr>
             <th scope="col">Field</th>
@@ -145,9 +145,9 @@ function SchemaTable({ source }: { source: Source }) {
               <th scope="row" class="mono name">
                 {field}
               </th>
-              <td>{definition.type}</td>
-              <td>{definition.unit}</td>
-              <td class="text muted">{definition.description}</td>
+              <td data-label="Type">{definition.type}</td>
+              <td data-label="Unit">{definition.unit}</td>
+              <td class="text muted" data-label="Description">{definition.description}</td>
             </tr>
           ))}
         </tbody>

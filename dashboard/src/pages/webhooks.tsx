@@ -43,7 +43,7 @@ export function WebhooksPage() {
               An address of yours that is told when a rule fires.
             </Empty>
           ) : (
-            <TableFrame label="Webhooks">
+            <TableFrame label="Webhooks" stacked>
               <thead>
                 <tr>
                   <th scope="col">URL</th>
@@ -67,22 +67,22 @@ export function WebhooksPage() {
                         <Url url={webhook.url} />
                       </a>
                     </td>
-                    <td>
+                    <td data-label="Status">
                       <Pill tone={webhook.status === "active" ? "ok" : "idle"}>{webhook.status}</Pill>
                     </td>
-                    <td class="mono">{webhook.events.join(", ")}</td>
-                    <td class="name">
+                    <td class="mono" data-label="Hears of">{webhook.events.join(", ")}</td>
+                    <td class="name" data-label="From">
                       {webhook.bucketId === null ? (
                         <span class="muted">every bucket</span>
                       ) : (
                         (data.names.get(webhook.bucketId) ?? webhook.bucketId)
                       )}
                     </td>
-                    <td class="number">{formatCount(webhook.successfulDeliveries)}</td>
-                    <td class={webhook.failedDeliveries > 0 ? "number bad-text" : "number"}>
+                    <td class="number" data-label="Delivered">{formatCount(webhook.successfulDeliveries)}</td>
+                    <td class={webhook.failedDeliveries > 0 ? "number bad-text" : "number"} data-label="Failed">
                       {formatCount(webhook.failedDeliveries)}
                     </td>
-                    <td class="nowrap">
+                    <td class="nowrap" data-label="Last">
                       <Ago at={webhook.lastDeliveryAt} />
                     </td>
                   </tr>
