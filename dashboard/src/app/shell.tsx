@@ -83,7 +83,12 @@ export function Shell({ section, user, children }: { section: string; user: User
                 <a href={`#/${target}`} aria-current={section === target ? "page" : undefined}>
                   <Icon name={icon} />
                   {label}
-                  {target === "rules" && firing > 0 && <span class="nav-count">{firing} firing</span>}
+                  {target === "rules" && firing > 0 && (
+                    <span class="nav-count">
+                      {firing}
+                      <span class="visually-hidden"> firing</span>
+                    </span>
+                  )}
                 </a>
               </li>
             ))}

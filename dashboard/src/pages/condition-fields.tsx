@@ -10,17 +10,20 @@ import { KINDS, MATCHES, OPERATORS, operatorsOf, originsOf, type Condition, type
 export function KindChoice({ draft, onChange }: Pick<RuleFieldsProps, "draft" | "onChange">) {
   return (
     <div class="field">
-      <span class="label">It fires when a field</span>
-      <div class="segments wrap" role="group" aria-label="It fires when a field">
+      <span class="label">Kind</span>
+      <div class="segments wrap" role="group" aria-label="Kind">
         {(Object.keys(KINDS) as Kind[]).map((kind) => (
           <button type="button" key={kind} aria-pressed={draft.kind === kind} onClick={() => onChange({ kind })}>
-            {KINDS[kind].label.toLowerCase()}
+            {KINDS[kind].label}
           </button>
         ))}
         <button type="button" aria-pressed={draft.kind === null} onClick={() => onChange({ kind: null })}>
-          your own evaluator decides
+          Own evaluator
         </button>
       </div>
+      <p class="hint">
+        {draft.kind === null ? "An evaluator of yours decides by words and parameters of its own" : KINDS[draft.kind].hint}
+      </p>
     </div>
   );
 }
@@ -178,7 +181,7 @@ function OwnEvaluator({ draft, error, onChange }: RuleFieldsProps) {
   return (
     <>
       <TextField
-        label="Kind"
+        label="Name of the kind"
         value={draft.ownKind}
         maxLength={64}
         mono
