@@ -19,6 +19,7 @@ test("a source that has fallen silent says since when, and stands first", async 
   await call(account, "POST", "/api/data/batch", { bucketId, dataPoints });
   const since = new RegExp(`silent since (\\d{4}-\\d\\d-\\d\\d )?${new Date(last).toISOString().slice(11, 16)}`);
   const rows = page.getByRole("region", { name: "Sources" }).first().getByRole("row");
+  await page.clock.install();
   await open(page, account);
   await expect(page.getByText("1 source silent.")).toBeVisible();
   await expect(rows.nth(1)).toContainText("Machine");
@@ -31,5 +32,6 @@ test("a source that has fallen silent says since when, and stands first", async 
   await expect(page.locator(".figure", { hasText: "Status" })).toContainText(since);
   // It is seen where it happens, and where it ends, without a reload.
   await call(account, "POST", "/api/data", { bucketId, dataSourceId: dataSource._id, values: { temperature: 21 } });
+  await page.clock.runFor(10_000);
   await expect(page.locator(".figure", { hasText: "Status" })).toContainText("active");
 });

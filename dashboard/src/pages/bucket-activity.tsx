@@ -24,7 +24,7 @@ export function BucketActivity({ bucketId }: { bucketId: string }) {
     analytics: await bucketAnalytics(bucketId, period, signal),
     at: Date.now(),
   }), ["buckets", "sources", "rules"]);
-  useInterval(RELOAD_MS, analytics.reload);
+  useInterval(RELOAD_MS, analytics.refresh);
   return (
     <>
       <div class="segments" role="group" aria-label="Period">

@@ -14,7 +14,7 @@ const RELOAD_MS = 10_000;
 
 export function BucketSources({ bucketId }: { bucketId: string }) {
   const sources = useLoad(`sources ${bucketId}`, (signal) => listSources(bucketId, signal), ["sources"]);
-  useInterval(RELOAD_MS, sources.reload);
+  useInterval(RELOAD_MS, sources.refresh);
   const create = `#/buckets/${bucketId}/sources/new`;
   return (
     <Section

@@ -25,7 +25,7 @@ export function Deliveries({ id, title, list, redeliver }: DeliveriesProps) {
   const [offset, setOffset] = useState(0);
   const page = useLoad(`deliveries ${id} ${offset}`, (signal) => list(PAGE_ROWS, offset, signal), ["webhooks"]);
   const pending = page.data?.deliveries.some((delivery) => delivery.status === "pending") ?? false;
-  useInterval(pending ? PENDING_RELOAD_MS : null, page.reload);
+  useInterval(pending ? PENDING_RELOAD_MS : null, page.refresh);
   const again = useAction(async (delivery: Delivery) => {
     await redeliver?.(delivery._id);
     notify("Queued once more.");

@@ -43,7 +43,7 @@ export function Guide({ buckets, totals, onArrival, onHide }: GuideProps) {
     if (arrived && totals.dataPoints === 0) onArrival();
   }, [arrived]);
   // Points arrive from elsewhere: the step is ticked when the first is there.
-  useInterval(found !== undefined && !hasPoints ? WAITING_RELOAD_MS : null, first.reload);
+  useInterval(found !== undefined && !hasPoints ? WAITING_RELOAD_MS : null, first.refresh);
   const home = bucket === undefined ? "#/buckets" : `#/buckets/${bucket._id}`;
   const fields =
     source === undefined

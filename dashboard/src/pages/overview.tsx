@@ -45,7 +45,7 @@ async function fetchHome(signal: AbortSignal): Promise<Home> {
 
 export function OverviewPage() {
   const home = useLoad("home", fetchHome, ["organization", "buckets", "sources", "rules", "keys"]);
-  useInterval(RELOAD_MS, home.reload);
+  useInterval(RELOAD_MS, home.refresh);
   const userId = useStore(session)?.user._id;
   const charted = useCharted(userId);
   const name = home.data?.overview.organization.name;

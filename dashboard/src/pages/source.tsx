@@ -24,7 +24,7 @@ export function SourcePage({ bucketId, sourceId }: { bucketId: string; sourceId:
   const { data } = source;
   const waiting = data?.stats.totalDataPoints === 0;
   // Points are no change of the source; somebody who waits for the first sees it at once.
-  useInterval(waiting ? WAITING_RELOAD_MS : RELOAD_MS, source.reload);
+  useInterval(waiting ? WAITING_RELOAD_MS : RELOAD_MS, source.refresh);
   const waited = useRef(false);
   if (waiting) waited.current = true;
   if (data === null) {
