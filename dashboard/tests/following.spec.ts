@@ -49,7 +49,10 @@ test.describe("on the Free plan", () => {
   });
 });
 
-test("while the server does not answer the page says since when, and comes back by itself", async ({ page, service }) => {
+test("while the server does not answer the page says since when, and comes back by itself", async ({
+  page,
+  service,
+}) => {
   const account = await signUp(service.url);
   await page.clock.install();
   await open(page, account, "#/buckets");
@@ -82,14 +85,22 @@ test("counts follow what is made, here and elsewhere", async ({ page, service })
   await expect(page.getByRole("row", { name: /third/ })).toBeVisible();
 });
 
-test("a server that is slower than the page asks is waited for, and one that hangs is not", async ({ page, service }) => {
+test("a server that is slower than the page asks is waited for, and one that hangs is not", async ({
+  page,
+  service,
+}) => {
   const account = await signUp(service.url);
   const { bucket } = await call<{ bucket: { _id: string } }>(account, "POST", "/api/buckets", { name: "Plant" });
   const bucketId = bucket._id;
-  const { dataSource } = await call<{ dataSource: { _id: string } }>(account, "POST", `/api/buckets/${bucketId}/sources`, {
-    name: "Boiler",
-    schema: { t: { type: "number" } },
-  });
+  const { dataSource } = await call<{ dataSource: { _id: string } }>(
+    account,
+    "POST",
+    `/api/buckets/${bucketId}/sources`,
+    {
+      name: "Boiler",
+      schema: { t: { type: "number" } },
+    },
+  );
   await page.clock.install();
   await open(page, account, `#/buckets/${bucketId}/sources/${dataSource._id}`);
   const held: (() => void)[] = [];

@@ -4,7 +4,10 @@ import { expect, open, test, visit } from "./support/test";
 
 const MANY = 60;
 
-test("fleets: search, order and pages of sources and rules, and an Activity of bounded height", async ({ page, service }) => {
+test("fleets: search, order and pages of sources and rules, and an Activity of bounded height", async ({
+  page,
+  service,
+}) => {
   const account = await signUp(service.url);
   const world = await makeWorld(account);
   const { bucketId, sourceId } = world;
@@ -58,7 +61,9 @@ test.describe("on a phone", () => {
       if (name.startsWith("explorer")) continue;
       await visit(page, hash);
       const found = await page.evaluate(() => {
-        const wide = [...document.querySelectorAll(".table-frame")].filter((frame) => frame.scrollWidth > frame.clientWidth);
+        const wide = [...document.querySelectorAll(".table-frame")].filter(
+          (frame) => frame.scrollWidth > frame.clientWidth,
+        );
         const pressed = "button, input:not([type=checkbox]), select, summary, a.button, nav a, .check, .table-frame a";
         const low = [...document.querySelectorAll(pressed)].filter((element) => {
           const { width, height } = element.getBoundingClientRect();

@@ -73,7 +73,10 @@ test("the form takes only what can fire, and its words are made of the parameter
   await page.getByRole("link", { name: "Edit" }).click();
   await page.getByRole("button", { name: "Range" }).click();
   await page.getByLabel("Field", { exact: true }).selectOption("");
-  await expect(page.getByLabel("Field", { exact: true }).locator("option")).toHaveText(["choose a field", "vibration (mm/s)"]);
+  await expect(page.getByLabel("Field", { exact: true }).locator("option")).toHaveText([
+    "choose a field",
+    "vibration (mm/s)",
+  ]);
 });
 
 test("words of another client that say something else are shown as such, and made anew", async ({ page, service }) => {

@@ -6,10 +6,15 @@ test("a source that has fallen silent says since when, and stands first", async 
   const account = await signUp(service.url);
   const world = await makeWorld(account);
   const { bucketId } = world;
-  const { dataSource } = await call<{ dataSource: { _id: string } }>(account, "POST", `/api/buckets/${bucketId}/sources`, {
-    name: "Machine",
-    schema: { temperature: { type: "number" } },
-  });
+  const { dataSource } = await call<{ dataSource: { _id: string } }>(
+    account,
+    "POST",
+    `/api/buckets/${bucketId}/sources`,
+    {
+      name: "Machine",
+      schema: { temperature: { type: "number" } },
+    },
+  );
   const last = Date.now() - 36 * 60_000;
   const dataPoints = Array.from({ length: 10 }, (_, index) => ({
     dataSourceId: dataSource._id,

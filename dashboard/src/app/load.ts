@@ -62,10 +62,7 @@ export function useLoad<T>(
       return;
     }
     const abort = new AbortController();
-    const timers = [
-      setTimeout(() => setSlow(true), SLOW_AFTER_MS),
-      setTimeout(() => abort.abort(), ANSWER_WITHIN_MS),
-    ];
+    const timers = [setTimeout(() => setSlow(true), SLOW_AFTER_MS), setTimeout(() => abort.abort(), ANSWER_WITHIN_MS)];
     let ended = false;
     under.current = { way: true, again: false };
     setLoading(true);

@@ -141,8 +141,8 @@ function Staleness() {
       {since !== null && (
         <p class="warn-box">
           <span>
-            <strong>Not up to date since {formatMoment(since, Date.now(), zone)}.</strong> The server could not
-            be asked; it is tried again every few seconds.
+            <strong>Not up to date since {formatMoment(since, Date.now(), zone)}.</strong> The server could not be
+            asked; it is tried again every few seconds.
           </span>
         </p>
       )}

@@ -20,10 +20,14 @@ const PERIOD_MS: Record<Period, number> = {
 
 export function BucketActivity({ bucketId }: { bucketId: string }) {
   const [period, setPeriod] = useState<Period>("7d");
-  const analytics = useLoad(`analytics ${bucketId} ${period}`, async (signal) => ({
-    analytics: await bucketAnalytics(bucketId, period, signal),
-    at: Date.now(),
-  }), ["buckets", "sources", "rules"]);
+  const analytics = useLoad(
+    `analytics ${bucketId} ${period}`,
+    async (signal) => ({
+      analytics: await bucketAnalytics(bucketId, period, signal),
+      at: Date.now(),
+    }),
+    ["buckets", "sources", "rules"],
+  );
   useInterval(RELOAD_MS, analytics.refresh);
   return (
     <>

@@ -61,47 +61,49 @@ function SourceTable({ sources }: { sources: Source[] }) {
   return (
     <>
       <ListBar listing={listing} one="source" label="Sources" />
-        <TableFrame label="Sources" stacked>
-          <thead>
-            <tr>
-              <th scope="col">Name</th>
-              <th scope="col">Status</th>
-              <th scope="col">Fields</th>
-              <th scope="col" class="number">
-                Points
-              </th>
-              <th scope="col" class="number">
-                Interval
-              </th>
-              <th scope="col">Newest</th>
+      <TableFrame label="Sources" stacked>
+        <thead>
+          <tr>
+            <th scope="col">Name</th>
+            <th scope="col">Status</th>
+            <th scope="col">Fields</th>
+            <th scope="col" class="number">
+              Points
+            </th>
+            <th scope="col" class="number">
+              Interval
+            </th>
+            <th scope="col">Newest</th>
+          </tr>
+        </thead>
+        <tbody>
+          {listing.shown.map((source) => (
+            <tr key={source._id}>
+              <td>
+                <a class="name" href={`#/buckets/${source.bucketId}/sources/${source._id}`}>
+                  {source.name}
+                </a>
+                <div class="hint">{source.type}</div>
+              </td>
+              <td data-label="Status">
+                <SourceStatus source={source} />
+              </td>
+              <td class="text muted" data-label="Fields">
+                {Object.keys(source.schema).join(", ")}
+              </td>
+              <td class="number" data-label="Points">
+                {formatCompact(source.stats.totalDataPoints)}
+              </td>
+              <td class="number nowrap" data-label="Interval">
+                {source.stats.averageIntervalSeconds === null ? "–" : formatSpan(source.stats.averageIntervalSeconds)}
+              </td>
+              <td class="nowrap" data-label="Newest">
+                <Ago at={source.stats.lastDataPoint} />
+              </td>
             </tr>
-          </thead>
-          <tbody>
-            {listing.shown.map((source) => (
-              <tr key={source._id}>
-                <td>
-                  <a class="name" href={`#/buckets/${source.bucketId}/sources/${source._id}`}>
-                    {source.name}
-                  </a>
-                  <div class="hint">{source.type}</div>
-                </td>
-                <td data-label="Status">
-                  <SourceStatus source={source} />
-                </td>
-                <td class="text muted" data-label="Fields">{Object.keys(source.schema).join(", ")}</td>
-                <td class="number" data-label="Points">{formatCompact(source.stats.totalDataPoints)}</td>
-                <td class="number nowrap" data-label="Interval">
-                  {source.stats.averageIntervalSeconds === null
-                    ? "–"
-                    : formatSpan(source.stats.averageIntervalSeconds)}
-                </td>
-                <td class="nowrap" data-label="Newest">
-                  <Ago at={source.stats.lastDataPoint} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </TableFrame>
+          ))}
+        </tbody>
+      </TableFrame>
       <ListPager listing={listing} />
     </>
   );

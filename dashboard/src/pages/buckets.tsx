@@ -70,34 +70,38 @@ function BucketTable({ buckets }: { buckets: Bucket[] }) {
   return (
     <>
       <ListBar listing={listing} one="bucket" label="Buckets" />
-        <TableFrame label="Buckets" stacked>
-          <thead>
-            <tr>
-              <th scope="col">Name</th>
-              <th scope="col">Description</th>
-              <th scope="col" class="number">
-                Retention
-              </th>
-              <th scope="col">Created</th>
+      <TableFrame label="Buckets" stacked>
+        <thead>
+          <tr>
+            <th scope="col">Name</th>
+            <th scope="col">Description</th>
+            <th scope="col" class="number">
+              Retention
+            </th>
+            <th scope="col">Created</th>
+          </tr>
+        </thead>
+        <tbody>
+          {listing.shown.map((bucket) => (
+            <tr key={bucket._id}>
+              <td>
+                <a class="name" href={`#/buckets/${bucket._id}`}>
+                  {bucket.name}
+                </a>
+              </td>
+              <td class="muted text" data-label="Description">
+                {bucket.description}
+              </td>
+              <td class="number nowrap" data-label="Retention">
+                {plural(bucket.retentionDays, "day")}
+              </td>
+              <td data-label="Created">
+                <Time at={bucket.createdAt} />
+              </td>
             </tr>
-          </thead>
-          <tbody>
-            {listing.shown.map((bucket) => (
-              <tr key={bucket._id}>
-                <td>
-                  <a class="name" href={`#/buckets/${bucket._id}`}>
-                    {bucket.name}
-                  </a>
-                </td>
-                <td class="muted text" data-label="Description">{bucket.description}</td>
-                <td class="number nowrap" data-label="Retention">{plural(bucket.retentionDays, "day")}</td>
-                <td data-label="Created">
-                  <Time at={bucket.createdAt} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </TableFrame>
+          ))}
+        </tbody>
+      </TableFrame>
       <ListPager listing={listing} />
     </>
   );

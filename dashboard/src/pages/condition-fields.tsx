@@ -22,7 +22,9 @@ export function KindChoice({ draft, onChange }: Pick<RuleFieldsProps, "draft" | 
         </button>
       </div>
       <p class="hint">
-        {draft.kind === null ? "An evaluator of yours decides by words and parameters of its own" : KINDS[draft.kind].hint}
+        {draft.kind === null
+          ? "An evaluator of yours decides by words and parameters of its own"
+          : KINDS[draft.kind].hint}
       </p>
     </div>
   );
@@ -33,10 +35,16 @@ export function ConditionFields(props: RuleFieldsProps) {
   const { condition, kind } = draft;
   const first = draft.inputs[0] ?? emptyInput();
   const type = typeOf(draft, first, sources);
-  const unit = first.grouping.startsWith("count ") ? undefined : sourceOf(draft, first, sources)?.schema[first.field]?.unit;
+  const unit = first.grouping.startsWith("count ")
+    ? undefined
+    : sourceOf(draft, first, sources)?.schema[first.field]?.unit;
   const change = (part: Partial<Condition>) => onChange({ condition: { ...condition, ...part } });
   const fault = (name: string) => faultAt(props.error, `evaluation.parameters.${name}`);
-  const number = (name: keyof Condition, label: string, more: { unit?: string | undefined; hint?: string | undefined } = {}) => (
+  const number = (
+    name: keyof Condition,
+    label: string,
+    more: { unit?: string | undefined; hint?: string | undefined } = {},
+  ) => (
     <NumberField
       label={more.unit ? `${label} (${more.unit})` : label}
       value={String(condition[name])}
@@ -56,8 +64,13 @@ export function ConditionFields(props: RuleFieldsProps) {
             value={condition.operator}
             onChange={(operator) => change({ operator })}
             options={[
-              ...(!operatorsOf(type).includes(condition.operator) ? [{ value: condition.operator, label: "choose one" }] : []),
-              ...operatorsOf(type).map((name) => ({ value: name, label: `${OPERATORS[name]!.sign} ${OPERATORS[name]!.words}` })),
+              ...(!operatorsOf(type).includes(condition.operator)
+                ? [{ value: condition.operator, label: "choose one" }]
+                : []),
+              ...operatorsOf(type).map((name) => ({
+                value: name,
+                label: `${OPERATORS[name]!.sign} ${OPERATORS[name]!.words}`,
+              })),
             ]}
             fault={fault("operator")}
           />
@@ -70,7 +83,12 @@ export function ConditionFields(props: RuleFieldsProps) {
               fault={fault("value")}
             />
           ) : type === "string" ? (
-            <TextField label="Value" value={condition.value} onInput={(value) => change({ value })} fault={fault("value")} />
+            <TextField
+              label="Value"
+              value={condition.value}
+              onInput={(value) => change({ value })}
+              fault={fault("value")}
+            />
           ) : (
             number("value", "Value", { unit })
           )}
@@ -166,7 +184,12 @@ function Match({ condition, change, fault }: MatchProps) {
         options={MATCHES.map((match) => ({ value: match, label: labels[match] ?? match }))}
       />
       {condition.match === "count" && (
-        <NumberField label="How many" value={condition.minCount} onInput={(minCount) => change({ minCount })} fault={fault} />
+        <NumberField
+          label="How many"
+          value={condition.minCount}
+          onInput={(minCount) => change({ minCount })}
+          fault={fault}
+        />
       )}
     </>
   );

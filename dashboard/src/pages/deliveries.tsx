@@ -60,7 +60,9 @@ export function Deliveries({ id, title, list, redeliver }: DeliveriesProps) {
                       <td class="nowrap">
                         <Time at={delivery.createdAt} />
                       </td>
-                      <td class="mono nowrap" data-label="Event">{delivery.event}</td>
+                      <td class="mono nowrap" data-label="Event">
+                        {delivery.event}
+                      </td>
                       <td class="nowrap" data-label="Status">
                         <Pill tone={TONES[delivery.status]}>{delivery.status}</Pill>
                         {delivery.nextAttemptAt !== null && (

@@ -27,7 +27,10 @@ export function Guide({ buckets, totals, onArrival, onHide }: GuideProps) {
   const inside = useLoad(
     bucket === undefined ? null : `guide ${bucket._id}`,
     async (signal) => {
-      const [sources, keys] = await Promise.all([listSources(bucket!._id, signal), listBucketKeys(bucket!._id, signal)]);
+      const [sources, keys] = await Promise.all([
+        listSources(bucket!._id, signal),
+        listBucketKeys(bucket!._id, signal),
+      ]);
       return { source: newestOf(sources), hasKey: keys.some((key) => key.type === "write") };
     },
     ["sources", "keys"],

@@ -65,7 +65,9 @@ export function KeyList({ routes }: { routes: KeyRoutes }) {
                     <td data-label="Type">
                       <Pill tone={key.type === "read" ? "idle" : "accent"}>{key.type}</Pill>
                     </td>
-                    <td class="mono nowrap" data-label="Begins with">{key.keyPrefix}</td>
+                    <td class="mono nowrap" data-label="Begins with">
+                      {key.keyPrefix}
+                    </td>
                     <td data-label="Created">
                       <Time at={key.createdAt} />
                     </td>

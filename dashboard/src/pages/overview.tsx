@@ -32,7 +32,10 @@ async function fetchHome(signal: AbortSignal): Promise<Home> {
   const shown = buckets.slice(0, CARDS_MAX);
   const [weeks, sources] = await Promise.all([
     Promise.all(shown.map((bucket) => bucketAnalytics(bucket._id, "7d", signal))),
-    listSourcesOf(buckets.map((bucket) => bucket._id), signal),
+    listSourcesOf(
+      buckets.map((bucket) => bucket._id),
+      signal,
+    ),
   ]);
   return {
     overview: organization,

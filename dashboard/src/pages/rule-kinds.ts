@@ -111,7 +111,11 @@ export function conditionOf({ kind, parameters }: Evaluation): Read {
     if (typeof absent === "boolean") given[name] = value === undefined ? absent : value === true;
     else given[name] = value === undefined ? absent : String(value);
   }
-  return { known: kind, condition, unknown: Object.keys(parameters).filter((name) => !NAMES[kind].includes(name as never)) };
+  return {
+    known: kind,
+    condition,
+    unknown: Object.keys(parameters).filter((name) => !NAMES[kind].includes(name as never)),
+  };
 }
 
 /** The parameters of a kind, without those that say what is meant anyway; `type` is that of the judged rows. */

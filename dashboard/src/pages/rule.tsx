@@ -178,7 +178,9 @@ function Facts({ rule, source }: { rule: Rule; source: Source | null }) {
           <dt>{judged.kind === null ? "Understood as" : "Fires when"}</dt>
           <dd>
             {judged.kind !== null && rule.evaluation !== null ? (
-              <span class="name">{wordsOf({ ...judged, sourceId: rule.dataSourceId }, source === null ? [] : [source])}</span>
+              <span class="name">
+                {wordsOf({ ...judged, sourceId: rule.dataSourceId }, source === null ? [] : [source])}
+              </span>
             ) : rule.parsedCondition === null ? (
               <span class="muted">only the evaluator understands the text</span>
             ) : (
@@ -243,9 +245,15 @@ function Evaluation({ rule }: { rule: Rule }) {
             {evaluation.inputs.map((input) => (
               <tr key={input.key}>
                 <td class="mono name">{input.key}</td>
-                <td class="name" data-label="Field">{input.field}</td>
-                <td data-label="Grouped">{input.aggregation === undefined ? "points" : `${input.aggregation} by ${input.groupBy}`}</td>
-                <td data-label="Window">{input.windowSeconds === undefined ? "the rule's" : formatSpan(input.windowSeconds)}</td>
+                <td class="name" data-label="Field">
+                  {input.field}
+                </td>
+                <td data-label="Grouped">
+                  {input.aggregation === undefined ? "points" : `${input.aggregation} by ${input.groupBy}`}
+                </td>
+                <td data-label="Window">
+                  {input.windowSeconds === undefined ? "the rule's" : formatSpan(input.windowSeconds)}
+                </td>
               </tr>
             ))}
           </tbody>
@@ -261,7 +269,9 @@ function Evaluation({ rule }: { rule: Rule }) {
             {Object.entries(evaluation.parameters).map(([name, value]) => (
               <tr key={name}>
                 <td class="mono name">{name}</td>
-                <td class="name" data-label="Value">{formatAny(value)}</td>
+                <td class="name" data-label="Value">
+                  {formatAny(value)}
+                </td>
               </tr>
             ))}
             {Object.keys(evaluation.parameters).length === 0 && (

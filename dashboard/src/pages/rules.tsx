@@ -117,7 +117,11 @@ function Table({ rules, bucketNames }: { rules: Rule[]; bucketNames: Map<string,
                 </a>
                 <div class="hint name">{rule.condition}</div>
               </td>
-              {bucketNames !== null && <td class="name muted" data-label="Bucket">{bucketNames.get(rule.bucketId)}</td>}
+              {bucketNames !== null && (
+                <td class="name muted" data-label="Bucket">
+                  {bucketNames.get(rule.bucketId)}
+                </td>
+              )}
               <td class="timers-cell" data-label="Timers">
                 <RuleTimers rule={rule} />
               </td>

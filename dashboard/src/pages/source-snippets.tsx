@@ -42,8 +42,8 @@ export function SourceSnippets({ source }: { source: Source }) {
       {key === null ? (
         <div class="notice-box">
           <p>
-            Whoever sends shows a write key. Put one of the bucket's <a href={`#/buckets/${source.bucketId}/keys`}>keys</a>{" "}
-            into the place of <code>{KEY_PLACEHOLDER}</code>, or
+            Whoever sends shows a write key. Put one of the bucket's{" "}
+            <a href={`#/buckets/${source.bucketId}/keys`}>keys</a> into the place of <code>{KEY_PLACEHOLDER}</code>, or
           </p>
           <Button small icon="plus" busy={make.running} onClick={() => void make.run()}>
             Make a write key

@@ -49,11 +49,7 @@ export function SourcePage({ bucketId, sourceId }: { bucketId: string; sourceId:
       intro={data.description}
       actions={
         <>
-          <LinkButton
-            href={exploreHref(chart)}
-            icon="explore"
-            look="primary"
-          >
+          <LinkButton href={exploreHref(chart)} icon="explore" look="primary">
             Explore
           </LinkButton>
           <LinkButton href={`#/rules/new?bucket=${bucketId}&source=${sourceId}`} icon="rules">
@@ -114,7 +110,9 @@ export function SourcePage({ bucketId, sourceId }: { bucketId: string; sourceId:
 function FirstPoint({ waiting, chart }: { waiting: boolean; chart: FieldRef[] }) {
   return (
     <div class="notice-box first-point">
-      <p role="status">{waiting ? "Waits for the first point: it shows here as soon as it is in." : "The first point is in."}</p>
+      <p role="status">
+        {waiting ? "Waits for the first point: it shows here as soon as it is in." : "The first point is in."}
+      </p>
       {!waiting && (
         <LinkButton href={exploreHref(chart, { kind: "last", preset: "15m" })} look="primary" icon="explore" small>
           See it on a chart
@@ -147,7 +145,9 @@ function SchemaTable({ source }: { source: Source }) {
               </th>
               <td data-label="Type">{definition.type}</td>
               <td data-label="Unit">{definition.unit}</td>
-              <td class="text muted" data-label="Description">{definition.description}</td>
+              <td class="text muted" data-label="Description">
+                {definition.description}
+              </td>
             </tr>
           ))}
         </tbody>

@@ -13,10 +13,14 @@ import { Ago, Pill, Url } from "../parts/show";
 import { WebhookForm } from "./webhook-form";
 
 export function WebhooksPage() {
-  const loaded = useLoad("webhooks", async (signal) => {
-    const [webhooks, buckets] = await Promise.all([listWebhooks(signal), listBuckets(signal)]);
-    return { webhooks, buckets, names: new Map(buckets.map((bucket) => [bucket._id, bucket.name])) };
-  }, ["webhooks", "buckets"]);
+  const loaded = useLoad(
+    "webhooks",
+    async (signal) => {
+      const [webhooks, buckets] = await Promise.all([listWebhooks(signal), listBuckets(signal)]);
+      return { webhooks, buckets, names: new Map(buckets.map((bucket) => [bucket._id, bucket.name])) };
+    },
+    ["webhooks", "buckets"],
+  );
   const [creating, setCreating] = useState(() => hasDraft("webhook"));
   const [created, setCreated] = useState<Webhook | null>(null);
   return (
@@ -70,7 +74,9 @@ export function WebhooksPage() {
                     <td data-label="Status">
                       <Pill tone={webhook.status === "active" ? "ok" : "idle"}>{webhook.status}</Pill>
                     </td>
-                    <td class="mono" data-label="Hears of">{webhook.events.join(", ")}</td>
+                    <td class="mono" data-label="Hears of">
+                      {webhook.events.join(", ")}
+                    </td>
                     <td class="name" data-label="From">
                       {webhook.bucketId === null ? (
                         <span class="muted">every bucket</span>
@@ -78,7 +84,9 @@ export function WebhooksPage() {
                         (data.names.get(webhook.bucketId) ?? webhook.bucketId)
                       )}
                     </td>
-                    <td class="number" data-label="Delivered">{formatCount(webhook.successfulDeliveries)}</td>
+                    <td class="number" data-label="Delivered">
+                      {formatCount(webhook.successfulDeliveries)}
+                    </td>
                     <td class={webhook.failedDeliveries > 0 ? "number bad-text" : "number"} data-label="Failed">
                       {formatCount(webhook.failedDeliveries)}
                     </td>

@@ -17,5 +17,10 @@ test("every word must be there, in any case", () => {
 
 test("numbers in names count, and what has no number stands last", () => {
   expect(names("pump")).toEqual(["pump 2", "Pump 10"]);
-  expect(names("", byNumber(({ at }) => at))).toEqual(["Tank", "Pump 10", "pump 2"]);
+  expect(
+    names(
+      "",
+      byNumber(({ at }) => at),
+    ),
+  ).toEqual(["Tank", "Pump 10", "pump 2"]);
 });

@@ -36,7 +36,10 @@ export interface Listing<T> {
 
 /** Items that have every word, in any case, in the order that is chosen. */
 export function pick<T>(items: T[], words: string, { text }: Pick<ListingOptions<T>, "text">, order: Order<T>): T[] {
-  const wanted = words.toLowerCase().split(/\s+/).filter((word) => word !== "");
+  const wanted = words
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== "");
   const found = items.filter((item) => {
     const whole = text(item).toLowerCase();
     return wanted.every((word) => whole.includes(word));
@@ -44,12 +47,16 @@ export function pick<T>(items: T[], words: string, { text }: Pick<ListingOptions
   return found.sort(order.compare);
 }
 
-export const byText = <T,>(text: (item: T) => string) => (a: T, b: T) =>
-  text(a).localeCompare(text(b), "en", { numeric: true, sensitivity: "base" });
+export const byText =
+  <T,>(text: (item: T) => string) =>
+  (a: T, b: T) =>
+    text(a).localeCompare(text(b), "en", { numeric: true, sensitivity: "base" });
 
 /** Greatest first; what has no number stands last. */
-export const byNumber = <T,>(number: (item: T) => number | null) => (a: T, b: T) =>
-  (number(b) ?? -Infinity) === (number(a) ?? -Infinity) ? 0 : (number(b) ?? -Infinity) - (number(a) ?? -Infinity);
+export const byNumber =
+  <T,>(number: (item: T) => number | null) =>
+  (a: T, b: T) =>
+    (number(b) ?? -Infinity) === (number(a) ?? -Infinity) ? 0 : (number(b) ?? -Infinity) - (number(a) ?? -Infinity);
 
 /** Latest first; what has no moment stands last. */
 export const byMoment = <T,>(moment: (item: T) => string | null) =>
@@ -91,8 +98,21 @@ export function ListBar<T>({ listing, one, label }: { listing: Listing<T>; one: 
   if (listing.all < BAR_FROM) return null;
   return (
     <div class="list-bar" role="search" aria-label={label}>
-      <TextField label={`Search ${one}s`} labelHidden placeholder="Search" value={listing.words} onInput={listing.search} type="search" />
-      <SelectField label={`Sort ${one}s by`} labelHidden value={listing.order} onChange={listing.sort} options={listing.orders} />
+      <TextField
+        label={`Search ${one}s`}
+        labelHidden
+        placeholder="Search"
+        value={listing.words}
+        onInput={listing.search}
+        type="search"
+      />
+      <SelectField
+        label={`Sort ${one}s by`}
+        labelHidden
+        value={listing.order}
+        onChange={listing.sort}
+        options={listing.orders}
+      />
       <span class="hint" role="status">
         {listing.found === listing.all
           ? plural(listing.all, one)
