@@ -47,12 +47,16 @@ test("Escape does not take away a key that is shown this once", async ({ page, c
   await expect(page.getByRole("dialog")).toHaveCount(0);
   await make();
   await page.getByRole("button", { name: "Copy key" }).click();
-  await expect(page.getByRole("button", { name: "Copied" })).toBeVisible();
+  await expect(page.getByRole("button", { name: "Copied", exact: true })).toBeVisible();
   await page.keyboard.press("Escape");
   await expect(page.getByRole("dialog")).toHaveCount(0);
 });
 
-test("a dialog that was filled in asks before it closes, and is back after a log-in", async ({ page, context, service }) => {
+test("a dialog that was filled in asks before it closes, and is back after a log-in", async ({
+  page,
+  context,
+  service,
+}) => {
   const account = await signUp(service.url);
   await open(page, account, "#/buckets?new=1");
   await page.getByLabel("Name", { exact: true }).fill("Plant");

@@ -81,7 +81,7 @@ test("from an empty server to a chart in few clicks", async ({ page }) => {
 });
 
 test("where sign-up is closed it is not offered", async ({ page, service }) => {
-  await page.route("**/api/auth/signup", (route) => route.fulfill({ json: { open: false, first: false } }));
+  await page.route("**/api/auth/status", (route) => route.fulfill({ json: { open: false, first: false } }));
   await page.goto(`${service.url}/#/signup`);
   await expect(page.getByText("Sign-up is closed on this server.")).toBeVisible();
   await expect(page.getByLabel("Your name")).toHaveCount(0);

@@ -27,7 +27,7 @@ export interface SignUp {
 
 /** Whether accounts can be made here, and whether the next would be the server's first. */
 export const signUpState = (signal?: AbortSignal) =>
-  request<{ open: boolean; first: boolean }>("GET", "/api/auth/signup", { signal, anonymous: true });
+  request<{ open: boolean; first: boolean }>("GET", "/api/auth/status", { signal, anonymous: true });
 
 export const signUp = (body: SignUp) => request<SignedIn>("POST", "/api/auth/signup", { body, anonymous: true });
 

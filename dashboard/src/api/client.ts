@@ -75,7 +75,11 @@ export interface Tagged<T> {
 }
 
 /** Reads what has another version than `etag`; null when it has not. */
-export async function readUnless<T>(path: string, etag: string | null, signal?: AbortSignal): Promise<Tagged<T> | null> {
+export async function readUnless<T>(
+  path: string,
+  etag: string | null,
+  signal?: AbortSignal,
+): Promise<Tagged<T> | null> {
   const options = { signal, ...(etag === null ? {} : { headers: { "If-None-Match": etag } }) };
   const response = await exchange("GET", path, options);
   if (response.status === 304) return null;

@@ -1,5 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { formatAgo, formatCompact, formatMoment, formatSpan, formatTime, formatTimer, formatValue, sentence } from "./format";
+import {
+  formatAgo,
+  formatCompact,
+  formatMoment,
+  formatSpan,
+  formatTime,
+  formatTimer,
+  formatValue,
+  sentence,
+} from "./format";
 
 test.each([
   [0, "0"],

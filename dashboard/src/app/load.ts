@@ -12,8 +12,11 @@ import { useStore } from "./store";
 const SLOW_AFTER_MS = 300;
 /** Soon enough for who waits in front of the page. */
 const RETRY_MS = 5000;
+/** The server gives up after 30 s itself; a connection that hangs tells nothing at all. */
+const ANSWER_WITHIN_MS = 35_000;
 /** Timers hold 31 bits of milliseconds. */
 const LONGEST_WAIT_MS = 2 ** 31 - 1;
+const TOO_SLOW = new ApiError(0, "No answer", "the server has not answered in time");
 const NO_KINDS: readonly Kind[] = [];
 
 export interface Loaded<T> {
@@ -22,8 +25,10 @@ export interface Loaded<T> {
   /** Loading for longer than a blink, and nothing to show yet. */
   slow: boolean;
   loading: boolean;
-  /** Asks again; what is shown stays until the answer is here. */
+  /** Asks again, behind a request that is under way; what is shown stays until the answer is here. */
   reload: () => void;
+  /** Asks again unless a request is under way, so that a slow server is not asked faster than it answers. */
+  refresh: () => void;
 }
 
 /** Whether the same request may go better in a moment: no answer, a busy server, a script that did not come. */
@@ -48,24 +53,36 @@ export function useLoad<T>(
   const latest = useRef(read);
   latest.current = read;
 
+  /** Whether a request is under way, and whether something has changed behind it. */
+  const under = useRef({ way: false, again: false });
+
   useEffect(() => {
-    if (key === null) return;
+    if (key === null) {
+      under.current = { way: false, again: false };
+      return;
+    }
     const abort = new AbortController();
-    const timer = setTimeout(() => setSlow(true), SLOW_AFTER_MS);
+    const timers = [setTimeout(() => setSlow(true), SLOW_AFTER_MS), setTimeout(() => abort.abort(), ANSWER_WITHIN_MS)];
+    let ended = false;
+    under.current = { way: true, again: false };
     setLoading(true);
     const done = () => {
-      clearTimeout(timer);
+      timers.forEach(clearTimeout);
       setSlow(false);
       setLoading(false);
+      const { again } = under.current;
+      under.current = { way: false, again: false };
+      if (again) refresh();
     };
     latest.current(abort.signal).then(
       (data) => {
-        if (abort.signal.aborted) return;
+        if (ended) return;
         setHeld({ key, data, error: null });
         done();
       },
-      (error: unknown) => {
-        if (abort.signal.aborted || isAbort(error)) return;
+      (caught: unknown) => {
+        if (ended) return;
+        const error: unknown = abort.signal.aborted ? TOO_SLOW : caught;
         // What is gone must not stay on the page.
         const gone = error instanceof ApiError && error.status === 404;
         setHeld((before) => ({ key, data: before.key === key && !gone ? before.data : null, error: asError(error) }));
@@ -73,15 +90,26 @@ export function useLoad<T>(
       },
     );
     return () => {
-      clearTimeout(timer);
+      ended = true;
+      timers.forEach(clearTimeout);
       abort.abort();
+      under.current = { way: false, again: false };
       setSlow(false);
     };
   }, [key, round]);
 
-  const reload = useCallback(() => setRound((n) => n + 1), []);
+  const refresh = useCallback(() => {
+    if (under.current.way) return;
+    // From now on, not from when the effect runs: two timers may ring at one moment.
+    under.current.way = true;
+    setRound((n) => n + 1);
+  }, []);
+  const reload = useCallback(() => {
+    if (under.current.way) under.current.again = true;
+    else refresh();
+  }, []);
   const current = held.key === key;
-  useInterval(current && held.error !== null && mayGoBetter(held.error) ? RETRY_MS : null, reload);
+  useInterval(current && held.error !== null && mayGoBetter(held.error) ? RETRY_MS : null, refresh);
   const known = useStore(versions);
   const version = known === null || kinds.length === 0 ? null : kinds.map((kind) => known[kind]).join(" ");
   const seen = useRef(version);
@@ -96,6 +124,7 @@ export function useLoad<T>(
     slow: slow && (!current || held.data === null),
     loading,
     reload,
+    refresh,
   };
 }
 

@@ -2,10 +2,20 @@
 import { session } from "./session";
 import { createStore } from "./store";
 
-export const madeKeys = createStore<ReadonlyMap<string, string>>(new Map());
+interface MadeKey {
+  _id: string;
+  key: string;
+}
 
-export function rememberKey(bucketId: string, key: string): void {
-  madeKeys.set(new Map([...madeKeys.get(), [bucketId, key]]));
+export const madeKeys = createStore<ReadonlyMap<string, MadeKey>>(new Map());
+
+export function rememberKey(bucketId: string, { _id, key }: MadeKey): void {
+  madeKeys.set(new Map([...madeKeys.get(), [bucketId, { _id, key }]]));
+}
+
+/** A deleted key opens nothing any more. */
+export function forgetKey(id: string): void {
+  madeKeys.set(new Map([...madeKeys.get()].filter(([, made]) => made._id !== id)));
 }
 
 session.follow(() => {

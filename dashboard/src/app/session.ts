@@ -64,7 +64,9 @@ export async function resumeSession(): Promise<void> {
   } catch (error) {
     // A refusal has ended the session already, with its reason.
     if (session.get() !== undefined || isAbort(error)) return;
-    sessionNotice.set(error instanceof Error ? `The server could not be asked who is logged in: ${error.message}.` : null);
+    sessionNotice.set(
+      error instanceof Error ? `The server could not be asked who is logged in: ${error.message}.` : null,
+    );
     session.set(null);
   }
 }

@@ -83,10 +83,21 @@ export function Shell({ section, user, children }: { section: string; user: User
                 <a href={`#/${target}`} aria-current={section === target ? "page" : undefined}>
                   <Icon name={icon} />
                   {label}
-                  {target === "rules" && firing > 0 && <span class="nav-count">{firing} firing</span>}
+                  {target === "rules" && firing > 0 && (
+                    <span class="nav-count">
+                      {firing}
+                      <span class="visually-hidden"> firing</span>
+                    </span>
+                  )}
                 </a>
               </li>
             ))}
+            <li>
+              <a href="/api/docs">
+                <Icon name="api" />
+                API reference
+              </a>
+            </li>
           </ul>
         </nav>
         <div class="sidebar-foot">
@@ -130,8 +141,8 @@ function Staleness() {
       {since !== null && (
         <p class="warn-box">
           <span>
-            <strong>Not up to date since {formatMoment(since, Date.now(), zone)}.</strong> The server does not answer; it
-            is asked again every few seconds.
+            <strong>Not up to date since {formatMoment(since, Date.now(), zone)}.</strong> The server could not be
+            asked; it is tried again every few seconds.
           </span>
         </p>
       )}

@@ -5,7 +5,7 @@ import { createBucketKey, deleteBucketKey, listBucketKeys } from "../api/keys";
 import { formatCompact, formatCount, plural } from "../app/format";
 import { hasDraft } from "../app/draft";
 import { useInterval, useLoad } from "../app/load";
-import { rememberKey } from "../app/made-keys";
+import { forgetKey, rememberKey } from "../app/made-keys";
 import { notify } from "../app/notices";
 import { go } from "../app/route";
 import { Button, LinkButton } from "../parts/button";
@@ -32,7 +32,7 @@ const TRAIL = [{ href: "#/buckets", label: "Buckets" }];
 export function BucketPage({ id, tab }: { id: string; tab: string }) {
   const bucket = useLoad(`bucket ${id}`, (signal) => getBucket(id, signal), ["buckets", "sources", "keys"]);
   // New points are no change; they come all the time.
-  useInterval(RELOAD_MS, bucket.reload);
+  useInterval(RELOAD_MS, bucket.refresh);
   const [editing, setEditing] = useState(() => hasDraft(`bucket ${id}`));
   const [deleting, setDeleting] = useState(false);
   const { data } = bucket;
@@ -136,10 +136,13 @@ function Tab({ bucket, tab }: { bucket: Bucket; tab: string }) {
             list: (signal) => listBucketKeys(bucket._id, signal),
             create: async (name, type) => {
               const made = await createBucketKey(bucket._id, name, type === "read" ? "read" : "write");
-              if (made.type === "write") rememberKey(bucket._id, made.key);
+              if (made.type === "write") rememberKey(bucket._id, made);
               return made;
             },
-            remove: (keyId) => deleteBucketKey(bucket._id, keyId),
+            remove: async (keyId) => {
+              await deleteBucketKey(bucket._id, keyId);
+              forgetKey(keyId);
+            },
           }}
         />
       );

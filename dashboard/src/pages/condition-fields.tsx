@@ -10,17 +10,22 @@ import { KINDS, MATCHES, OPERATORS, operatorsOf, originsOf, type Condition, type
 export function KindChoice({ draft, onChange }: Pick<RuleFieldsProps, "draft" | "onChange">) {
   return (
     <div class="field">
-      <span class="label">It fires when a field</span>
-      <div class="segments wrap" role="group" aria-label="It fires when a field">
+      <span class="label">Kind</span>
+      <div class="segments wrap" role="group" aria-label="Kind">
         {(Object.keys(KINDS) as Kind[]).map((kind) => (
           <button type="button" key={kind} aria-pressed={draft.kind === kind} onClick={() => onChange({ kind })}>
-            {KINDS[kind].label.toLowerCase()}
+            {KINDS[kind].label}
           </button>
         ))}
         <button type="button" aria-pressed={draft.kind === null} onClick={() => onChange({ kind: null })}>
-          your own evaluator decides
+          Own evaluator
         </button>
       </div>
+      <p class="hint">
+        {draft.kind === null
+          ? "An evaluator of yours decides by words and parameters of its own"
+          : KINDS[draft.kind].hint}
+      </p>
     </div>
   );
 }
@@ -30,10 +35,16 @@ export function ConditionFields(props: RuleFieldsProps) {
   const { condition, kind } = draft;
   const first = draft.inputs[0] ?? emptyInput();
   const type = typeOf(draft, first, sources);
-  const unit = first.grouping.startsWith("count ") ? undefined : sourceOf(draft, first, sources)?.schema[first.field]?.unit;
+  const unit = first.grouping.startsWith("count ")
+    ? undefined
+    : sourceOf(draft, first, sources)?.schema[first.field]?.unit;
   const change = (part: Partial<Condition>) => onChange({ condition: { ...condition, ...part } });
   const fault = (name: string) => faultAt(props.error, `evaluation.parameters.${name}`);
-  const number = (name: keyof Condition, label: string, more: { unit?: string | undefined; hint?: string | undefined } = {}) => (
+  const number = (
+    name: keyof Condition,
+    label: string,
+    more: { unit?: string | undefined; hint?: string | undefined } = {},
+  ) => (
     <NumberField
       label={more.unit ? `${label} (${more.unit})` : label}
       value={String(condition[name])}
@@ -53,8 +64,13 @@ export function ConditionFields(props: RuleFieldsProps) {
             value={condition.operator}
             onChange={(operator) => change({ operator })}
             options={[
-              ...(!operatorsOf(type).includes(condition.operator) ? [{ value: condition.operator, label: "choose one" }] : []),
-              ...operatorsOf(type).map((name) => ({ value: name, label: `${OPERATORS[name]!.sign} ${OPERATORS[name]!.words}` })),
+              ...(!operatorsOf(type).includes(condition.operator)
+                ? [{ value: condition.operator, label: "choose one" }]
+                : []),
+              ...operatorsOf(type).map((name) => ({
+                value: name,
+                label: `${OPERATORS[name]!.sign} ${OPERATORS[name]!.words}`,
+              })),
             ]}
             fault={fault("operator")}
           />
@@ -67,7 +83,12 @@ export function ConditionFields(props: RuleFieldsProps) {
               fault={fault("value")}
             />
           ) : type === "string" ? (
-            <TextField label="Value" value={condition.value} onInput={(value) => change({ value })} fault={fault("value")} />
+            <TextField
+              label="Value"
+              value={condition.value}
+              onInput={(value) => change({ value })}
+              fault={fault("value")}
+            />
           ) : (
             number("value", "Value", { unit })
           )}
@@ -163,7 +184,12 @@ function Match({ condition, change, fault }: MatchProps) {
         options={MATCHES.map((match) => ({ value: match, label: labels[match] ?? match }))}
       />
       {condition.match === "count" && (
-        <NumberField label="How many" value={condition.minCount} onInput={(minCount) => change({ minCount })} fault={fault} />
+        <NumberField
+          label="How many"
+          value={condition.minCount}
+          onInput={(minCount) => change({ minCount })}
+          fault={fault}
+        />
       )}
     </>
   );
@@ -178,7 +204,7 @@ function OwnEvaluator({ draft, error, onChange }: RuleFieldsProps) {
   return (
     <>
       <TextField
-        label="Kind"
+        label="Name of the kind"
         value={draft.ownKind}
         maxLength={64}
         mono

@@ -25,7 +25,7 @@ export function Deliveries({ id, title, list, redeliver }: DeliveriesProps) {
   const [offset, setOffset] = useState(0);
   const page = useLoad(`deliveries ${id} ${offset}`, (signal) => list(PAGE_ROWS, offset, signal), ["webhooks"]);
   const pending = page.data?.deliveries.some((delivery) => delivery.status === "pending") ?? false;
-  useInterval(pending ? PENDING_RELOAD_MS : null, page.reload);
+  useInterval(pending ? PENDING_RELOAD_MS : null, page.refresh);
   const again = useAction(async (delivery: Delivery) => {
     await redeliver?.(delivery._id);
     notify("Queued once more.");
@@ -40,7 +40,7 @@ export function Deliveries({ id, title, list, redeliver }: DeliveriesProps) {
             <Empty title="Nothing delivered yet">What is sent, and what the receiver answers, will stand here.</Empty>
           ) : (
             <>
-              <TableFrame label={title}>
+              <TableFrame label={title} stacked>
                 <thead>
                   <tr>
                     <th scope="col">Queued</th>
@@ -60,8 +60,10 @@ export function Deliveries({ id, title, list, redeliver }: DeliveriesProps) {
                       <td class="nowrap">
                         <Time at={delivery.createdAt} />
                       </td>
-                      <td class="mono nowrap">{delivery.event}</td>
-                      <td class="nowrap">
+                      <td class="mono nowrap" data-label="Event">
+                        {delivery.event}
+                      </td>
+                      <td class="nowrap" data-label="Status">
                         <Pill tone={TONES[delivery.status]}>{delivery.status}</Pill>
                         {delivery.nextAttemptAt !== null && (
                           <div class="hint">
@@ -69,7 +71,7 @@ export function Deliveries({ id, title, list, redeliver }: DeliveriesProps) {
                           </div>
                         )}
                       </td>
-                      <td>
+                      <td data-label="Attempts">
                         <Attempts delivery={delivery} />
                       </td>
                       {redeliver && (

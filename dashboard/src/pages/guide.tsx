@@ -27,7 +27,10 @@ export function Guide({ buckets, totals, onArrival, onHide }: GuideProps) {
   const inside = useLoad(
     bucket === undefined ? null : `guide ${bucket._id}`,
     async (signal) => {
-      const [sources, keys] = await Promise.all([listSources(bucket!._id, signal), listBucketKeys(bucket!._id, signal)]);
+      const [sources, keys] = await Promise.all([
+        listSources(bucket!._id, signal),
+        listBucketKeys(bucket!._id, signal),
+      ]);
       return { source: newestOf(sources), hasKey: keys.some((key) => key.type === "write") };
     },
     ["sources", "keys"],
@@ -43,7 +46,7 @@ export function Guide({ buckets, totals, onArrival, onHide }: GuideProps) {
     if (arrived && totals.dataPoints === 0) onArrival();
   }, [arrived]);
   // Points arrive from elsewhere: the step is ticked when the first is there.
-  useInterval(found !== undefined && !hasPoints ? WAITING_RELOAD_MS : null, first.reload);
+  useInterval(found !== undefined && !hasPoints ? WAITING_RELOAD_MS : null, first.refresh);
   const home = bucket === undefined ? "#/buckets" : `#/buckets/${bucket._id}`;
   const fields =
     source === undefined
@@ -88,12 +91,14 @@ export function Guide({ buckets, totals, onArrival, onHide }: GuideProps) {
       action: "Open the explorer",
     },
   ];
-  const next = steps.findIndex((step) => !step.done);
+  const next = steps.find((step) => !step.done);
+  // Who has points already needs no list of what is done.
+  const shown = totals.dataPoints > 0 ? steps.filter((step) => !step.done) : steps;
   return (
     <Section
       title="From nothing to a chart"
       class="card guide"
-      note="Five steps, a few minutes."
+      note={hasPoints ? "One step is left." : "Five steps, a few minutes."}
       actions={
         hasPoints && (
           <Button small look="quiet" onClick={onHide}>
@@ -103,14 +108,14 @@ export function Guide({ buckets, totals, onArrival, onHide }: GuideProps) {
       }
     >
       <ol class="steps">
-        {steps.map((step, index) => (
+        {shown.map((step) => (
           <li
             key={step.title}
-            class={step.done ? "step done" : index === next ? "step next" : "step"}
-            aria-current={index === next ? "step" : undefined}
+            class={step.done ? "step done" : step === next ? "step next" : "step"}
+            aria-current={step === next ? "step" : undefined}
           >
             <span class="step-mark" aria-hidden="true">
-              {step.done ? <Icon name="check" /> : index + 1}
+              {step.done ? <Icon name="check" /> : steps.indexOf(step) + 1}
             </span>
             <div>
               <h3>
@@ -119,7 +124,7 @@ export function Guide({ buckets, totals, onArrival, onHide }: GuideProps) {
               </h3>
               <p class="hint">{step.text}</p>
             </div>
-            {index === next && (
+            {step === next && (
               <LinkButton href={step.href} look="primary" small>
                 {step.action}
               </LinkButton>

@@ -45,7 +45,7 @@ export function KeyList({ routes }: { routes: KeyRoutes }) {
               Sensors and programs show a key to be let in.
             </Empty>
           ) : (
-            <TableFrame label={routes.title}>
+            <TableFrame label={routes.title} stacked>
               <thead>
                 <tr>
                   <th scope="col">Name</th>
@@ -62,14 +62,16 @@ export function KeyList({ routes }: { routes: KeyRoutes }) {
                 {list.map((key) => (
                   <tr key={key._id}>
                     <td class="name">{key.name}</td>
-                    <td>
+                    <td data-label="Type">
                       <Pill tone={key.type === "read" ? "idle" : "accent"}>{key.type}</Pill>
                     </td>
-                    <td class="mono nowrap">{key.keyPrefix}</td>
-                    <td>
+                    <td class="mono nowrap" data-label="Begins with">
+                      {key.keyPrefix}
+                    </td>
+                    <td data-label="Created">
                       <Time at={key.createdAt} />
                     </td>
-                    <td>
+                    <td data-label="Last used">
                       <Ago at={key.lastUsedAt} />
                     </td>
                     <td class="row-actions">

@@ -5,7 +5,7 @@ import { plural } from "../app/format";
 import { useNow } from "../app/load";
 import { Section, TableFrame } from "../parts/page";
 import { Ago } from "../parts/show";
-import { silentFirst, silentSince } from "./silence";
+import { bySilence, silentSince } from "./silence";
 import { SourceStatus } from "./source-status";
 
 const NOW_MS = 5000;
@@ -16,7 +16,7 @@ export function OverviewSources({ sources, buckets }: { sources: Source[]; bucke
   const now = useNow(NOW_MS);
   if (sources.length === 0) return null;
   const silent = sources.filter((source) => silentSince(source, now) !== null).length;
-  const shown = silentFirst(sources, now).slice(0, ROWS_MAX);
+  const shown = [...sources].sort(bySilence(now)).slice(0, ROWS_MAX);
   const names = new Map(buckets.map((bucket) => [bucket._id, bucket.name]));
   const more = sources.length - shown.length;
   return (
@@ -24,7 +24,7 @@ export function OverviewSources({ sources, buckets }: { sources: Source[]; bucke
       title="Sources"
       note={silent === 0 ? "No source has fallen silent." : `${plural(silent, "source")} silent.`}
     >
-      <TableFrame label="Sources">
+      <TableFrame label="Sources" stacked>
         <thead>
           <tr>
             <th scope="col">Source</th>
@@ -41,10 +41,10 @@ export function OverviewSources({ sources, buckets }: { sources: Source[]; bucke
                 </a>
                 <div class="hint name">{names.get(source.bucketId)}</div>
               </td>
-              <td>
+              <td data-label="Status">
                 <SourceStatus source={source} />
               </td>
-              <td class="nowrap">
+              <td class="nowrap" data-label="Newest">
                 <Ago at={source.stats.lastDataPoint} />
               </td>
             </tr>

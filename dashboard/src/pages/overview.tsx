@@ -32,7 +32,10 @@ async function fetchHome(signal: AbortSignal): Promise<Home> {
   const shown = buckets.slice(0, CARDS_MAX);
   const [weeks, sources] = await Promise.all([
     Promise.all(shown.map((bucket) => bucketAnalytics(bucket._id, "7d", signal))),
-    listSourcesOf(buckets.map((bucket) => bucket._id), signal),
+    listSourcesOf(
+      buckets.map((bucket) => bucket._id),
+      signal,
+    ),
   ]);
   return {
     overview: organization,
@@ -45,7 +48,7 @@ async function fetchHome(signal: AbortSignal): Promise<Home> {
 
 export function OverviewPage() {
   const home = useLoad("home", fetchHome, ["organization", "buckets", "sources", "rules", "keys"]);
-  useInterval(RELOAD_MS, home.reload);
+  useInterval(RELOAD_MS, home.refresh);
   const userId = useStore(session)?.user._id;
   const charted = useCharted(userId);
   const name = home.data?.overview.organization.name;

@@ -128,7 +128,11 @@ function judgedLike({ parsedCondition }: Rule): Partial<RuleDraft> {
   }
   if (operator === "increases_by" || operator === "decreases_by") {
     const direction = operator === "increases_by" ? "increase" : "decrease";
-    return { inputs, kind: "change", condition: { ...condition, direction, by: String(value), percent: percent === true } };
+    return {
+      inputs,
+      kind: "change",
+      condition: { ...condition, direction, by: String(value), percent: percent === true },
+    };
   }
   return { inputs, kind: "threshold", condition: { ...condition, operator, value: String(value) } };
 }

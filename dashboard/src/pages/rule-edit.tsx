@@ -72,13 +72,9 @@ const AT_EVALUATION =
 const shownAt = (at: string) => AT_FIELDS.includes(at) || AT_EVALUATION.test(at);
 
 function RuleForm({ rule, buckets, start }: { rule: Rule | null; buckets: Bucket[]; start: RuleDraft }) {
-  const typed = useDraft(rule === null ? "rule" : `rule ${rule._id}`, start);
+  const typed = useDraft(rule === null ? `rule in ${start.bucketId} ${start.sourceId}` : `rule ${rule._id}`, start);
   const { value: draft, change } = typed;
-  const loaded = useLoad(
-    `sources ${draft.bucketId}`,
-    (signal) => listSources(draft.bucketId, signal),
-    ["sources"],
-  );
+  const loaded = useLoad(`sources ${draft.bucketId}`, (signal) => listSources(draft.bucketId, signal), ["sources"]);
   const sources = loaded.data ?? [];
   // The first source of the bucket stands in until one is chosen.
   const sourceId = draft.sourceId !== "" ? draft.sourceId : (sources[0]?._id ?? "");

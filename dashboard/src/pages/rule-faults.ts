@@ -42,10 +42,18 @@ export function faultsOf(draft: RuleDraft, sources: KnownSource[]): Fault[] {
     add(`${path}.windowSeconds`, numberFault(input.windowSeconds, { ...WINDOW, optional: true }));
     const type = types[index];
     if (input.field === "") add(`${path}.field`, "choose a field");
-    else if (draft.kind !== null && type !== null && type !== undefined && !(KINDS[draft.kind].types as readonly string[]).includes(type))
+    else if (
+      draft.kind !== null &&
+      type !== null &&
+      type !== undefined &&
+      !(KINDS[draft.kind].types as readonly string[]).includes(type)
+    )
       add(`${path}.field`, `a ${type} cannot be judged so: choose a number`);
     else if (draft.kind === "threshold" && type !== types[0])
-      add(`${path}.field`, `the inputs of a rule are compared with one value: this is a ${type}, the first a ${types[0]}`);
+      add(
+        `${path}.field`,
+        `the inputs of a rule are compared with one value: this is a ${type}, the first a ${types[0]}`,
+      );
   });
   if (draft.kind === null) ownFaults(draft, add);
   else conditionFaults(draft, types[0] ?? null, add);

@@ -20,7 +20,7 @@ export function RuleHistory({ ruleId }: { ruleId: string }) {
             <Empty title="Not judged yet">The first verdict of an evaluator will stand here, with its evidence.</Empty>
           ) : (
             <>
-              <TableFrame label="History">
+              <TableFrame label="History" stacked>
                 <thead>
                   <tr>
                     <th scope="col">When</th>
@@ -35,14 +35,14 @@ export function RuleHistory({ ruleId }: { ruleId: string }) {
                       <td class="nowrap">
                         <Time at={entry.at} />
                       </td>
-                      <td>
+                      <td data-label="What">
                         {entry.kind === "trigger" ? (
                           <Pill tone="bad">fired</Pill>
                         ) : (
                           <OutcomePill outcome={entry.outcome} />
                         )}
                       </td>
-                      <td class="nowrap">
+                      <td class="nowrap" data-label="State">
                         {entry.previousState === entry.state ? (
                           <StatePill state={entry.state} />
                         ) : (
@@ -52,7 +52,7 @@ export function RuleHistory({ ruleId }: { ruleId: string }) {
                           </>
                         )}
                       </td>
-                      <td>
+                      <td data-label="Evidence">
                         <Evidence evidence={entry.evidence} />
                       </td>
                     </tr>

@@ -6,12 +6,12 @@ import type { Evaluation, Parameter } from "../api/rules";
 import type { FieldType } from "../api/sources";
 
 export const KINDS = {
-  threshold: { label: "Compares with a value", types: ["number", "boolean", "string"] },
-  range: { label: "Leaves a range", types: ["number"] },
-  change: { label: "Changes", types: ["number"] },
-  absence: { label: "Nothing comes", types: ["number", "boolean", "string"] },
-  zscore: { label: "Unlike before", types: ["number"] },
-} as const satisfies Record<string, { label: string; types: readonly FieldType[] }>;
+  threshold: { label: "Threshold", hint: "A field is compared with a value", types: ["number", "boolean", "string"] },
+  range: { label: "Range", hint: "A number leaves a range, or enters it", types: ["number"] },
+  change: { label: "Change", hint: "A number has risen or fallen within the window", types: ["number"] },
+  absence: { label: "No data", hint: "A field has not come for too long", types: ["number", "boolean", "string"] },
+  zscore: { label: "Outlier", hint: "The newest number lies far from the mean of those before it", types: ["number"] },
+} as const satisfies Record<string, { label: string; hint: string; types: readonly FieldType[] }>;
 
 export type Kind = keyof typeof KINDS;
 
@@ -111,7 +111,11 @@ export function conditionOf({ kind, parameters }: Evaluation): Read {
     if (typeof absent === "boolean") given[name] = value === undefined ? absent : value === true;
     else given[name] = value === undefined ? absent : String(value);
   }
-  return { known: kind, condition, unknown: Object.keys(parameters).filter((name) => !NAMES[kind].includes(name as never)) };
+  return {
+    known: kind,
+    condition,
+    unknown: Object.keys(parameters).filter((name) => !NAMES[kind].includes(name as never)),
+  };
 }
 
 /** The parameters of a kind, without those that say what is meant anyway; `type` is that of the judged rows. */

@@ -178,7 +178,9 @@ function Facts({ rule, source }: { rule: Rule; source: Source | null }) {
           <dt>{judged.kind === null ? "Understood as" : "Fires when"}</dt>
           <dd>
             {judged.kind !== null && rule.evaluation !== null ? (
-              <span class="name">{wordsOf({ ...judged, sourceId: rule.dataSourceId }, source === null ? [] : [source])}</span>
+              <span class="name">
+                {wordsOf({ ...judged, sourceId: rule.dataSourceId }, source === null ? [] : [source])}
+              </span>
             ) : rule.parsedCondition === null ? (
               <span class="muted">only the evaluator understands the text</span>
             ) : (
@@ -230,7 +232,7 @@ function Evaluation({ rule }: { rule: Rule }) {
         <Figure label="Clears after">{formatSpan(evaluation.dwellSeconds ?? evaluation.windowSeconds)}</Figure>
       </dl>
       <div class="columns">
-        <TableFrame label="Inputs">
+        <TableFrame label="Inputs" stacked>
           <thead>
             <tr>
               <th scope="col">Input</th>
@@ -243,14 +245,20 @@ function Evaluation({ rule }: { rule: Rule }) {
             {evaluation.inputs.map((input) => (
               <tr key={input.key}>
                 <td class="mono name">{input.key}</td>
-                <td class="name">{input.field}</td>
-                <td>{input.aggregation === undefined ? "points" : `${input.aggregation} by ${input.groupBy}`}</td>
-                <td>{input.windowSeconds === undefined ? "the rule's" : formatSpan(input.windowSeconds)}</td>
+                <td class="name" data-label="Field">
+                  {input.field}
+                </td>
+                <td data-label="Grouped">
+                  {input.aggregation === undefined ? "points" : `${input.aggregation} by ${input.groupBy}`}
+                </td>
+                <td data-label="Window">
+                  {input.windowSeconds === undefined ? "the rule's" : formatSpan(input.windowSeconds)}
+                </td>
               </tr>
             ))}
           </tbody>
         </TableFrame>
-        <TableFrame label="Parameters">
+        <TableFrame label="Parameters" stacked>
           <thead>
             <tr>
               <th scope="col">Parameter</th>
@@ -261,7 +269,9 @@ function Evaluation({ rule }: { rule: Rule }) {
             {Object.entries(evaluation.parameters).map(([name, value]) => (
               <tr key={name}>
                 <td class="mono name">{name}</td>
-                <td class="name">{formatAny(value)}</td>
+                <td class="name" data-label="Value">
+                  {formatAny(value)}
+                </td>
               </tr>
             ))}
             {Object.keys(evaluation.parameters).length === 0 && (

@@ -2,6 +2,7 @@
 import { listAllRules, listRules, type Rule } from "../api/rules";
 import { useLoad } from "../app/load";
 import { LinkButton } from "../parts/button";
+import { ListBar, ListPager, byMoment, byText, useListing } from "../parts/listing";
 import { Empty, Page, Section, TableFrame, WhenLoaded } from "../parts/page";
 import { Ago } from "../parts/show";
 import { RuleStatePill, RuleTimers, clearsAt, useClearing } from "./rule-state";
@@ -77,42 +78,61 @@ function RuleTable({
       </Empty>
     );
   }
+  return <Table rules={rules} bucketNames={bucketNames} />;
+}
+
+function Table({ rules, bucketNames }: { rules: Rule[]; bucketNames: Map<string, string> | null }) {
   // What burns stands first; of the rest, what is paused stands last.
   const rank = (rule: Rule) => (rule.status === "active" ? ORDER.indexOf(rule.state) : ORDER.length);
-  const sorted = [...rules].sort((a, b) => rank(a) - rank(b) || (clearsAt(a) ?? 0) - (clearsAt(b) ?? 0));
+  const listing = useListing(rules, {
+    text: ({ name, condition, bucketId }) => `${name} ${condition} ${bucketNames?.get(bucketId) ?? ""}`,
+    orders: [
+      { label: "firing first", compare: (a, b) => rank(a) - rank(b) || (clearsAt(a) ?? 0) - (clearsAt(b) ?? 0) },
+      { label: "by name", compare: byText((rule) => rule.name) },
+      { label: "by last fired", compare: byMoment((rule) => rule.lastTriggeredAt) },
+    ],
+  });
   return (
-    <TableFrame label="Alert rules">
-      <thead>
-        <tr>
-          <th scope="col">State</th>
-          <th scope="col">Rule</th>
-          {bucketNames !== null && <th scope="col">Bucket</th>}
-          <th scope="col">Timers</th>
-          <th scope="col">Last fired</th>
-        </tr>
-      </thead>
-      <tbody>
-        {sorted.map((rule) => (
-          <tr key={rule._id}>
-            <td>
-              <RuleStatePill rule={rule} />
-            </td>
-            <td class="rule-cell">
-              <a class="name" href={`#/rules/${rule._id}`}>
-                {rule.name}
-              </a>
-              <div class="hint name">{rule.condition}</div>
-            </td>
-            {bucketNames !== null && <td class="name muted">{bucketNames.get(rule.bucketId)}</td>}
-            <td class="timers-cell">
-              <RuleTimers rule={rule} />
-            </td>
-            <td class="nowrap">
-              <Ago at={rule.lastTriggeredAt} />
-            </td>
+    <>
+      <ListBar listing={listing} one="rule" label="Alert rules" />
+      <TableFrame label="Alert rules" stacked>
+        <thead>
+          <tr>
+            <th scope="col">State</th>
+            <th scope="col">Rule</th>
+            {bucketNames !== null && <th scope="col">Bucket</th>}
+            <th scope="col">Timers</th>
+            <th scope="col">Last fired</th>
           </tr>
-        ))}
-      </tbody>
-    </TableFrame>
+        </thead>
+        <tbody>
+          {listing.shown.map((rule) => (
+            <tr key={rule._id}>
+              <td data-label="State">
+                <RuleStatePill rule={rule} />
+              </td>
+              <td class="rule-cell">
+                <a class="name" href={`#/rules/${rule._id}`}>
+                  {rule.name}
+                </a>
+                <div class="hint name">{rule.condition}</div>
+              </td>
+              {bucketNames !== null && (
+                <td class="name muted" data-label="Bucket">
+                  {bucketNames.get(rule.bucketId)}
+                </td>
+              )}
+              <td class="timers-cell" data-label="Timers">
+                <RuleTimers rule={rule} />
+              </td>
+              <td class="nowrap" data-label="Last fired">
+                <Ago at={rule.lastTriggeredAt} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </TableFrame>
+      <ListPager listing={listing} />
+    </>
   );
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Source } from "../api/sources";
-import { silentFirst, silentSince } from "./silence";
+import { bySilence, silentSince } from "./silence";
 
 const NOW = Date.UTC(2026, 0, 2);
 
@@ -21,6 +21,11 @@ test.each([
 ])("%s", (_, given, silent) => expect(silentSince(given, NOW) !== null).toBe(silent));
 
 test("silent ones stand first, the longest silent before the others", () => {
-  const list = [source("sends", 1, 1), source("short", 100, 1), source("rests", 1, 1, "inactive"), source("long", 900, 1)];
-  expect(silentFirst(list, NOW).map(({ name }) => name)).toEqual(["long", "short", "sends", "rests"]);
+  const list = [
+    source("sends", 1, 1),
+    source("short", 100, 1),
+    source("rests", 1, 1, "inactive"),
+    source("long", 900, 1),
+  ];
+  expect(list.sort(bySilence(NOW)).map(({ name }) => name)).toEqual(["long", "short", "sends", "rests"]);
 });

@@ -14,7 +14,7 @@ export function silentSince({ status, stats }: Source, now: number): number | nu
 }
 
 /** Silent ones first, the one that has been silent longest before the others; the rest as they were. */
-export function silentFirst(sources: Source[], now: number): Source[] {
-  const rank = (source: Source) => silentSince(source, now) ?? Infinity;
-  return [...sources].sort((a, b) => (rank(a) === rank(b) ? 0 : rank(a) - rank(b)));
-}
+export const bySilence = (now: number) => (a: Source, b: Source) => {
+  const [left, right] = [silentSince(a, now) ?? Infinity, silentSince(b, now) ?? Infinity];
+  return left === right ? 0 : left - right;
+};

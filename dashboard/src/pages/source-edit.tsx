@@ -14,11 +14,7 @@ import { SchemaEditor, draftsOf, emptyField, schemaOf } from "./schema-editor";
 export function NewSourcePage({ bucketId }: { bucketId: string }) {
   const trail = useBucketTrail(bucketId);
   return (
-    <Page
-      title="New source"
-      trail={trail}
-      intro="A sensor or an application, with the fields that it measures."
-    >
+    <Page title="New source" trail={trail} intro="A sensor or an application, with the fields that it measures.">
       <SourceForm bucketId={bucketId} source={null} />
     </Page>
   );

@@ -17,10 +17,10 @@ const NAME_MAX = 100;
 
 export function SourceSnippets({ source }: { source: Source }) {
   const [chosen, setChosen] = useState(LANGUAGES[0]!.id);
-  const key = useStore(madeKeys).get(source.bucketId) ?? null;
+  const key = useStore(madeKeys).get(source.bucketId)?.key ?? null;
   const make = useAction(async () => {
     const made = await createBucketKey(source.bucketId, source.name.slice(0, NAME_MAX), "write");
-    rememberKey(source.bucketId, made.key);
+    rememberKey(source.bucketId, made);
     notify(`Write key “${made.name}” made: it is in the commands.`);
   });
   const { origin } = location;
@@ -42,8 +42,8 @@ export function SourceSnippets({ source }: { source: Source }) {
       {key === null ? (
         <div class="notice-box">
           <p>
-            Whoever sends shows a write key. Put one of the bucket's <a href={`#/buckets/${source.bucketId}/keys`}>keys</a>{" "}
-            into the place of <code>{KEY_PLACEHOLDER}</code>, or
+            Whoever sends shows a write key. Put one of the bucket's{" "}
+            <a href={`#/buckets/${source.bucketId}/keys`}>keys</a> into the place of <code>{KEY_PLACEHOLDER}</code>, or
           </p>
           <Button small icon="plus" busy={make.running} onClick={() => void make.run()}>
             Make a write key

@@ -24,7 +24,7 @@ export function SourcePage({ bucketId, sourceId }: { bucketId: string; sourceId:
   const { data } = source;
   const waiting = data?.stats.totalDataPoints === 0;
   // Points are no change of the source; somebody who waits for the first sees it at once.
-  useInterval(waiting ? WAITING_RELOAD_MS : RELOAD_MS, source.reload);
+  useInterval(waiting ? WAITING_RELOAD_MS : RELOAD_MS, source.refresh);
   const waited = useRef(false);
   if (waiting) waited.current = true;
   if (data === null) {
@@ -49,11 +49,7 @@ export function SourcePage({ bucketId, sourceId }: { bucketId: string; sourceId:
       intro={data.description}
       actions={
         <>
-          <LinkButton
-            href={exploreHref(chart)}
-            icon="explore"
-            look="primary"
-          >
+          <LinkButton href={exploreHref(chart)} icon="explore" look="primary">
             Explore
           </LinkButton>
           <LinkButton href={`#/rules/new?bucket=${bucketId}&source=${sourceId}`} icon="rules">
@@ -114,7 +110,9 @@ export function SourcePage({ bucketId, sourceId }: { bucketId: string; sourceId:
 function FirstPoint({ waiting, chart }: { waiting: boolean; chart: FieldRef[] }) {
   return (
     <div class="notice-box first-point">
-      <p role="status">{waiting ? "Waits for the first point: it shows here as soon as it is in." : "The first point is in."}</p>
+      <p role="status">
+        {waiting ? "Waits for the first point: it shows here as soon as it is in." : "The first point is in."}
+      </p>
       {!waiting && (
         <LinkButton href={exploreHref(chart, { kind: "last", preset: "15m" })} look="primary" icon="explore" small>
           See it on a chart
@@ -130,7 +128,7 @@ function SchemaTable({ source }: { source: Source }) {
   const thinning = source.downsampling ? "large raw queries are averaged" : "raw queries are never averaged";
   return (
     <Section title="Schema" note={`${mode}; ${thinning}.`}>
-      <TableFrame label="Schema">
+      <TableFrame label="Schema" stacked>
         <thead>
           <tr>
             <th scope="col">Field</th>
@@ -145,9 +143,11 @@ function SchemaTable({ source }: { source: Source }) {
               <th scope="row" class="mono name">
                 {field}
               </th>
-              <td>{definition.type}</td>
-              <td>{definition.unit}</td>
-              <td class="text muted">{definition.description}</td>
+              <td data-label="Type">{definition.type}</td>
+              <td data-label="Unit">{definition.unit}</td>
+              <td class="text muted" data-label="Description">
+                {definition.description}
+              </td>
             </tr>
           ))}
         </tbody>

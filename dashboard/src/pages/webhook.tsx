@@ -18,10 +18,14 @@ import { WebhookForm } from "./webhook-form";
 const TRAIL = [{ href: "#/webhooks", label: "Webhooks" }];
 
 export function WebhookPage({ id }: { id: string }) {
-  const loaded = useLoad(`webhook ${id}`, async (signal) => {
-    const [webhook, buckets] = await Promise.all([getWebhook(id, signal), listBuckets(signal)]);
-    return { webhook, buckets };
-  }, ["webhooks", "buckets"]);
+  const loaded = useLoad(
+    `webhook ${id}`,
+    async (signal) => {
+      const [webhook, buckets] = await Promise.all([getWebhook(id, signal), listBuckets(signal)]);
+      return { webhook, buckets };
+    },
+    ["webhooks", "buckets"],
+  );
   const [dialog, setDialog] = useState<"edit" | "delete" | null>(() => (hasDraft(`webhook ${id}`) ? "edit" : null));
   const act = useAction(async (what: "pause" | "test") => {
     if (loaded.data === null) return;
@@ -143,8 +147,10 @@ export function WebhookPage({ id }: { id: string }) {
           }}
         >
           <p>
-            <span class="url"><Url url={webhook.url} /></span> will hear of nothing any more. To stop it for a while, pause it
-            instead.
+            <span class="url">
+              <Url url={webhook.url} />
+            </span>{" "}
+            will hear of nothing any more. To stop it for a while, pause it instead.
           </p>
         </Confirm>
       )}

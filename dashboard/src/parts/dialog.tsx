@@ -55,7 +55,11 @@ export function Dialog({ title, onClose, children, wide }: DialogProps) {
 /** What is typed at once goes into the first field; without one the first button is the harmless one. */
 function firstOf(dialog: HTMLElement): HTMLElement | null {
   const body = dialog.querySelector(".dialog-body");
-  return body?.querySelector<HTMLElement>("input:enabled, select:enabled, textarea:enabled") ?? body?.querySelector("button") ?? null;
+  return (
+    body?.querySelector<HTMLElement>("input:enabled, select:enabled, textarea:enabled") ??
+    body?.querySelector("button") ??
+    null
+  );
 }
 
 interface OnceProps {

@@ -16,7 +16,7 @@ interface FieldProps {
 interface TextProps extends FieldProps {
   value: string;
   onInput: (value: string) => void;
-  type?: "text" | "email" | "password" | "url" | "number" | "datetime-local";
+  type?: "text" | "email" | "password" | "url" | "search" | "number" | "datetime-local";
   required?: boolean;
   autocomplete?: string;
   placeholder?: string;
@@ -50,7 +50,7 @@ export function TextField(props: TextProps) {
         {...rest}
         id={id}
         class={mono ? "input mono" : "input"}
-        // Preact types an input by each of its types; these six share all attributes that are set here.
+        // Preact types an input by each of its types; these share all attributes that are set here.
         type={(type ?? "text") as "text"}
         value={value}
         spellcheck={props.spellcheck ?? false}

@@ -146,46 +146,47 @@ export function Empty({
   );
 }
 
-/** A table that scrolls inside itself on narrow screens, and in height where it is `capped`. */
-export function TableFrame({
-  label,
-  children,
-  capped,
-}: {
+interface TableFrameProps {
   label: string;
   children: ComponentChildren;
+  /** Scrolls in height too. */
   capped?: boolean;
-}) {
+  /** On a phone each row is a block of lines, each with its cell's `data-label` in front. */
+  stacked?: boolean;
+}
+
+/** A table that scrolls inside itself where it is wider than the screen. */
+export function TableFrame({ label, children, capped, stacked }: TableFrameProps) {
+  const names = ["table-frame", capped ? "capped" : "", stacked ? "stacked" : ""].filter((name) => name !== "");
   return (
-    <div class={capped ? "table-frame capped" : "table-frame"} tabIndex={0} role="group" aria-label={label}>
+    <div class={names.join(" ")} tabIndex={0} role="group" aria-label={label}>
       <table>{children}</table>
     </div>
   );
 }
 
-/** Steps through a long list. */
-export function Pager({
-  offset,
-  limit,
-  total,
-  onMove,
-}: {
+interface PagerProps {
   offset: number;
   limit: number;
   total: number;
   onMove: (offset: number) => void;
-}) {
+  back?: string;
+  forward?: string;
+}
+
+/** Steps through a long list. */
+export function Pager({ offset, limit, total, onMove, back = "Newer", forward = "Older" }: PagerProps) {
   if (total <= limit) return null;
   return (
     <nav class="pager" aria-label="Pages">
       <Button small icon="back" disabled={offset === 0} onClick={() => onMove(Math.max(0, offset - limit))}>
-        Newer
+        {back}
       </Button>
       <span class="muted">
         {offset + 1} to {Math.min(total, offset + limit)} of {total.toLocaleString("en-GB")}
       </span>
       <Button small icon="forward" disabled={offset + limit >= total} onClick={() => onMove(offset + limit)}>
-        Older
+        {forward}
       </Button>
     </nav>
   );

@@ -72,7 +72,9 @@ const GO = { true: "true", object: ["map[string]any{", "}"] as [string, string] 
 
 /** An object over several lines, a member on each. */
 function lines(body: object, indent: string, words: typeof JS): string {
-  const members = Object.entries(body).map(([name, value]) => `${indent}${JSON.stringify(name)}: ${literal(value, words)},\n`);
+  const members = Object.entries(body).map(
+    ([name, value]) => `${indent}${JSON.stringify(name)}: ${literal(value, words)},\n`,
+  );
   return `${words.object[0].trim()}\n${members.join("")}`;
 }
 
