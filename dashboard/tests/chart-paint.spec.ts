@@ -6,7 +6,11 @@ test("another range is drawn once, when its answer is here", async ({ page, serv
   const account = await signUp(service.url);
   const source = await makeSource(account, { v: { type: "number" } });
   const now = Date.now();
-  await send(account, source, Array.from({ length: 3000 }, (_, n) => ({ at: now - n * 60_000, values: { v: n % 9 } })));
+  await send(
+    account,
+    source,
+    Array.from({ length: 3000 }, (_, n) => ({ at: now - n * 60_000, values: { v: n % 9 } })),
+  );
   await open(page, account, `#/explore?f=${source.bucketId}.${source.sourceId}.v&r=24h`);
   // Each drawing begins with a clear canvas.
   await page.evaluate(() => {

@@ -26,7 +26,10 @@ test("an hour of three sources at 1 Hz is not some values a line, though each pa
     const source = await makeSource(account, schema, bucketId === undefined ? { name } : { name, bucketId });
     // Its average interval is minutes; what is looked at is seconds.
     await send(account, source, [{ at: now - 20 * DAY, values: { v: 1 } }]);
-    const hour = Array.from({ length: 3600 }, (_, n) => ({ at: now - n * SECOND, values: { v: n === 1800 ? 99 : (n % 7) + 20 * sources.length } }));
+    const hour = Array.from({ length: 3600 }, (_, n) => ({
+      at: now - n * SECOND,
+      values: { v: n === 1800 ? 99 : (n % 7) + 20 * sources.length },
+    }));
     await send(account, source, hour);
     sources.push(source);
   }
@@ -47,7 +50,11 @@ test("groups by hour reach to the newest point", async ({ page }) => {
   const source = await makeSource(account, { v: { type: "number" } });
   // The range ends fifty minutes into an hour, whose group begins far from its end.
   const to = Math.floor(Date.now() / HOUR) * HOUR - 10 * MINUTE;
-  await send(account, source, Array.from({ length: 600 }, (_, n) => ({ at: to - n * MINUTE, values: { v: n % 5 } })));
+  await send(
+    account,
+    source,
+    Array.from({ length: 600 }, (_, n) => ({ at: to - n * MINUTE, values: { v: n % 5 } })),
+  );
   const range = `from=${new Date(to - 6 * HOUR).toISOString()}&to=${new Date(to).toISOString()}`;
   await open(page, account, hashOf([source], `${range}&by=hour`));
   await expect.poll(async () => (await inkOf(page)).to).toBeGreaterThan(0.98);
@@ -56,7 +63,10 @@ test("groups by hour reach to the newest point", async ({ page }) => {
 test("a switch over a day is the share of the time that it was true", async ({ page }) => {
   const source = await makeSource(account, { running: { type: "boolean" } });
   const now = Date.now();
-  const steps = Array.from({ length: 8000 }, (_, n) => ({ at: now - n * 10 * SECOND, values: { running: n % 4 === 0 } }));
+  const steps = Array.from({ length: 8000 }, (_, n) => ({
+    at: now - n * 10 * SECOND,
+    values: { running: n % 4 === 0 },
+  }));
   await send(account, source, steps);
   await open(page, account, hashOf([source], "r=24h", "running"));
   await expect(page.locator(".chart-note")).toContainText("of 8,000 points");

@@ -41,7 +41,13 @@ test("a trigger is marked when its rule fires, and no history is read without on
     dataSourceId: world.sourceId,
     name: "Pump 1 is hot",
     naturalLanguageQuery: "it is hot",
-    evaluation: { kind: "hot", intervalSeconds: 60, windowSeconds: 300, inputs: [{ key: "x", field: "vibration" }], parameters: {} },
+    evaluation: {
+      kind: "hot",
+      intervalSeconds: 60,
+      windowSeconds: 300,
+      inputs: [{ key: "x", field: "vibration" }],
+      parameters: {},
+    },
   });
   const verdict = `/api/evaluations/${made.alertRule._id}/verdict`;
   await call(account, "POST", verdict, { outcome: "met", evidence: {} }, world.integrationKey);

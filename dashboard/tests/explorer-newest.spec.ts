@@ -4,7 +4,10 @@ import { expect, open, test } from "./support/test";
 
 const SECOND = 1000;
 
-test("a grouped view names the newest point of each line and its time, and live moves it", async ({ page, service }) => {
+test("a grouped view names the newest point of each line and its time, and live moves it", async ({
+  page,
+  service,
+}) => {
   const account = await signUp(service.url);
   const quick = await makeSource(account, { v: { type: "number", unit: "bar" } }, { name: "Quick" });
   const slow = await makeSource(account, { v: { type: "number" } }, { name: "Slow", bucketId: quick.bucketId });

@@ -57,7 +57,9 @@ test("zooming leaves the chart where it is and says the range; zooming out ends 
   await expect(page.locator(".chart-note")).toContainText(/over 3 h: \d{4}-\d\d-\d\d \d\d:\d\d:\d\d/);
   expect((await plot.boundingBox())!.y).toBe(before.y);
   for (let times = 0; times < 5; times++) await page.getByRole("button", { name: "Zoom out" }).click();
-  await expect.poll(() => Date.parse(new URLSearchParams(page.url().split("?")[1]).get("to") ?? "")).toBeLessThanOrEqual(Date.now());
+  await expect
+    .poll(() => Date.parse(new URLSearchParams(page.url().split("?")[1]).get("to") ?? ""))
+    .toBeLessThanOrEqual(Date.now());
 });
 
 test("the last time of the axis is not cut off", async ({ page }) => {

@@ -27,7 +27,9 @@ test("a spike among averages is seen in the band", async ({ page, service }) => 
     if (request.url().endsWith("/api/data/query")) queries.push(request.postData() ?? "");
   });
   await open(page, account, hashOf(world, "r=30d"));
-  await expect(page.locator(".chart-note")).toContainText("averaged by 30 min of 20,120 points; the band is min to max");
+  await expect(page.locator(".chart-note")).toContainText(
+    "averaged by 30 min of 20,120 points; the band is min to max",
+  );
   await expect(page.locator(".legend tbody tr")).toContainText("99");
   // One call for averages and band together, one for the table.
   expect(queries).toHaveLength(2);

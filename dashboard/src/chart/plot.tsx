@@ -141,7 +141,10 @@ function optionsOf(element: HTMLElement, latest: { current: PlotProps }, shown: 
     tzDate: (at) => (zone === "utc" ? uPlot.tzDate(new Date(at), "Etc/UTC") : new Date(at)),
     scales,
     axes: [timeAxis(colours, font, zone), ...valueAxes(lines, colours, font, axesMax)],
-    series: [{}, ...lines.flatMap((line, place) => seriesOf(line, theme, () => shown.current.columns[place]?.dots ?? []))],
+    series: [
+      {},
+      ...lines.flatMap((line, place) => seriesOf(line, theme, () => shown.current.columns[place]?.dots ?? [])),
+    ],
     legend: { show: false },
     // Without an axis at the right, half of the last time stands beyond the plot.
     padding: [12, (_chart, _side, axes) => (axes[1] ? 8 : LAST_LABEL_PX), 0, 0],

@@ -101,7 +101,10 @@ function movedOn(view: View, tail: Pick<View, "latest" | "newest">, span: Span):
 }
 
 function hasGrown(view: View): boolean {
-  const most = Math.max(0, ...view.parts.flatMap((part) => [...part.tables.values()].map((table) => table.times.length)));
+  const most = Math.max(
+    0,
+    ...view.parts.flatMap((part) => [...part.tables.values()].map((table) => table.times.length)),
+  );
   return most > view.plan.maxPoints * GROWN;
 }
 

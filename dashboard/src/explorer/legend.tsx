@@ -81,7 +81,8 @@ function LegendRow({ line, hidden, onToggle, cursorAt, zone, theme }: RowProps) 
   const index = useMemo(() => (cursorAt === null ? null : nearestIndex(line, cursorAt)), [line, cursorAt]);
   const latest = line.newest ?? lastDrawn(line);
   const value = cursorAt === null ? (latest?.value ?? null) : index === null ? null : (line.values[index] ?? null);
-  const at = cursorAt === null ? latest && formatTime(latest.at, zone) : index === null ? null : timeOf(line, index, zone);
+  const at =
+    cursorAt === null ? latest && formatTime(latest.at, zone) : index === null ? null : timeOf(line, index, zone);
   const low = index === null ? null : (line.lows?.[index] ?? null);
   const high = index === null ? null : (line.highs?.[index] ?? null);
   const text = (number: number | null) => (number === null ? "–" : shownValue(line, number));

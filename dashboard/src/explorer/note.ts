@@ -21,7 +21,13 @@ const WHAT: Record<Aggregation, string> = {
 export function noteOf(view: View, lines: Line[], zone: Zone): { drawn: string; how: string } {
   const steps = [...new Set(view.parts.flatMap((part) => part.groupBy ?? []))].map((step) => stepName(step, zone));
   if (steps.length === 0) {
-    return { drawn: plural(lines.reduce((sum, line) => sum + pointsOf(line), 0), "point"), how: " as they came" };
+    return {
+      drawn: plural(
+        lines.reduce((sum, line) => sum + pointsOf(line), 0),
+        "point",
+      ),
+      how: " as they came",
+    };
   }
   const counts = lines.map(pointsOf);
   const most = Math.max(0, ...counts);
@@ -45,20 +51,18 @@ export function remarksOf(view: View, fields: FieldRef[], sources: ReadonlyMap<s
   }
   const texts = fields.filter((ref) => sources.get(ref.sourceId)?.schema[ref.field]?.type === "string");
   if (plan.kind === "auto" && texts.length > 0) {
-    remarks.push(`Texts are no lines: ${[...new Set(texts.map((ref) => ref.field))].join(", ")} stands in the table.`);
+    remarks.push(`Texts are no lines: the table has ${[...new Set(texts.map((ref) => ref.field))].join(", ")}.`);
   }
   if (parts.some((part) => part.truncated)) {
     remarks.push(`The range holds more rows than one answer: the newest ${formatCount(10_000)} are shown.`);
   }
   if (plan.coarsenedFrom !== null) {
     const shown = plan.groupBy ?? "coarser groups";
-    remarks.push(
-      `By ${plan.coarsenedFrom} this range has more rows than one answer holds; it is shown by ${shown}.`,
-    );
+    remarks.push(`By ${plan.coarsenedFrom} this range has more rows than one answer holds; it is shown by ${shown}.`);
   }
   if (zone === "local" && parts.some((part) => part.groupBy !== null && isDays(part.groupBy))) {
     remarks.push(
-      `The groups are days of UTC: each begins at ${utcMidnight(span.to)} of your time, and its value stands in its middle.`,
+      `Days are those of UTC: each begins at ${utcMidnight(span.to)} of your time. A value stands in the middle of its group.`,
     );
   }
   return remarks;

@@ -90,7 +90,8 @@ function Explorer({ catalog }: { catalog: Catalog }) {
   const marks = useLoad(marksKey, (signal) => fetchMarks(fields, signal), ["rules"]);
 
   const lines = useMemo(() => (view === null ? [] : linesOf(view, fields, catalog.byId)), [view, fields, catalog]);
-  const span = view?.span ?? (fields.length > 0 ? spanOf(state.range, Date.now(), extentOf(catalog, fields), zone) : null);
+  const span =
+    view?.span ?? (fields.length > 0 ? spanOf(state.range, Date.now(), extentOf(catalog, fields), zone) : null);
   const shownMarks = useMemo(
     () => (span === null || marks.data === null ? [] : marksWithin(marks.data.marks, span)),
     [marks.data, span?.from, span?.to],

@@ -91,7 +91,8 @@ describe("asked for by name", () => {
   const minutely = sources(source("a", 60));
 
   test("a grouping that fits is what it says; one that does not is coarser, and says so", () => {
-    const by = (groupBy: ExplorerState["groupBy"]) => planOf(state(["a.v"], { groupBy }), minutely, last(30), 1200, NOW);
+    const by = (groupBy: ExplorerState["groupBy"]) =>
+      planOf(state(["a.v"], { groupBy }), minutely, last(30), 1200, NOW);
     expect(by("day")).toMatchObject({ kind: "grouped", groupBy: "day", coarsenedFrom: null });
     expect(by("minute")).toMatchObject({ kind: "grouped", groupBy: "hour", coarsenedFrom: "minute" });
     expect(by("raw")).toMatchObject({ kind: "raw", groupBy: null });

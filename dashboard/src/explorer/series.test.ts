@@ -93,7 +93,12 @@ describe("lines", () => {
       [2, null],
     ];
     expect(line(switched, "on").values).toEqual([1, 0]);
-    expect(line([[0, 0.63, 0, 1]], "on", "hour")).toMatchObject({ values: [0.63], lows: [0], highs: [1], step: "hour" });
+    expect(line([[0, 0.63, 0, 1]], "on", "hour")).toMatchObject({
+      values: [0.63],
+      lows: [0],
+      highs: [1],
+      step: "hour",
+    });
     expect(linesOf(view({ a: table("mode", cells([0], "x")) }), [ref("mode")], SOURCES)).toEqual([]);
   });
 });
@@ -116,7 +121,13 @@ describe("where a group is drawn", () => {
 });
 
 test("lines of several sources share one axis; what a line does not have is not a gap", () => {
-  const tables = { a: table("v", [[0, 1], [2, 2]]), b: table("v", [[1, 7]]) };
+  const tables = {
+    a: table("v", [
+      [0, 1],
+      [2, 2],
+    ]),
+    b: table("v", [[1, 7]]),
+  };
   const shared = aligned(linesOf(view(tables), [ref("v"), ref("v", "b")], SOURCES));
   expect(shared.times).toEqual([0, 1, 2]);
   expect(shared.columns.map(({ values }) => values)).toEqual([

@@ -170,14 +170,7 @@ function TypedRange({ range, span, zone, onApply }: TypedRangeProps) {
         else onApply(typed);
       }}
     >
-      <TextField
-        label={`From (${name})`}
-        value={from}
-        onInput={setFrom}
-        mono
-        placeholder="now-6h"
-        fault={fault}
-      />
+      <TextField label={`From (${name})`} value={from} onInput={setFrom} mono placeholder="now-6h" fault={fault} />
       <TextField label={`To (${name})`} value={to} onInput={setTo} mono placeholder="now" />
       <Button type="submit" small>
         Show
