@@ -35,6 +35,7 @@ test("Escape does not take away a key that is shown this once", async ({ page, c
   await open(page, account, `#/buckets/${world.bucketId}/keys`);
   const make = async () => {
     await page.getByRole("button", { name: "New key" }).click();
+    await expect(page.getByLabel("Name", { exact: true })).toBeFocused();
     await page.keyboard.type("gateway");
     await page.keyboard.press("Enter");
     await expect(page.locator(".secret-value code")).toBeVisible();

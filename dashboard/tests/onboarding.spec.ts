@@ -47,8 +47,9 @@ test("from an empty server to a chart in few clicks", async ({ page }) => {
     await expect(page.getByText("Waits for the first point")).toBeVisible();
 
     await click("Make a write key");
-    const command = await page.locator("pre", { hasText: "/api/data'" }).innerText();
-    expect(command).toMatch(/TIDEWATCH_KEY='svc_w_/);
+    const send = page.locator("pre", { hasText: "/api/data'" });
+    await expect(send).toContainText("TIDEWATCH_KEY='svc_w_");
+    const command = await send.innerText();
     await page.getByRole("button", { name: "Copy" }).first().click();
     clicks++;
     // "Copied" is said of what was copied.

@@ -1,6 +1,6 @@
 /** Rules: what cannot fire is not saved, words and parameters are one, and a rule that nobody can judge is seen. */
 import { call, makeWorld, signUp, type Account, type World } from "./support/api";
-import { expect, open, test } from "./support/test";
+import { expect, open, test, visit } from "./support/test";
 
 interface Stored {
   _id: string;
@@ -111,6 +111,10 @@ test("an inconclusive rule and one that no evaluator answers are not green", asy
   await expect(odd).toContainText("inconclusive");
   await expect(odd.locator(".pill.ok")).toHaveCount(0);
   await expect(page.getByRole("row", { name: /Pump 1 shakes/ })).toContainText("no evaluator has answered for 12 min");
+  await visit(page, "#/");
+  const troubled = page.getByRole("region", { name: "Rules to look at" });
+  await expect(troubled.getByRole("row", { name: /Odd/ })).toContainText("inconclusive");
+  await expect(troubled.getByRole("row", { name: /Pump 1 shakes/ })).toContainText("firing");
   // The editor does not take over what the evaluator does not know.
   await page.goto(`${account.url}/#/rules/${id}/edit`);
   await page.getByRole("button", { name: "Save" }).click();

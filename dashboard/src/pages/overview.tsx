@@ -12,6 +12,7 @@ import { LinkButton } from "../parts/button";
 import { Page, Section, WhenLoaded } from "../parts/page";
 import { Ago, Figure, Meter, Pill } from "../parts/show";
 import { Guide } from "./guide";
+import { OverviewRules } from "./overview-rules";
 import { OverviewSources } from "./overview-sources";
 
 const WEEK_MS = 7 * 86_400_000;
@@ -73,6 +74,7 @@ export function OverviewPage() {
                 onHide={() => userId !== undefined && noteCharted(userId)}
               />
             )}
+            <OverviewRules buckets={data.buckets} />
             <OverviewSources sources={data.sources} buckets={data.buckets} />
             <Activity home={data} />
             <div class="columns">

@@ -52,6 +52,21 @@ export function clearsAt(rule: Rule): number | null {
   return Date.parse(rule.conditionClearedAt) + dwell * 1000;
 }
 
+/** Whether it fires or clears, or nobody can say whether it should. */
+export function needsALook(rule: Rule, now: number): boolean {
+  if (rule.status !== "active") return false;
+  const burns = rule.state === "firing" || rule.state === "clearing";
+  return burns || rule.lastOutcome === "inconclusive" || unansweredMs(rule, now) !== null;
+}
+
+const ORDER = ["firing", "clearing", "armed", "unevaluated"];
+
+/** What burns stands first; of the rest, what is paused stands last. */
+export function byUrgency(a: Rule, b: Rule): number {
+  const rank = (rule: Rule) => (rule.status === "active" ? ORDER.indexOf(rule.state) : ORDER.length);
+  return rank(a) - rank(b) || (clearsAt(a) ?? 0) - (clearsAt(b) ?? 0);
+}
+
 /** A second behind, so that the server's clock is there too. */
 const BEHIND_MS = 1000;
 

@@ -3,11 +3,9 @@ import { listAllRules, listRules, type Rule } from "../api/rules";
 import { useLoad } from "../app/load";
 import { LinkButton } from "../parts/button";
 import { ListBar, ListPager, byMoment, byText, useListing } from "../parts/listing";
-import { Empty, Page, Section, TableFrame, WhenLoaded } from "../parts/page";
-import { Ago } from "../parts/show";
-import { RuleStatePill, RuleTimers, clearsAt, useClearing } from "./rule-state";
-
-const ORDER = ["firing", "clearing", "armed", "unevaluated"];
+import { Empty, Page, Section, WhenLoaded } from "../parts/page";
+import { byUrgency, useClearing } from "./rule-state";
+import { RuleTable } from "./rule-table";
 
 export function RulesPage() {
   const rules = useLoad("rules", listAllRules, ["rules", "buckets"]);
@@ -24,7 +22,7 @@ export function RulesPage() {
     >
       <WhenLoaded loaded={rules} what="rules">
         {(data) => (
-          <RuleTable
+          <RuleList
             rules={data.rules}
             bucketNames={new Map(data.buckets.map((bucket) => [bucket._id, bucket.name]))}
             createHref="#/rules/new"
@@ -49,13 +47,13 @@ export function BucketRules({ bucketId }: { bucketId: string }) {
       }
     >
       <WhenLoaded loaded={rules} what="rules">
-        {(list) => <RuleTable rules={list} bucketNames={null} createHref={create} />}
+        {(list) => <RuleList rules={list} bucketNames={null} createHref={create} />}
       </WhenLoaded>
     </Section>
   );
 }
 
-function RuleTable({
+function RuleList({
   rules,
   bucketNames,
   createHref,
@@ -78,16 +76,14 @@ function RuleTable({
       </Empty>
     );
   }
-  return <Table rules={rules} bucketNames={bucketNames} />;
+  return <FoundRules rules={rules} bucketNames={bucketNames} />;
 }
 
-function Table({ rules, bucketNames }: { rules: Rule[]; bucketNames: Map<string, string> | null }) {
-  // What burns stands first; of the rest, what is paused stands last.
-  const rank = (rule: Rule) => (rule.status === "active" ? ORDER.indexOf(rule.state) : ORDER.length);
+function FoundRules({ rules, bucketNames }: { rules: Rule[]; bucketNames: Map<string, string> | null }) {
   const listing = useListing(rules, {
     text: ({ name, condition, bucketId }) => `${name} ${condition} ${bucketNames?.get(bucketId) ?? ""}`,
     orders: [
-      { label: "firing first", compare: (a, b) => rank(a) - rank(b) || (clearsAt(a) ?? 0) - (clearsAt(b) ?? 0) },
+      { label: "firing first", compare: byUrgency },
       { label: "by name", compare: byText((rule) => rule.name) },
       { label: "by last fired", compare: byMoment((rule) => rule.lastTriggeredAt) },
     ],
@@ -95,43 +91,7 @@ function Table({ rules, bucketNames }: { rules: Rule[]; bucketNames: Map<string,
   return (
     <>
       <ListBar listing={listing} one="rule" label="Alert rules" />
-      <TableFrame label="Alert rules" stacked>
-        <thead>
-          <tr>
-            <th scope="col">State</th>
-            <th scope="col">Rule</th>
-            {bucketNames !== null && <th scope="col">Bucket</th>}
-            <th scope="col">Timers</th>
-            <th scope="col">Last fired</th>
-          </tr>
-        </thead>
-        <tbody>
-          {listing.shown.map((rule) => (
-            <tr key={rule._id}>
-              <td data-label="State">
-                <RuleStatePill rule={rule} />
-              </td>
-              <td class="rule-cell">
-                <a class="name" href={`#/rules/${rule._id}`}>
-                  {rule.name}
-                </a>
-                <div class="hint name">{rule.condition}</div>
-              </td>
-              {bucketNames !== null && (
-                <td class="name muted" data-label="Bucket">
-                  {bucketNames.get(rule.bucketId)}
-                </td>
-              )}
-              <td class="timers-cell" data-label="Timers">
-                <RuleTimers rule={rule} />
-              </td>
-              <td class="nowrap" data-label="Last fired">
-                <Ago at={rule.lastTriggeredAt} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </TableFrame>
+      <RuleTable label="Alert rules" rules={listing.shown} bucketNames={bucketNames} />
       <ListPager listing={listing} />
     </>
   );
