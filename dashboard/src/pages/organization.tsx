@@ -110,7 +110,10 @@ function Plan({ organization: { plan } }: { organization: Organization }) {
           <dd>{plan.maxApiCalls === null ? "no limit" : formatCount(plan.maxApiCalls)}</dd>
         </div>
       </dl>
-      <p class="hint">Whoever runs this server changes plans.</p>
+      <p class="hint">
+        Whoever runs this server changes plans, by the operator's routes of the <a href="/api/docs">API</a>. Looking at
+        the dashboard uses up no calls.
+      </p>
     </Section>
   );
 }
