@@ -27,7 +27,9 @@ test("a spike among averages is seen in the band", async ({ page, service }) => 
     if (request.url().endsWith("/api/data/query")) queries.push(request.postData() ?? "");
   });
   await open(page, account, hashOf(world, "r=30d"));
-  await expect(page.locator(".chart-note")).toContainText("averaged by hour, the band is min to max");
+  await expect(page.locator(".chart-note")).toContainText(
+    "averaged by 30 min of 20,120 points; the band is min to max",
+  );
   await expect(page.locator(".legend tbody tr")).toContainText("99");
   // One call for averages and band together, one for the table.
   expect(queries).toHaveLength(2);
@@ -56,7 +58,7 @@ test("live follows new points", async ({ page, service }) => {
   const world = await makeWorld(account);
   await open(page, account, hashOf(world, "r=15m"));
   await page.getByRole("button", { name: "Live" }).click();
-  await expect(page.getByText("Asks each second; your plan has no limit of calls.")).toBeVisible();
+  await expect(page.getByText("following")).toBeVisible();
   await call(account, "POST", "/api/data", {
     bucketId: world.bucketId,
     dataSourceId: world.sourceId,
@@ -79,7 +81,7 @@ test("live goes on with the groups it began with", async ({ page, service }) => 
     values: { vibration: 512 },
   });
   await expect(page.locator(".legend tbody tr")).toContainText("512");
-  await expect(page.locator(".chart-note")).toContainText("averaged by hour");
+  await expect(page.locator(".chart-note")).toContainText("averaged by 30 min of 20,121 points");
   const after = Number.parseInt((await page.getByTestId("chart-points").innerText()).replace(",", ""), 10);
   expect(after - groups).toBeLessThanOrEqual(1);
 });
@@ -92,7 +94,7 @@ test("switches are lines, texts are in the table", async ({ page, service }) => 
   await expect(page.locator(".legend")).toContainText("true");
   await expect(page.getByRole("region", { name: "Latest points" }).last()).toContainText("auto");
   await visit(page, hashOf(world, "r=6h&by=hour", ["vibration", "running"]));
-  await expect(page.getByText("Averages are of numbers: running can be seen")).toBeVisible();
+  await expect(page.getByText("Groups by name are of numbers: running can be seen")).toBeVisible();
   await visit(page, hashOf(world, "r=6h", ["mode"]));
   await expect(page.getByText("Texts are no lines: they stand in the table below.")).toBeVisible();
 });
@@ -122,11 +124,11 @@ test("a view is its address", async ({ page, service }) => {
   await page.getByLabel("Aggregation").selectOption("max");
   await page.getByLabel("Grouping", { exact: true }).selectOption("hour");
   await settled(page);
-  await expect(page.locator(".chart-note")).toContainText("max by hour");
+  await expect(page.locator(".chart-note")).toContainText("the greatest value of each hour");
   const address = page.url();
   await page.goto("about:blank");
   await page.goto(address);
   await settled(page);
-  await expect(page.locator(".chart-note")).toContainText("max by hour");
+  await expect(page.locator(".chart-note")).toContainText("the greatest value of each hour");
   await expect(page.getByLabel("Aggregation")).toHaveValue("max");
 });

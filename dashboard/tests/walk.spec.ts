@@ -71,17 +71,16 @@ test("from sign-up to a delivered trigger", async ({ page, service }) => {
 
   await page.goto(`${service.url}/#/rules/new?bucket=${bucketId}&source=${sourceId}`);
   await page.getByLabel("Name", { exact: true }).fill("Boiler runs hot");
-  await page.getByLabel("Condition, in words").fill("temperature exceeds 50 °C");
   await page.getByLabel("Judged every (seconds)").fill("5");
   await page.getByRole("button", { name: "Create rule" }).click();
   await expect(page.getByText("Must be a number from 60 to 86400, not 5.")).toBeVisible();
   await page.getByLabel("Judged every (seconds)").fill("60");
   await page.getByLabel("Field", { exact: true }).selectOption("temperature");
-  await page.getByLabel("Value of parameter 2").fill("50");
+  await page.getByLabel("Value (°C)").fill("50");
   await page.getByRole("button", { name: "Create rule" }).click();
   await expect(page.getByRole("heading", { level: 1, name: "Boiler runs hot" })).toBeVisible();
   const ruleId = /rules\/([0-9a-f]{24})/.exec(page.url())![1]!;
-  await expect(page.getByText("temperature > 50")).toBeVisible();
+  await expect(page.locator(".intro")).toHaveText("temperature is above 50 °C");
 
   const due = await call<{ count: number }>(account, "GET", "/api/evaluations/due", undefined, evaluatorKey);
   expect(due.count).toBe(1);

@@ -25,6 +25,10 @@ export interface SignUp {
   organizationName?: string;
 }
 
+/** Whether accounts can be made here, and whether the next would be the server's first. */
+export const signUpState = (signal?: AbortSignal) =>
+  request<{ open: boolean; first: boolean }>("GET", "/api/auth/status", { signal, anonymous: true });
+
 export const signUp = (body: SignUp) => request<SignedIn>("POST", "/api/auth/signup", { body, anonymous: true });
 
 export const logIn = (email: string, password: string) =>
@@ -32,7 +36,10 @@ export const logIn = (email: string, password: string) =>
 
 export const whoAmI = () => request<Account>("GET", "/api/auth/me");
 
-/** Clears the cookie. */
+/** A session that begins now, in the place of this one. */
+export const renewSession = () => request<SignedIn>("POST", "/api/auth/renew");
+
+/** Ends the session and clears the cookie. */
 export const logOut = () => request<{ message: string }>("POST", "/api/auth/logout");
 
 /** Other sessions end; this one's cookie is replaced. */

@@ -1,7 +1,8 @@
 /**
  * One request to the API: JSON in, JSON out, errors in the words of the server. The browser adds the cookie of the
- * session. Every resource file of this directory goes through `request`; nothing else in the dashboard calls `fetch`.
- * It knows no page and no session: who wants to know that a session has ended says so with `onRefused`.
+ * session. Every resource file of this directory goes through this one; nothing else in the dashboard calls `fetch`.
+ * It knows no page and no session: who wants to know that a session has ended, or that something was changed, says so
+ * with `onRefused` and `onMutation`.
  */
 
 /** One fault of a request body: where, and what is wrong there. */
@@ -24,13 +25,6 @@ export class ApiError extends Error {
   }
 }
 
-/** What the answers of a limited plan say about the month's calls. */
-export interface CallsLeft {
-  limit: number;
-  remaining: number;
-  resetAt: number;
-}
-
 /** A part of a list and where it lies in the whole. */
 export interface Pagination {
   limit: number;
@@ -50,43 +44,83 @@ interface RequestOptions {
 
 type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
+/** Requests that read although they are POSTs. */
+const READS = new Set(["/api/data/query"]);
+
 let refused: () => void = () => undefined;
-let callsLeft: CallsLeft | null = null;
+let mutated: () => void = () => undefined;
 
 /** Whom to tell that the server does not know the user any more. */
 export function onRefused(listener: () => void): void {
   refused = listener;
 }
 
-/** From the newest answer; null on unlimited plans. */
-export function latestCallsLeft(): CallsLeft | null {
-  return callsLeft;
+/** Whom to tell that a request of this page has changed something. */
+export function onMutation(listener: () => void): void {
+  mutated = listener;
 }
 
 /** Sends a request; rejects with `ApiError`, or `AbortError` when the signal fires. */
 export async function request<T>(method: Method, path: string, options: RequestOptions = {}): Promise<T> {
-  const headers = new Headers({ Accept: "application/json" });
+  const response = await exchange(method, path, options);
+  const body = await bodyOf<T>(response, options);
+  if (method !== "GET" && !READS.has(path) && !options.anonymous) mutated();
+  return body;
+}
+
+/** A body with the tag that names its version. */
+export interface Tagged<T> {
+  body: T;
+  etag: string | null;
+}
+
+/** Reads what has another version than `etag`; null when it has not. */
+export async function readUnless<T>(
+  path: string,
+  etag: string | null,
+  signal?: AbortSignal,
+): Promise<Tagged<T> | null> {
+  const options = { signal, ...(etag === null ? {} : { headers: { "If-None-Match": etag } }) };
+  const response = await exchange("GET", path, options);
+  if (response.status === 304) return null;
+  return { body: await bodyOf<T>(response, options), etag: response.headers.get("ETag") };
+}
+
+interface ExchangeOptions extends RequestOptions {
+  headers?: Record<string, string>;
+}
+
+async function exchange(method: Method, path: string, options: ExchangeOptions): Promise<Response> {
+  const headers = new Headers({ Accept: "application/json", ...options.headers });
   const init: RequestInit = { method, headers, cache: "no-store", credentials: "same-origin" };
   if (options.signal !== undefined) init.signal = options.signal;
   if (options.body !== undefined) {
     headers.set("Content-Type", "application/json");
     init.body = JSON.stringify(options.body);
   }
-  let response: Response;
   try {
-    response = await fetch(path, init);
+    return await fetch(path, init);
   } catch (error) {
-    if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new ApiError(0, "No answer", "the server did not answer; is it running, and are you online?");
+    throw isAbort(error) ? error : noAnswer();
   }
-  noteCallsLeft(response.headers);
-  const text = await response.text();
+}
+
+async function bodyOf<T>(response: Response, options: RequestOptions): Promise<T> {
+  let text: string;
+  try {
+    text = await response.text();
+  } catch (error) {
+    // The connection broke in the middle of the answer.
+    throw isAbort(error) ? error : noAnswer();
+  }
   const body = parsed(text);
   if (response.ok) return body as T;
   const error = errorOf(response, body);
   if (response.status === 401 && !options.unauthorizedIsAnswer && !options.anonymous) refused();
   throw error;
 }
+
+const noAnswer = () => new ApiError(0, "No answer", "the server did not answer; is it running, and are you online?");
 
 /** A query string of what is given, `?` included; empty when nothing is. */
 export function queryString(members: Record<string, string | number | undefined>): string {
@@ -129,12 +163,4 @@ function errorOf(response: Response, body: unknown): ApiError {
     return new ApiError(response.status, kind, body.message, faults, requestId);
   }
   return new ApiError(response.status, response.statusText, `the server answered ${response.status}`, [], requestId);
-}
-
-function noteCallsLeft(headers: Headers): void {
-  const limit = headers.get("X-RateLimit-Limit");
-  const remaining = headers.get("X-RateLimit-Remaining");
-  const reset = headers.get("X-RateLimit-Reset");
-  if (limit === null || remaining === null || reset === null) return;
-  callsLeft = { limit: Number(limit), remaining: Number(remaining), resetAt: Number(reset) * 1000 };
 }

@@ -1,4 +1,5 @@
 /** Alert rules, their history, and the deliveries to their own URL. */
+import { listBuckets, type Bucket } from "./buckets";
 import { allPages, queryString, request, type Pagination } from "./client";
 import type { DeliveriesPage } from "./webhooks";
 import type { Aggregation, GroupBy } from "./query";
@@ -81,6 +82,13 @@ export const listRules = (bucketId: string, signal?: AbortSignal) =>
     const answer = await request<{ alertRules: Rule[]; pagination: Pagination }>("GET", path, { signal });
     return { items: answer.alertRules, pagination: answer.pagination };
   });
+
+/** The rules of every bucket. */
+export async function listAllRules(signal?: AbortSignal): Promise<{ rules: Rule[]; buckets: Bucket[] }> {
+  const buckets = await listBuckets(signal);
+  const lists = await Promise.all(buckets.map((bucket) => listRules(bucket._id, signal)));
+  return { rules: lists.flat(), buckets };
+}
 
 export const getRule = (id: string, signal?: AbortSignal) =>
   request<{ alertRule: Rule }>("GET", `/api/alerts/${id}`, { signal }).then((a) => a.alertRule);

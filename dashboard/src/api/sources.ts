@@ -49,6 +49,10 @@ export const listSources = (bucketId: string, signal?: AbortSignal) =>
     return { items: answer.dataSources, pagination: answer.pagination };
   });
 
+/** The sources of several buckets. */
+export const listSourcesOf = async (bucketIds: string[], signal?: AbortSignal): Promise<Source[]> =>
+  (await Promise.all(bucketIds.map((id) => listSources(id, signal)))).flat();
+
 export const getSource = (bucketId: string, id: string, signal?: AbortSignal) =>
   request<{ dataSource: Source }>("GET", `/api/buckets/${bucketId}/sources/${id}`, { signal }).then(
     (a) => a.dataSource,

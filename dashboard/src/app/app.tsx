@@ -16,7 +16,9 @@ import { WebhookPage } from "../pages/webhook";
 import { WebhooksPage } from "../pages/webhooks";
 import { LinkButton } from "../parts/button";
 import { Empty, Page } from "../parts/page";
-import { Notices } from "./notices";
+import { followChanges } from "./changes";
+import { noteCharted } from "./first-chart";
+import { LeaveQuestion } from "./leave-question";
 import { Deferred } from "./deferred";
 import { useRoute } from "./route";
 import { session } from "./session";
@@ -31,20 +33,26 @@ const explorer = () => import("../explorer/page").then((module) => module.Explor
 
 export function App() {
   const current = useStore(session);
-  const { path } = useRoute();
+  const { path, search } = useRoute();
   useEffect(() => {
     // Fetched ahead in a quiet moment, so that the way to the first chart is short.
     if (current) setTimeout(() => void explorer().catch(() => undefined), IDLE_MS);
   }, [current]);
+  const userId = current?.user._id;
+  useEffect(() => (userId === undefined ? undefined : followChanges()), [userId]);
+  const charting = path[0] === "explore" && search.has("f");
+  useEffect(() => {
+    if (charting && userId !== undefined) noteCharted(userId);
+  }, [charting, userId]);
   if (current === undefined) return null;
-  if (current === null) return <SignInPage signingUp={path[0] === "signup"} />;
+  if (current === null) return <SignInPage wanted={path[0] === "signup"} />;
   return (
     <>
-      <Shell section={path[0] ?? ""} user={current.user}>
+      <Shell key={userId} section={path[0] ?? ""} user={current.user}>
         {/* A page of another path is another page: nothing of the old one's state stays. */}
         <div key={path.join("/")}>{pageOf(path)}</div>
       </Shell>
-      <Notices />
+      <LeaveQuestion />
     </>
   );
 }

@@ -1,5 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { formatAgo, formatCompact, formatSpan, formatTime, formatTimer, formatValue, sentence } from "./format";
+import {
+  formatAgo,
+  formatCompact,
+  formatMoment,
+  formatSpan,
+  formatTime,
+  formatTimer,
+  formatValue,
+  sentence,
+} from "./format";
 
 test.each([
   [0, "0"],
@@ -45,6 +54,12 @@ describe("times", () => {
     expect(formatTime(Date.UTC(2026, 10, 21, 9, 5, 7), "utc")).toBe("2026-11-21 09:05:07");
     expect(formatTime(Date.UTC(2026, 10, 21, 9, 5, 7, 40), "utc")).toBe("2026-11-21 09:05:07.040");
     expect(formatTime(NaN, "utc")).toBe("–");
+  });
+
+  test("the day only where it is another", () => {
+    const at = Date.UTC(2026, 10, 21, 9, 5, 7);
+    expect(formatMoment(at, at + 3_600_000, "utc")).toBe("09:05");
+    expect(formatMoment(at, at + 86_400_000, "utc")).toBe("2026-11-21 09:05");
   });
 });
 

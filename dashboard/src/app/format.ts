@@ -81,6 +81,12 @@ export function formatTime(at: number, zone: Zone): string {
   return `${day} ${clock}${ms === 0 ? "" : `.${String(ms).padStart(3, "0")}`}`;
 }
 
+/** `10:45` of today, else `2026-11-20 10:45`. */
+export function formatMoment(at: number, now: number, zone: Zone): string {
+  const [text, today] = [formatTime(at, zone), formatTime(now, zone)];
+  return text.slice(0, 10) === today.slice(0, 10) ? text.slice(11, 16) : text.slice(0, 16);
+}
+
 /** The zone's name beside a time: `UTC`, or the offset of that moment. */
 export function zoneName(zone: Zone, at: number): string {
   if (zone === "utc") return "UTC";

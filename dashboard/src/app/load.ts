@@ -1,9 +1,23 @@
-/** Loading in a component: superseded requests are cancelled, and slowness shows only when it lasts. */
+/**
+ * Loading in a component: superseded requests are cancelled, slowness shows only when it lasts, what has changed on the
+ * server is loaded again, and so is what failed.
+ */
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { isAbort } from "../api/client";
+import type { Kind } from "../api/changes";
+import { ApiError, isAbort } from "../api/client";
+import { versions } from "./changes";
+import { useStore } from "./store";
 
 /** Below this, a skeleton would be a flicker. */
 const SLOW_AFTER_MS = 300;
+/** Soon enough for who waits in front of the page. */
+const RETRY_MS = 5000;
+/** The server gives up after 30 s itself; a connection that hangs tells nothing at all. */
+const ANSWER_WITHIN_MS = 35_000;
+/** Timers hold 31 bits of milliseconds. */
+const LONGEST_WAIT_MS = 2 ** 31 - 1;
+const TOO_SLOW = new ApiError(0, "No answer", "the server has not answered in time");
+const NO_KINDS: readonly Kind[] = [];
 
 export interface Loaded<T> {
   data: T | null;
@@ -11,12 +25,23 @@ export interface Loaded<T> {
   /** Loading for longer than a blink, and nothing to show yet. */
   slow: boolean;
   loading: boolean;
-  /** Asks again; what is shown stays until the answer is here. */
+  /** Asks again, behind a request that is under way; what is shown stays until the answer is here. */
   reload: () => void;
+  /** Asks again unless a request is under way, so that a slow server is not asked faster than it answers. */
+  refresh: () => void;
 }
 
-/** Reads what `key` names; a null key reads nothing. */
-export function useLoad<T>(key: string | null, read: (signal: AbortSignal) => Promise<T>): Loaded<T> {
+/** Whether the same request may go better in a moment: no answer, a busy server, a script that did not come. */
+export function mayGoBetter(error: Error): boolean {
+  return !(error instanceof ApiError) || error.status === 0 || error.status === 429 || error.status >= 500;
+}
+
+/** Reads what `key` names, again whenever something of these kinds has changed; a null key reads nothing. */
+export function useLoad<T>(
+  key: string | null,
+  read: (signal: AbortSignal) => Promise<T>,
+  kinds: readonly Kind[] = NO_KINDS,
+): Loaded<T> {
   const [held, setHeld] = useState<{ key: string | null; data: T | null; error: Error | null }>({
     key: null,
     data: null,
@@ -28,43 +53,78 @@ export function useLoad<T>(key: string | null, read: (signal: AbortSignal) => Pr
   const latest = useRef(read);
   latest.current = read;
 
+  /** Whether a request is under way, and whether something has changed behind it. */
+  const under = useRef({ way: false, again: false });
+
   useEffect(() => {
-    if (key === null) return;
+    if (key === null) {
+      under.current = { way: false, again: false };
+      return;
+    }
     const abort = new AbortController();
-    const timer = setTimeout(() => setSlow(true), SLOW_AFTER_MS);
+    const timers = [setTimeout(() => setSlow(true), SLOW_AFTER_MS), setTimeout(() => abort.abort(), ANSWER_WITHIN_MS)];
+    let ended = false;
+    under.current = { way: true, again: false };
     setLoading(true);
     const done = () => {
-      clearTimeout(timer);
+      timers.forEach(clearTimeout);
       setSlow(false);
       setLoading(false);
+      const { again } = under.current;
+      under.current = { way: false, again: false };
+      if (again) refresh();
     };
     latest.current(abort.signal).then(
       (data) => {
-        if (abort.signal.aborted) return;
+        if (ended) return;
         setHeld({ key, data, error: null });
         done();
       },
-      (error: unknown) => {
-        if (abort.signal.aborted || isAbort(error)) return;
-        setHeld((before) => ({ key, data: before.key === key ? before.data : null, error: asError(error) }));
+      (caught: unknown) => {
+        if (ended) return;
+        const error: unknown = abort.signal.aborted ? TOO_SLOW : caught;
+        // What is gone must not stay on the page.
+        const gone = error instanceof ApiError && error.status === 404;
+        setHeld((before) => ({ key, data: before.key === key && !gone ? before.data : null, error: asError(error) }));
         done();
       },
     );
     return () => {
-      clearTimeout(timer);
+      ended = true;
+      timers.forEach(clearTimeout);
       abort.abort();
+      under.current = { way: false, again: false };
       setSlow(false);
     };
   }, [key, round]);
 
-  const reload = useCallback(() => setRound((n) => n + 1), []);
+  const refresh = useCallback(() => {
+    if (under.current.way) return;
+    // From now on, not from when the effect runs: two timers may ring at one moment.
+    under.current.way = true;
+    setRound((n) => n + 1);
+  }, []);
+  const reload = useCallback(() => {
+    if (under.current.way) under.current.again = true;
+    else refresh();
+  }, []);
   const current = held.key === key;
+  useInterval(current && held.error !== null && mayGoBetter(held.error) ? RETRY_MS : null, refresh);
+  const known = useStore(versions);
+  const version = known === null || kinds.length === 0 ? null : kinds.map((kind) => known[kind]).join(" ");
+  const seen = useRef(version);
+  useEffect(() => {
+    if (version === null) return;
+    if (seen.current !== null && seen.current !== version) reload();
+    seen.current = version;
+  }, [version]);
   return {
     data: current ? held.data : null,
     error: current ? held.error : null,
     slow: slow && (!current || held.data === null),
     loading,
     reload,
+    refresh,
   };
 }
 
@@ -105,6 +165,20 @@ export function useInterval(periodMs: number | null, tick: () => void): void {
     }, periodMs);
     return () => clearInterval(timer);
   }, [periodMs]);
+}
+
+/** Calls `then` once when the moment is there; null waits for nothing. */
+export function useMoment(at: number | null, then: () => void): void {
+  const latest = useRef(then);
+  latest.current = then;
+  useEffect(() => {
+    if (at === null) return;
+    // What is past was read after it: only a clock that runs ahead of the server's finds it so again and again.
+    const left = at - Date.now();
+    if (left <= 0) return;
+    const timer = setTimeout(() => latest.current(), Math.min(left, LONGEST_WAIT_MS));
+    return () => clearTimeout(timer);
+  }, [at]);
 }
 
 /** The time, ticking. */

@@ -2,8 +2,8 @@
  * Who is logged in, and why a session ended. What proves it is a cookie that no script can read; the page keeps no more
  * than when that ends, so that it need not ask where nobody has logged in.
  */
-import { logOut, whoAmI, type SignedIn, type User } from "../api/accounts";
-import { isAbort, onRefused } from "../api/client";
+import { logOut, renewSession, whoAmI, type SignedIn, type User } from "../api/accounts";
+import { ApiError, isAbort, onRefused } from "../api/client";
 import { createStore } from "./store";
 
 export interface Session {
@@ -12,6 +12,8 @@ export interface Session {
 }
 
 const STORED_AS = "tidewatch.session-ends";
+/** When the cookie was given, as far as this browser knows. */
+const BEGAN_AS = "tidewatch.session-began";
 /** Where the token itself was kept before it moved to the cookie. */
 const FORMERLY_STORED_AS = "tidewatch.session";
 
@@ -20,7 +22,12 @@ export const sessionNotice = createStore<string | null>(null);
 /** `undefined` until the server has said who it is. */
 export const session = createStore<Session | null | undefined>(null);
 
+/** A session that is used goes on: one that is older is replaced by a new one, as long as a page is open. */
+const RENEWED_AFTER_MS = 3_600_000;
+const RENEWAL_CHECK_MS = 60_000;
+
 export function beginSession({ expiresAt, user }: SignedIn): void {
+  localStorage.setItem(BEGAN_AS, String(Date.now()));
   localStorage.setItem(STORED_AS, expiresAt);
   sessionNotice.set(null);
   session.set({ expiresAt, user });
@@ -29,11 +36,12 @@ export function beginSession({ expiresAt, user }: SignedIn): void {
 /** `notice` says why, unless the user asked for it. */
 export function endSession(notice: string | null): void {
   localStorage.removeItem(STORED_AS);
+  localStorage.removeItem(BEGAN_AS);
   sessionNotice.set(notice);
   session.set(null);
 }
 
-/** Has the server clear the cookie, which no script can. */
+/** Ends the session on the server, which also clears the cookie, as no script can. */
 export async function leave(): Promise<void> {
   await logOut();
   endSession(null);
@@ -48,17 +56,37 @@ export async function resumeSession(): Promise<void> {
     session.set(null);
     return;
   }
-  session.set(undefined);
+  // A page that is open stays as it is while the server is asked: somebody may type in it.
+  if (session.get() === null) session.set(undefined);
   try {
     const { user } = await whoAmI();
     session.set({ expiresAt, user });
   } catch (error) {
     // A refusal has ended the session already, with its reason.
     if (session.get() !== undefined || isAbort(error)) return;
-    sessionNotice.set(error instanceof Error ? `The server could not be asked who is logged in: ${error.message}.` : null);
+    sessionNotice.set(
+      error instanceof Error ? `The server could not be asked who is logged in: ${error.message}.` : null,
+    );
     session.set(null);
   }
 }
+
+/** Replaces a session that is old enough. Another tab may just have done so: both have the same cookie. */
+async function renewWhenOld(): Promise<void> {
+  const current = session.get();
+  if (current === null || current === undefined) return;
+  const began = Number(localStorage.getItem(BEGAN_AS) ?? NaN);
+  if (Number.isNaN(began)) localStorage.setItem(BEGAN_AS, String(Date.now()));
+  if (!(Date.now() - began > RENEWED_AFTER_MS)) return;
+  try {
+    beginSession(await renewSession());
+  } catch (error) {
+    // A refusal has ended the session, with its reason; what else went wrong is tried again in a minute.
+    if (!(error instanceof ApiError)) throw error;
+  }
+}
+
+setInterval(() => void renewWhenOld(), RENEWAL_CHECK_MS);
 
 onRefused(() => endSession("Your session has ended. Log in again to go on."));
 

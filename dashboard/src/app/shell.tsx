@@ -5,9 +5,13 @@ import type { User } from "../api/accounts";
 import { Button } from "../parts/button";
 import { ErrorBox } from "../parts/forms";
 import { Icon, Logo, type IconName } from "../parts/icon";
+import { staleSince } from "./changes";
+import { useFiring } from "./firing";
+import { formatMoment } from "./format";
 import { useAction } from "./load";
+import { Notices } from "./notices";
 import { shownTheme, theme, zone, useZone } from "./preferences";
-import { go, useRoute } from "./route";
+import { go, useRoute, whenFree } from "./route";
 import { leave } from "./session";
 import { useStore } from "./store";
 
@@ -28,6 +32,7 @@ export function Shell({ section, user, children }: { section: string; user: User
     await leave();
     go("#/login");
   });
+  const firing = useFiring();
   useEffect(() => setOpen(false), [path.join("/")]);
   useEffect(() => {
     if (!open) return;
@@ -78,9 +83,21 @@ export function Shell({ section, user, children }: { section: string; user: User
                 <a href={`#/${target}`} aria-current={section === target ? "page" : undefined}>
                   <Icon name={icon} />
                   {label}
+                  {target === "rules" && firing > 0 && (
+                    <span class="nav-count">
+                      {firing}
+                      <span class="visually-hidden"> firing</span>
+                    </span>
+                  )}
                 </a>
               </li>
             ))}
+            <li>
+              <a href="/api/docs">
+                <Icon name="api" />
+                API reference
+              </a>
+            </li>
           </ul>
         </nav>
         <div class="sidebar-foot">
@@ -99,16 +116,36 @@ export function Shell({ section, user, children }: { section: string; user: User
             look="quiet"
             small
             busy={leaving.running}
-            onClick={() => void leaving.run()}
+            onClick={() => whenFree(() => void leaving.run())}
           >
             Log out
           </Button>
           <ErrorBox error={leaving.error} />
         </div>
       </aside>
+      <Notices />
       <main class="main" id="main" ref={main} tabIndex={-1}>
+        <Staleness />
         {children}
       </main>
+    </div>
+  );
+}
+
+/** That what is shown may no longer be so, and since when. */
+function Staleness() {
+  const since = useStore(staleSince);
+  const zone = useZone();
+  return (
+    <div role="status" class="staleness">
+      {since !== null && (
+        <p class="warn-box">
+          <span>
+            <strong>Not up to date since {formatMoment(since, Date.now(), zone)}.</strong> The server could not be
+            asked; it is tried again every few seconds.
+          </span>
+        </p>
+      )}
     </div>
   );
 }

@@ -83,8 +83,10 @@ export function valueAxes(lines: Line[], colours: ChartColours, font: string, ax
       size: (_chart, values) => 18 + 7 * Math.max(2, ...(values ?? []).map((value) => value.length)),
     };
     if (line.type === "boolean") {
-      axis.splits = () => [0, 1];
-      axis.values = () => ["false", "true"];
+      // Averaged switches are the share of the time that they were true.
+      const shares = lines.some((other) => other.type === "boolean" && other.step !== null);
+      axis.splits = () => (shares ? [0, 0.5, 1] : [0, 1]);
+      axis.values = () => (shares ? ["false", "50 %", "true"] : ["false", "true"]);
       return axis;
     }
     // The unit stands at the topmost tick: no turned text, no room lost.

@@ -10,6 +10,8 @@ import type { Span } from "../explorer/range";
 import { scaleOf, timeAxis, valueAxes, valueRange, type ChartColours } from "./axes";
 import { drawMarks, type ChartMark } from "./marks";
 import { lookOf } from "./palette";
+import { bandPath, linePaths } from "./paths";
+import { followTouches } from "./touch";
 
 export interface PlotProps {
   lines: Line[];
@@ -21,7 +23,6 @@ export interface PlotProps {
   theme: "light" | "dark";
   height: number;
   label: string;
-  /** Averaged lines are drawn without dots; sparse points are shown as what they are. */
   onCursor: (at: number | null) => void;
   onZoom: (span: Span) => void;
   onKey: (key: string) => boolean;
@@ -30,6 +31,9 @@ export interface PlotProps {
 /** Pixels below which a drag is taken for a click. */
 const DRAG_PX_MIN = 6;
 const PHONE_PX = 620;
+const BAND_EDGE_PX = 0.75;
+/** Half of the longest label of the time axis. */
+const LAST_LABEL_PX = 36;
 
 export function Plot(props: PlotProps) {
   const holder = useRef<HTMLDivElement>(null);
@@ -39,9 +43,11 @@ export function Plot(props: PlotProps) {
   const { lines, hidden, span, marks, zone, theme, height } = props;
 
   const table = useMemo(() => aligned(lines), [lines]);
+  const shown = useRef(table);
+  shown.current = table;
   // A new chart only when its parts differ; new data goes into the one there is.
   const shape = JSON.stringify([
-    lines.map((line) => [line.id, line.index, line.unit, line.lows !== null]),
+    lines.map((line) => [line.id, line.index, line.unit, line.lows !== null, line.step === null]),
     zone,
     theme,
   ]);
@@ -49,8 +55,16 @@ export function Plot(props: PlotProps) {
   useEffect(() => {
     const element = holder.current;
     if (element === null) return;
-    const made = new uPlot(optionsOf(element, latest), dataOf(table), element);
+    const made = new uPlot(optionsOf(element, latest, shown), dataOf(table), element);
     chart.current = made;
+    const endTouches = followTouches(made.over, {
+      span: () => latest.current.span,
+      onMove: (touched) => {
+        const { from: min, to: max } = touched ?? latest.current.span;
+        made.setScale("x", { min, max });
+      },
+      onEnd: (touched) => latest.current.onZoom(touched),
+    });
     const resize = new ResizeObserver(() => {
       if (element.clientWidth > 0 && element.clientWidth !== made.width) {
         made.setSize({ width: element.clientWidth, height: latest.current.height });
@@ -59,6 +73,7 @@ export function Plot(props: PlotProps) {
     resize.observe(element);
     return () => {
       resize.disconnect();
+      endTouches();
       made.destroy();
       chart.current = null;
     };
@@ -67,14 +82,15 @@ export function Plot(props: PlotProps) {
   useEffect(() => {
     const made = chart.current;
     if (made === null) return;
-    made.batch(() => {
-      let series = 1;
-      for (const { line, lows } of table.columns) {
-        const show = !hidden.has(line.id);
-        for (let n = 0; n < (lows === null ? 1 : 3); n++) made.setSeries(series++, { show });
+    // No `batch`: uPlot draws once for all that this task changes, and a batch would draw before the marks are in.
+    let series = 1;
+    for (const { line, lows } of table.columns) {
+      const show = !hidden.has(line.id);
+      for (let n = 0; n < (lows === null ? 1 : 3); n++, series++) {
+        if (made.series[series]?.show !== show) made.setSeries(series, { show });
       }
-      made.setData(dataOf(table), true);
-    });
+    }
+    made.setData(dataOf(table), true);
   }, [table, hidden, span.from, span.to, shape]);
 
   useEffect(() => chart.current?.redraw(false), [marks]);
@@ -98,7 +114,9 @@ export function Plot(props: PlotProps) {
   );
 }
 
-function optionsOf(element: HTMLElement, latest: { current: PlotProps }): uPlot.Options {
+type Table = ReturnType<typeof aligned>;
+
+function optionsOf(element: HTMLElement, latest: { current: PlotProps }, shown: { current: Table }): uPlot.Options {
   const { lines, zone, theme, height } = latest.current;
   const style = getComputedStyle(document.documentElement);
   const token = (name: string) => style.getPropertyValue(name).trim();
@@ -123,10 +141,13 @@ function optionsOf(element: HTMLElement, latest: { current: PlotProps }): uPlot.
     tzDate: (at) => (zone === "utc" ? uPlot.tzDate(new Date(at), "Etc/UTC") : new Date(at)),
     scales,
     axes: [timeAxis(colours, font, zone), ...valueAxes(lines, colours, font, axesMax)],
-    series: [{}, ...lines.flatMap((line) => seriesOf(line, theme))],
-    bands: bandsOf(lines, theme),
+    series: [
+      {},
+      ...lines.flatMap((line, place) => seriesOf(line, theme, () => shown.current.columns[place]?.dots ?? [])),
+    ],
     legend: { show: false },
-    padding: [12, width < PHONE_PX ? 8 : 16, 0, 0],
+    // Without an axis at the right, half of the last time stands beyond the plot.
+    padding: [12, (_chart, _side, axes) => (axes[1] ? 8 : LAST_LABEL_PX), 0, 0],
     cursor: {
       y: false,
       drag: { x: true, y: false, setScale: false, dist: DRAG_PX_MIN },
@@ -151,41 +172,56 @@ function optionsOf(element: HTMLElement, latest: { current: PlotProps }): uPlot.
           latest.current.onZoom({ from, to });
         },
       ],
+      drawAxes: [(made) => drawBands(made, lines, shown.current, theme)],
       draw: [(made) => drawMarks(made, latest.current.marks, colours.mark)],
     },
   };
 }
 
-function seriesOf(line: Line, theme: "light" | "dark"): uPlot.Series[] {
+function seriesOf(line: Line, theme: "light" | "dark", dots: () => number[]): uPlot.Series[] {
   const look = lookOf(line.index, theme);
   const main: uPlot.Series = {
     scale: scaleOf(line),
     stroke: look.stroke,
     width: 1.5,
     ...(look.dash === undefined ? {} : { dash: look.dash }),
-    points: { size: 5, fill: look.stroke },
+    // Where all points have room, all have a dot; else those that the stroke would not show.
+    points: { size: 5, fill: look.stroke, filter: (_chart, _series, all) => (all ? null : dots()) },
     spanGaps: false,
   };
-  if (line.type === "boolean") {
-    const stepped = uPlot.paths.stepped?.({ align: 1 });
-    if (stepped !== undefined) main.paths = stepped;
-  }
+  const stepped = uPlot.paths.stepped?.({ align: 1 });
+  main.paths = line.type === "boolean" && line.step === null && stepped !== undefined ? stepped : linePaths;
   if (line.lows === null) return [main];
-  const edge: uPlot.Series = { scale: scaleOf(line), stroke: look.edge, width: 0.75, points: { show: false } };
+  // Not drawn as lines: with them the scale has room for the band.
+  const edge: uPlot.Series = { scale: scaleOf(line), paths: () => null, points: { show: false } };
   return [main, { ...edge }, { ...edge }];
 }
 
-function bandsOf(lines: Line[], theme: "light" | "dark"): uPlot.Band[] {
-  const bands: uPlot.Band[] = [];
+/** Under all lines. */
+function drawBands(chart: uPlot, lines: Line[], { columns }: Table, theme: "light" | "dark"): void {
+  const { ctx, bbox } = chart;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  ctx.lineWidth = BAND_EDGE_PX * devicePixelRatio;
+  ctx.lineJoin = "bevel";
   let series = 1;
-  for (const line of lines) {
-    if (line.lows !== null) bands.push({ series: [series + 2, series + 1], fill: lookOf(line.index, theme).band });
+  for (const [index, line] of lines.entries()) {
+    const [column, shown] = [columns[index], chart.series[series]?.show === true];
     series += line.lows === null ? 1 : 3;
+    if (!shown || column === undefined || column.lows === null || column.highs === null) continue;
+    const look = lookOf(line.index, theme);
+    const path = bandPath(chart, scaleOf(line), column.lows, column.highs);
+    ctx.fillStyle = look.band;
+    ctx.strokeStyle = look.edge;
+    ctx.fill(path);
+    ctx.stroke(path);
   }
-  return bands;
+  ctx.restore();
 }
 
-function dataOf({ times, columns }: ReturnType<typeof aligned>): uPlot.AlignedData {
+function dataOf({ times, columns }: Table): uPlot.AlignedData {
   const series: Column[] = columns.flatMap(({ values, lows, highs }) =>
     lows === null || highs === null ? [values] : [values, lows, highs],
   );

@@ -2,7 +2,7 @@
 import { useRef, useState } from "preact/hooks";
 import { isAbort } from "../api/client";
 import type { Source } from "../api/sources";
-import { formatCount, plural } from "../app/format";
+import { plural } from "../app/format";
 import { asError } from "../app/load";
 import { notify } from "../app/notices";
 import { Button } from "../parts/button";
@@ -10,8 +10,10 @@ import { Dialog } from "../parts/dialog";
 import { ErrorBox } from "../parts/forms";
 import { csvHead, csvRows } from "./csv";
 import { rawPages, type View } from "./fetch";
-import { planOf } from "./plan";
+import { hasBand, planOf } from "./plan";
+import { rowsOf } from "./table";
 import type { ExplorerState } from "./state";
+import { stepName } from "./steps";
 
 interface DownloadProps {
   view: View;
@@ -26,15 +28,22 @@ export function Download({ view, state, sources, onClose }: DownloadProps) {
   const abort = useRef<AbortController | null>(null);
   const fields = [...new Set(state.fields.map((ref) => ref.field))];
   const sourceName = (id: string) => sources.get(id)?.name ?? "";
+  const tables = view.parts.flatMap((part) => [...part.tables.values()]);
+  const rowsShown = tables.reduce((sum, table) => sum + table.times.length, 0);
+  const steps = new Set(view.parts.flatMap((part) => part.groupBy ?? []));
+  const grouped = steps.size > 0;
+  const stepsShown = [...steps].map((step) => stepName(step, "utc")).join(" or ");
+  const points = pointsInRange(view);
   const close = () => {
     abort.current?.abort();
     onClose();
   };
 
   const shown = () => {
-    const shape = { fields, band: view.rows.some((row) => row.stats !== undefined), metadata: view.groupBy === null };
-    save([csvHead(shape), csvRows(view.rows, shape, sourceName)], view);
-    notify(`${plural(view.rows.length, "row")} saved as CSV.`);
+    const shape = { fields, band: hasBand(view.plan) && grouped, metadata: !grouped };
+    const rows = rowsOf(view.parts.map((part) => part.tables));
+    save([csvHead(shape), csvRows(rows, shape, sourceName)], view);
+    notify(`${plural(rows.length, "row")} saved as CSV.`);
     onClose();
   };
 
@@ -64,15 +73,14 @@ export function Download({ view, state, sources, onClose }: DownloadProps) {
     }
   };
 
-  const expected = Math.round(view.plan.expectedPoints);
   return (
     <Dialog title="Download CSV" onClose={close}>
       <div class="choices">
         <div>
           <h3>What is shown</h3>
           <p class="hint">
-            {plural(view.rows.length, "row")}
-            {view.groupBy !== null && `, ${view.plan.aggregation} by ${view.groupBy}`}. No further calls.
+            {plural(rowsShown, "row")}
+            {grouped && `, ${view.plan.aggregation} by ${stepsShown}`}.
           </p>
           <Button icon="download" onClick={shown} disabled={progress !== null}>
             Save what is shown
@@ -81,8 +89,7 @@ export function Download({ view, state, sources, onClose }: DownloadProps) {
         <div>
           <h3>Every point of the range</h3>
           <p class="hint">
-            About {formatCount(expected)} points with their metadata, in{" "}
-            {plural(Math.max(1, Math.ceil(expected / 10_000)), "call")}.
+            {points === null ? "All points" : plural(points, "point")} with their metadata, 10,000 in each call.
           </p>
           {progress === null ? (
             <Button icon="download" onClick={() => void whole()}>
@@ -101,6 +108,12 @@ export function Download({ view, state, sources, onClose }: DownloadProps) {
       <ErrorBox error={error} />
     </Dialog>
   );
+}
+
+/** As far as the server has counted them. */
+function pointsInRange({ parts }: View): number | null {
+  if (parts.some((part) => part.points === null || part.truncated)) return null;
+  return parts.reduce((sum, part) => sum + (part.points ?? 0), 0);
 }
 
 function save(parts: string[], view: View): void {

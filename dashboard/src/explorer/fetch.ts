@@ -1,81 +1,111 @@
-/** Carries a plan out: the queries of all buckets at once, bands joined to their averages, rows in order of time. */
+/** Carries a plan out: the queries of all buckets at once, and the latest points beside them. */
 import {
   QUERY_ROWS_MAX,
+  runColumns,
   runQuery,
+  STEP_SECONDS,
   type Aggregation,
-  type GroupBy,
   type Query,
   type QueryAnswer,
   type QueryRow,
+  type Step,
 } from "../api/query";
+import { newerOf, newestPoints, type NewestPoints } from "./newest";
 import { hasBand, queryOf, type BucketPlan, type Plan } from "./plan";
 import type { Span } from "./range";
+import { joined, tablesOf, withBand, type Tables } from "./table";
 
 export interface Row extends QueryRow {
   /** Milliseconds; `timestamp` keeps every digit. */
   at: number;
 }
 
+/** What one query brought. */
+export interface Part {
+  tables: Tables;
+  /** What its rows are groups of; null for points. */
+  groupBy: Step | null;
+  /** Points in the range, of which the rows are averages; null where the server did not count them. */
+  points: number | null;
+  truncated: boolean;
+}
+
 export interface View {
   span: Span;
   plan: Plan;
-  /** Ascending. */
-  rows: Row[];
-  /** What the rows are groups of; null for points. */
-  groupBy: GroupBy | null;
+  /** One for each of the plan's buckets. */
+  parts: Part[];
   /** The latest points themselves, newest first. */
   latest: Row[];
-  /** There were more rows than an answer holds. */
-  truncated: boolean;
+  newest: NewestPoints;
   tookMs: number;
+  /** When the parts were read as a whole. */
+  readAt: number;
 }
 
 /** How late a point of a live view may come and still be seen without a reload. */
 const LATE_MS = 30_000;
+/** A live view of averages is read again as a whole once a step, and never more rarely than this. */
+const WHOLE_PERIOD_MS_MAX = 5_000;
+/** A live view that came as points is planned anew when it has grown to so many times what the screen shows. */
+const GROWN = 2;
 
 /** Rows of the table under the chart. */
 export const LATEST_ROWS = 50;
 
-/** Reads the view. A source that is denser than its average promised is grouped after all. */
-export async function fetchView(
-  plan: Plan,
-  span: Span,
-  regroup: () => Plan | null,
-  signal: AbortSignal,
-): Promise<View> {
+export async function fetchView(plan: Plan, span: Span, signal: AbortSignal): Promise<View> {
   const began = performance.now();
-  const parts = await Promise.all(plan.buckets.map((bucket) => fetchBucket(plan, bucket, span, signal)));
-  const truncated = parts.some((part) => part.truncated);
-  const grouped = truncated && parts.every((part) => part.groupBy === null) ? regroup() : null;
-  if (grouped !== null) return fetchView(grouped, span, () => null, signal);
-  const rows = parts.flatMap((part) => part.rows).sort((a, b) => a.at - b.at);
-  return {
-    span,
-    plan,
-    rows,
-    groupBy: parts.find((part) => part.groupBy !== null)?.groupBy ?? null,
-    latest: latestOf(parts.flatMap((part) => part.latest)),
-    truncated,
-    tookMs: performance.now() - began,
-  };
+  const [parts, points] = await Promise.all([
+    Promise.all(plan.buckets.map((bucket) => fetchPart(plan, bucket, span, signal))),
+    fetchLatest(plan, span, signal),
+  ]);
+  const newest = await newestOf(plan, points, parts, span, signal);
+  return { span, plan, parts, latest: latestOf(points), newest, tookMs: performance.now() - began, readAt: Date.now() };
 }
 
 /** The view moved on to `span`: what is new is asked for, what has left it is dropped. */
-export async function fetchTail(view: View, span: Span, signal: AbortSignal): Promise<View> {
+export async function followView(view: View, span: Span, signal: AbortSignal): Promise<View> {
+  const began = performance.now();
+  if (view.plan.kind === "auto") {
+    const steps = view.parts.flatMap((part) => part.groupBy ?? []);
+    const finest = Math.min(...steps.map((step) => STEP_SECONDS[step] * 1000));
+    const due = Date.now() - view.readAt >= Math.min(finest, WHOLE_PERIOD_MS_MAX);
+    if ((steps.length > 0 && due) || hasGrown(view)) return fetchView(view.plan, span, signal);
+    // A step that goes on changes its last value a little; only the points are asked for each second.
+    if (steps.length > 0) return followPoints(view, span, signal);
+  }
   const from = Math.min(Math.max(span.from, tailStart(view) ?? span.from), span.to - 1);
-  // So short a stretch the server would not average by itself.
-  const plan: Plan = view.groupBy === null ? view.plan : { ...view.plan, kind: "grouped", groupBy: view.groupBy };
-  const tail = await fetchView(plan, { from, to: span.to }, () => null, signal);
-  const kept = view.rows.filter((row) => row.at >= span.from && row.at < from);
+  // So short a stretch is never averaged by itself.
+  const plan: Plan = view.plan.kind === "grouped" ? view.plan : { ...view.plan, kind: "raw" };
+  const tail = await fetchView(plan, { from, to: span.to }, signal);
+  const parts = view.parts.map((part, index) => ({
+    ...part,
+    tables: joined(part.tables, tail.parts[index]!.tables, span.from, from),
+  }));
+  return { ...movedOn(view, tail, span), parts, tookMs: performance.now() - began };
+}
+
+async function followPoints(view: View, span: Span, signal: AbortSignal): Promise<View> {
+  const newest = Math.max(span.from, ...[...view.newest.values()].map(({ at }) => at));
+  const tail = { from: Math.min(newest - LATE_MS, span.to - 1), to: span.to };
+  const points = await fetchLatest(view.plan, tail, signal);
+  const found = await newestOf(view.plan, points, [], tail, signal);
+  return movedOn(view, { latest: latestOf(points), newest: found }, span);
+}
+
+function movedOn(view: View, tail: Pick<View, "latest" | "newest">, span: Span): View {
   const known = new Set(tail.latest.map((row) => row._id));
-  return {
-    ...tail,
-    span,
-    groupBy: view.groupBy ?? tail.groupBy,
-    rows: [...kept, ...tail.rows],
-    latest: latestOf([...tail.latest, ...view.latest.filter((row) => !known.has(row._id) && row.at >= span.from)]),
-    truncated: false,
-  };
+  const earlier = view.latest.filter((row) => !known.has(row._id) && row.at >= span.from);
+  const latest = [...tail.latest, ...earlier].sort((a, b) => b.at - a.at).slice(0, LATEST_ROWS);
+  return { ...view, span, latest, newest: newerOf(view.newest, tail.newest) };
+}
+
+function hasGrown(view: View): boolean {
+  const most = Math.max(
+    0,
+    ...view.parts.flatMap((part) => [...part.tables.values()].map((table) => table.times.length)),
+  );
+  return most > view.plan.maxPoints * GROWN;
 }
 
 /**
@@ -83,89 +113,71 @@ export async function fetchTail(view: View, span: Span, signal: AbortSignal): Pr
  * read again from its own start, as half a group would be another value.
  */
 function tailStart(view: View): number | null {
-  const last = view.rows.at(-1);
+  const times = view.parts.flatMap((part) => [...part.tables.values()].flatMap((table) => table.times.slice(-2)));
+  times.sort((a, b) => b - a);
+  const [last] = times;
   if (last === undefined) return null;
-  if (view.groupBy === null) return last.at - LATE_MS;
-  const before = view.rows.findLast((row) => row.at < last.at);
-  return before?.at ?? last.at;
+  if (view.plan.groupBy === null) return last - LATE_MS;
+  return times.find((at) => at < last) ?? last;
 }
 
-interface BucketRows {
-  rows: Row[];
-  latest: Row[];
-  groupBy: GroupBy | null;
-  truncated: boolean;
-}
-
-async function fetchBucket(plan: Plan, bucket: BucketPlan, span: Span, signal: AbortSignal): Promise<BucketRows> {
+async function fetchPart(plan: Plan, bucket: BucketPlan, span: Span, signal: AbortSignal): Promise<Part> {
   const query = queryOf(plan, bucket, span);
-  if (plan.kind === "raw") {
-    const answer = await runQuery(query, signal);
-    const newestFirst = answer.data.map(rowOf);
-    return {
-      rows: newestFirst.slice().reverse(),
-      latest: newestFirst.slice(0, LATEST_ROWS),
-      groupBy: null,
-      truncated: answer.metadata.hasMore,
-    };
-  }
-  const latest = runQuery(latestQuery(bucket, span), signal);
-  const main = plan.kind === "server" || !hasBand(plan) ? runQuery(query, signal) : withBand(query, signal);
-  const [answer, points] = await Promise.all([main, latest]);
+  if (plan.kind === "grouped" && hasBand(plan)) return { ...(await banded(query, signal)), groupBy: plan.groupBy };
+  const { columns, metadata } = await runColumns(query, signal);
+  const groupBy = plan.kind === "auto" ? (metadata.downsampling?.groupBy ?? null) : plan.groupBy;
   return {
-    rows: answer.data.map(rowOf),
-    latest: points.data.map(rowOf),
-    groupBy: groupingOf(plan, answer),
-    truncated: answer.metadata.hasMore,
+    tables: tablesOf(columns),
+    groupBy,
+    points: metadata.downsampling?.expectedPoints ?? (groupBy === null ? metadata.count : null),
+    truncated: metadata.hasMore,
   };
 }
 
-function groupingOf(plan: Plan, answer: QueryAnswer): GroupBy | null {
-  if (plan.kind === "grouped") return plan.groupBy;
-  return answer.metadata.downsamplingApplied === true ? (answer.metadata.downsampling?.groupBy ?? plan.groupBy) : null;
+/** Groups by name have averages or extremes, not both at once. */
+async function banded(query: Query, signal: AbortSignal): Promise<Omit<Part, "groupBy">> {
+  const ask = (aggregation: Aggregation) => runColumns({ ...query, aggregation }, signal);
+  const answers = await Promise.all([ask("avg"), ask("min"), ask("max")]);
+  const [average, least, greatest] = answers.map(({ columns }) => tablesOf(columns)) as [Tables, Tables, Tables];
+  return { tables: withBand(average, least, greatest), points: null, truncated: answers[0]!.metadata.hasMore };
 }
 
-function latestQuery(bucket: BucketPlan, span: Span): Query {
-  const startTime = new Date(span.from).toISOString();
-  const endTime = new Date(span.to).toISOString();
-  const filters = { dataSourceIds: bucket.sourceIds, fields: bucket.tableFields, startTime, endTime };
-  return { bucketId: bucket.bucketId, filters, limit: LATEST_ROWS, sort: "desc", downsampling: false };
+function fetchLatest(plan: Plan, span: Span, signal: AbortSignal): Promise<QueryAnswer[]> {
+  const [startTime, endTime] = isoOf(span);
+  return Promise.all(
+    plan.buckets.map(({ bucketId, sourceIds: dataSourceIds, refs }) => {
+      const fields = [...new Set(refs.map((ref) => ref.field))];
+      const filters = { dataSourceIds, fields, startTime, endTime };
+      return runQuery({ bucketId, filters, limit: LATEST_ROWS, sort: "desc", downsampling: false }, signal);
+    }),
+  );
 }
 
-/** Averages with the least and greatest of what they average, as the server's own downsampling has them. */
-async function withBand(query: Query, signal: AbortSignal): Promise<QueryAnswer> {
-  const ask = (aggregation: Aggregation) => runQuery({ ...query, aggregation }, signal);
-  const [average, least, greatest] = await Promise.all([ask("avg"), ask("min"), ask("max")]);
-  const key = (row: QueryRow) => `${row.timestamp} ${row.dataSourceId}`;
-  const lows = new Map(least.data.map((row) => [key(row), row.values]));
-  const highs = new Map(greatest.data.map((row) => [key(row), row.values]));
-  for (const row of average.data) {
-    const low = lows.get(key(row));
-    const high = highs.get(key(row));
-    if (low === undefined || high === undefined) continue;
-    const stats: NonNullable<QueryRow["stats"]> = {};
-    for (const field of Object.keys(row.values)) {
-      const [min, max] = [low[field], high[field]];
-      if (typeof min === "number" && typeof max === "number") stats[field] = { min, max, count: 0 };
-    }
-    row.stats = stats;
-  }
-  return average;
+/** `parts` may be empty: then nothing but the latest points says what is new. */
+async function newestOf(
+  plan: Plan,
+  points: QueryAnswer[],
+  parts: Part[],
+  span: Span,
+  signal: AbortSignal,
+): Promise<NewestPoints> {
+  const found = await Promise.all(
+    plan.buckets.map((bucket, index) => newestPoints(bucket, points[index]!, parts[index] ?? null, span, signal)),
+  );
+  return new Map(found.flatMap((each) => [...each]));
 }
 
-function latestOf(rows: Row[]): Row[] {
+function latestOf(answers: QueryAnswer[]): Row[] {
+  const rows = answers.flatMap(({ data }) => data.map((row) => ({ ...row, at: Date.parse(row.timestamp) })));
   return rows.sort((a, b) => b.at - a.at).slice(0, LATEST_ROWS);
 }
 
-function rowOf(row: QueryRow): Row {
-  return { ...row, at: Date.parse(row.timestamp) };
-}
+const isoOf = ({ from, to }: Span): [string, string] => [new Date(from).toISOString(), new Date(to).toISOString()];
 
 /** All points of a span, page by page behind the cursor, oldest first. */
 export async function* rawPages(bucket: BucketPlan, span: Span, signal: AbortSignal): AsyncGenerator<QueryRow[]> {
   const { sourceIds: dataSourceIds, fields } = bucket;
-  const startTime = new Date(span.from).toISOString();
-  const endTime = new Date(span.to).toISOString();
+  const [startTime, endTime] = isoOf(span);
   let cursor: string | undefined;
   do {
     const answer: QueryAnswer = await runQuery(

@@ -4,6 +4,7 @@ import { formatTime, formatValue, zoneName } from "../app/format";
 import type { Zone } from "../app/preferences";
 import { lookOf } from "../chart/palette";
 import type { Line } from "./series";
+import { stepTime } from "./steps";
 
 interface LegendProps {
   lines: Line[];
@@ -34,6 +35,7 @@ export function Legend({ lines, hidden, onToggle, cursorAt, zone, theme }: Legen
             <th scope="col" class="number">
               Value
             </th>
+            <th scope="col">At</th>
             <th scope="col" class="number">
               Band
             </th>
@@ -53,6 +55,7 @@ export function Legend({ lines, hidden, onToggle, cursorAt, zone, theme }: Legen
               hidden={hidden.has(line.id)}
               onToggle={onToggle}
               cursorAt={cursorAt}
+              zone={zone}
               theme={theme}
             />
           ))}
@@ -67,18 +70,22 @@ interface RowProps {
   hidden: boolean;
   onToggle: (id: string) => void;
   cursorAt: number | null;
+  zone: Zone;
   theme: "light" | "dark";
 }
 
-function LegendRow({ line, hidden, onToggle, cursorAt, theme }: RowProps) {
+function LegendRow({ line, hidden, onToggle, cursorAt, zone, theme }: RowProps) {
   const look = lookOf(line.index, theme);
   const extremes = useMemo(() => extremesOf(line), [line]);
-  const index = useMemo(() => (cursorAt === null ? lastIndex(line) : nearestIndex(line, cursorAt)), [line, cursorAt]);
-  const value = index === null ? null : (line.values[index] ?? null);
+  // Without a cursor, what the sensor said last: the mean of a group that goes on is not its newest value.
+  const index = useMemo(() => (cursorAt === null ? null : nearestIndex(line, cursorAt)), [line, cursorAt]);
+  const latest = line.newest ?? lastDrawn(line);
+  const value = cursorAt === null ? (latest?.value ?? null) : index === null ? null : (line.values[index] ?? null);
+  const at =
+    cursorAt === null ? latest && formatTime(latest.at, zone) : index === null ? null : timeOf(line, index, zone);
   const low = index === null ? null : (line.lows?.[index] ?? null);
   const high = index === null ? null : (line.highs?.[index] ?? null);
-  const text = (number: number | null) =>
-    number === null ? "–" : line.type === "boolean" ? (number >= 0.5 ? "true" : "false") : formatValue(number);
+  const text = (number: number | null) => (number === null ? "–" : shownValue(line, number));
   return (
     <tr class={hidden ? "is-hidden" : undefined}>
       <th scope="row">
@@ -106,11 +113,25 @@ function LegendRow({ line, hidden, onToggle, cursorAt, theme }: RowProps) {
       <td class="number legend-value">
         {text(value)} {value !== null && line.unit !== "" && <span class="unit">{line.unit}</span>}
       </td>
+      <td class="legend-time muted nowrap">{at ?? "–"}</td>
       <td class="number muted">{low !== null && high !== null ? `${text(low)} … ${text(high)}` : "–"}</td>
       <td class="number muted wide-only">{text(extremes.low)}</td>
       <td class="number muted wide-only">{text(extremes.high)}</td>
     </tr>
   );
+}
+
+/** A value of a line in words; of a switch whose values are averages, the share of the time. */
+export function shownValue(line: Line, value: number): string {
+  if (line.type !== "boolean") return formatValue(value);
+  if (value === 0 || value === 1) return String(value === 1);
+  return `true ${formatValue(Number((value * 100).toPrecision(3)))} % of the time`;
+}
+
+/** A step has the name of its beginning, a point its time. */
+function timeOf(line: Line, index: number, zone: Zone): string {
+  const [step, start] = [line.step, line.starts?.[index]];
+  return step === null || start === undefined ? formatTime(line.times[index]!, zone) : stepTime(start, step, zone);
 }
 
 function extremesOf(line: Line): { low: number | null; high: number | null } {
@@ -121,9 +142,9 @@ function extremesOf(line: Line): { low: number | null; high: number | null } {
   return { low, high };
 }
 
-function lastIndex(line: Line): number | null {
-  for (let index = line.values.length - 1; index >= 0; index--) if (line.values[index] !== null) return index;
-  return null;
+function lastDrawn(line: Line): Line["newest"] {
+  const index = line.values.findLastIndex((value) => value !== null);
+  return index < 0 ? null : { at: line.times[index]!, value: line.values[index]! };
 }
 
 /** The line's point nearest to a time: lines of several sources rarely share their times. */

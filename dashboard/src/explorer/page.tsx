@@ -1,8 +1,7 @@
 /** The explorer: lines of any fields over any range. Its whole state is the URL's. */
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { getOrganization } from "../api/organization";
-import { formatCount, formatSpan, formatTime, plural } from "../app/format";
-import { useLoad, useInterval } from "../app/load";
+import { formatTime, plural } from "../app/format";
+import { useLoad } from "../app/load";
 import { shownTheme, useZone } from "../app/preferences";
 import { go, replaceHash, useRoute } from "../app/route";
 import { useStore } from "../app/store";
@@ -11,26 +10,23 @@ import { Button, LinkButton } from "../parts/button";
 import { Dialog } from "../parts/dialog";
 import { ErrorBox } from "../parts/forms";
 import { Empty, Page, WhenLoaded } from "../parts/page";
-import { Snippet, Time } from "../parts/show";
-import { curlPost } from "../parts/snippets";
+import { Time } from "../parts/show";
 import { extentOf, fetchCatalog, firstFields, knownFields, type Catalog } from "./catalog";
+import { CurlTexts } from "./curl";
 import { Download } from "./download";
-import { Legend, nearestIndex } from "./legend";
-import { liveCost } from "./live";
+import { Legend, nearestIndex, shownValue } from "./legend";
 import { Picker } from "./picker";
-import { callsOf, hasBand, planOf, queryOf } from "./plan";
-import { spanOf, zoomedIn, zoomedOut, type Span } from "./range";
+import { endsNow, notBehind, spanOf, tidied, zoomedIn, zoomedOut, type Span } from "./range";
+import { NoPoints, Note, Remarks, Waiting } from "./remarks";
 import { Rows } from "./rows";
-import { linesOf, pointsOf } from "./series";
-import { readState, writeState, type ExplorerState } from "./state";
+import { linesOf, pointsOf, type Line } from "./series";
+import { fieldId, readState, writeState, type ExplorerState } from "./state";
 import { Toolbar } from "./toolbar";
 import { fetchMarks, marksWithin } from "./triggers";
 import { useView } from "./view";
 
-const MARKS_PERIOD_MS = 30_000;
-
 export function ExplorerPage() {
-  const catalog = useLoad("catalog", fetchCatalog);
+  const catalog = useLoad("catalog", fetchCatalog, ["buckets", "sources"]);
   return (
     <Page title="Explorer" class="explorer-page">
       <WhenLoaded loaded={catalog} what="sources">
@@ -60,8 +56,6 @@ function Explorer({ catalog }: { catalog: Catalog }) {
   const zone = useZone();
   const theme = useStore(shownTheme);
   const state = useMemo(() => readState(search), [search]);
-  const organization = useLoad("organization", getOrganization);
-  const callsLimit = organization.data === null ? 1 : organization.data.plan.maxApiCalls;
   const frame = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
   const [cursorAt, setCursorAt] = useState<number | null>(null);
@@ -85,27 +79,32 @@ function Explorer({ catalog }: { catalog: Catalog }) {
   }, []);
 
   const change = useCallback((part: Partial<ExplorerState>) => go(writeState({ ...state, ...part })), [state]);
-  const fields = useMemo(() => knownFields(catalog, state.fields), [catalog, state.fields]);
+  // Another range has the same fields: what is drawn of them is not drawn again before the answer is here.
+  const picked = state.fields.map(fieldId).join(" ");
+  const fields = useMemo(() => knownFields(catalog, state.fields), [catalog, picked]);
   const gone = state.fields.length - fields.length;
-  const loaded = useView(state, catalog, width, callsLimit);
+  const loaded = useView(state, catalog, width, zone);
   const { view } = loaded;
 
   const marksKey = fields.length === 0 ? null : fields.map((ref) => ref.sourceId).join();
-  const marks = useLoad(marksKey, (signal) => fetchMarks(fields, signal));
-  useInterval(state.live && callsLimit === null ? MARKS_PERIOD_MS : null, marks.reload);
+  const marks = useLoad(marksKey, (signal) => fetchMarks(fields, signal), ["rules"]);
 
   const lines = useMemo(() => (view === null ? [] : linesOf(view, fields, catalog.byId)), [view, fields, catalog]);
-  const span = view?.span ?? (fields.length > 0 ? spanOf(state.range, Date.now(), extentOf(catalog, fields)) : null);
+  const span =
+    view?.span ?? (fields.length > 0 ? spanOf(state.range, Date.now(), extentOf(catalog, fields), zone) : null);
   const shownMarks = useMemo(
     () => (span === null || marks.data === null ? [] : marksWithin(marks.data.marks, span)),
     [marks.data, span?.from, span?.to],
   );
   const points = lines.reduce((sum, line) => sum + pointsOf(line), 0);
-  const zoom = (next: Span) => change({ range: { kind: "absolute", ...next }, live: false });
+  const zoom = (next: Span) => {
+    const seen = notBehind(next, Math.max(Date.now(), span?.to ?? 0));
+    change({ range: { kind: "absolute", ...tidied(seen) }, live: false });
+  };
   const onKey = (key: string): boolean => {
     if (span === null) return false;
     if (key === "+" || key === "=") change({ range: zoomedIn(span), live: false });
-    else if (key === "-") change({ range: zoomedOut(span), live: false });
+    else if (key === "-") change({ range: zoomedOut(span, Date.now()), live: false });
     else return false;
     return true;
   };
@@ -115,7 +114,6 @@ function Explorer({ catalog }: { catalog: Catalog }) {
     setHidden(next);
   };
   const height = width < 620 ? 280 : Math.max(320, Math.min(440, Math.round(width * 0.4)));
-  const plan = view?.plan ?? null;
 
   return (
     <div class="explorer">
@@ -132,7 +130,6 @@ function Explorer({ catalog }: { catalog: Catalog }) {
           state={state}
           span={span}
           zone={zone}
-          liveCost={liveCost(callsLimit, plan === null ? 1 : callsOf(plan))}
           onChange={change}
           outputs={
             <>
@@ -179,6 +176,7 @@ function Explorer({ catalog }: { catalog: Catalog }) {
                 onKey={onKey}
               />
             ) : null}
+            {loaded.slow && <Waiting />}
             {view !== null && fields.length > 0 && points === 0 && (
               <NoPoints
                 onAll={() => change({ range: { kind: "last", preset: "all" }, live: false })}
@@ -187,17 +185,9 @@ function Explorer({ catalog }: { catalog: Catalog }) {
             )}
           </div>
           {view !== null && (
-            <p class="chart-note" role="status">
-              <span data-testid="chart-points">{plural(points, view.groupBy === null ? "point" : "value")}</span>{" "}
-              {resolution(view.groupBy, view.plan.aggregation, hasBand(view.plan))}
-              {view.groupBy !== null &&
-                `, of about ${formatCount(Math.round(view.plan.expectedPoints))} points`} over{" "}
-              {formatSpan((view.span.to - view.span.from) / 1000)}
-              <span class="muted"> · {Math.max(1, Math.round(view.tookMs))} ms</span>
-              {loaded.following && <span class="live-dot"> · following</span>}
-            </p>
+            <Note loaded={loaded} view={view} lines={lines} zone={zone} fixed={!endsNow(state.range)} />
           )}
-          <Remarks view={view} gone={gone} marks={shownMarks.length} />
+          <Remarks view={view} fields={fields} catalog={catalog} zone={zone} gone={gone} marks={shownMarks} />
           {lines.length > 0 && (
             <Legend lines={lines} hidden={hidden} onToggle={toggle} cursorAt={cursorAt} zone={zone} theme={theme} />
           )}
@@ -205,6 +195,7 @@ function Explorer({ catalog }: { catalog: Catalog }) {
             Drag to zoom, double-click to zoom out; on the keyboard <kbd>←</kbd> <kbd>→</kbd> move the cursor,{" "}
             <kbd>+</kbd> <kbd>−</kbd> zoom. The browser's Back goes one view back.
           </p>
+          <p class="hint touch-keys">Drag to move, pinch to zoom, tap to read a value.</p>
           <p class="visually-hidden" aria-live="polite">
             {cursorAt === null
               ? ""
@@ -243,7 +234,7 @@ function Explorer({ catalog }: { catalog: Catalog }) {
       </div>
       {dialog === "curl" && view !== null && (
         <Dialog title="The same query as curl" onClose={() => setDialog(null)} wide>
-          <CurlTexts state={{ ...state, fields }} catalog={catalog} span={view.span} width={width} />
+          <CurlTexts view={view} />
         </Dialog>
       )}
       {dialog === "csv" && view !== null && (
@@ -253,82 +244,8 @@ function Explorer({ catalog }: { catalog: Catalog }) {
   );
 }
 
-function resolution(groupBy: string | null, aggregation: string, band: boolean): string {
-  if (groupBy === null) return "as they came";
-  return band ? `averaged by ${groupBy}, the band is min to max` : `${aggregation} by ${groupBy}`;
-}
-
-function spoken(line: Parameters<typeof nearestIndex>[0], at: number): string {
+function spoken(line: Line, at: number): string {
   const index = nearestIndex(line, at);
   const value = index === null ? null : (line.values[index] ?? null);
-  return `${line.label} ${value === null ? "no value" : `${Number(value.toPrecision(5))} ${line.unit}`}`;
-}
-
-function NoPoints({ onAll, texts }: { onAll: () => void; texts: boolean }) {
-  return texts ? (
-    <div class="chart-empty">
-      <p>Texts are no lines: they stand in the table below.</p>
-    </div>
-  ) : (
-    <div class="chart-empty">
-      <p>No points in this range.</p>
-      <Button small onClick={onAll}>
-        Show all there is
-      </Button>
-    </div>
-  );
-}
-
-/** What the view leaves out, so that nothing is missing silently. */
-function Remarks({ view, gone, marks }: { view: ReturnType<typeof useView>["view"]; gone: number; marks: number }) {
-  const remarks: string[] = [];
-  if (view !== null && view.plan.leftOut.length > 0) {
-    remarks.push(
-      `Averages are of numbers: ${view.plan.leftOut.join(", ")} can be seen where the chart shows points as they came. Zoom in, or group by raw.`,
-    );
-  }
-  if (view?.truncated) remarks.push("The range holds more rows than one answer: the newest 10,000 are shown.");
-  if (view !== null && view.plan.coarsenedFrom !== null) {
-    remarks.push(
-      `By ${view.plan.coarsenedFrom} this range has more rows than one answer holds; it is shown by ${view.groupBy ?? "coarser groups"}.`,
-    );
-  }
-  if (gone > 0) remarks.push(`${plural(gone, "field")} of this view ${gone === 1 ? "is" : "are"} no longer there.`);
-  if (marks > 0) remarks.push(`${plural(marks, "trigger")} of alert rules marked.`);
-  if (remarks.length === 0) return null;
-  return (
-    <ul class="remarks">
-      {remarks.map((remark) => (
-        <li key={remark}>{remark}</li>
-      ))}
-    </ul>
-  );
-}
-
-function CurlTexts({
-  state,
-  catalog,
-  span,
-  width,
-}: {
-  state: ExplorerState;
-  catalog: Catalog;
-  span: Span;
-  width: number;
-}) {
-  const plan = planOf(state, catalog.byId, span, width, Date.now());
-  const text = plan.buckets
-    .map((bucket) => curlPost(`${location.origin}/api/data/query`, queryOf(plan, bucket, span)))
-    .join("\n\n");
-  return (
-    <>
-      <p class="hint">
-        Put a key of the bucket with read access into <code>TIDEWATCH_KEY</code>.
-        {plan.kind === "grouped" &&
-          hasBand(plan) &&
-          " The band comes from the same query with the aggregations min and max."}
-      </p>
-      <Snippet title={plan.buckets.length > 1 ? "One query for each bucket" : "Query"} code={text} />
-    </>
-  );
+  return `${line.label} ${value === null ? "no value" : `${shownValue(line, value)} ${line.unit}`}`;
 }

@@ -1,5 +1,7 @@
 /** The tree of buckets, sources and fields, with a search; fields are switched on and off as lines. */
 import { useId, useState } from "preact/hooks";
+import { formatCount } from "../app/format";
+import { Button } from "../parts/button";
 import type { Catalog } from "./catalog";
 import { FIELDS_MAX, fieldId, sameField, type FieldRef } from "./state";
 import { lookOf } from "../chart/palette";
@@ -33,6 +35,13 @@ export function Picker({ catalog, fields, theme, onChange }: PickerProps) {
   const toggle = (ref: FieldRef, on: boolean) =>
     onChange(on ? [...fields, ref] : fields.filter((other) => !sameField(other, ref)));
   const full = fields.length >= FIELDS_MAX;
+  const found = shown.flatMap(({ bucket, sources }) =>
+    sources.flatMap(({ source, fields: names }) =>
+      names.map(([field]) => ({ bucketId: bucket._id, sourceId: source._id, field })),
+    ),
+  );
+  const more = found.filter((ref) => !fields.some((other) => sameField(other, ref)));
+  const room = more.slice(0, Math.max(0, FIELDS_MAX - fields.length));
   return (
     <div class="picker">
       <div class="picker-search">
@@ -48,6 +57,13 @@ export function Picker({ catalog, fields, theme, onChange }: PickerProps) {
           onInput={(event) => setSought(event.currentTarget.value)}
         />
       </div>
+      {needle !== "" && room.length > 0 && (
+        <Button small onClick={() => onChange([...fields, ...room])}>
+          {room.length === more.length
+            ? `Select all found (${room.length})`
+            : `Select the first ${room.length} of ${formatCount(more.length)} found`}
+        </Button>
+      )}
       {full && <p class="hint">{FIELDS_MAX} lines are as many as a view holds.</p>}
       {shown.length === 0 && <p class="hint">Nothing is called “{sought}”.</p>}
       {shown.map(({ bucket, sources }) => (

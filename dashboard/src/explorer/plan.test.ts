@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Source } from "../api/sources";
-import { RAW_POINTS_MAX, callsOf, planOf, queryOf } from "./plan";
+import { hasBand, planOf, queryOf } from "./plan";
 import type { ExplorerState } from "./state";
 
 const NOW = Date.UTC(2026, 0, 31);
@@ -48,101 +48,67 @@ const sources = (...all: Source[]) => new Map(all.map((one) => [one._id, one]));
 const last = (days: number) => ({ from: NOW - days * DAY, to: NOW });
 
 describe("automatic", () => {
-  test("points themselves while the screen can show them, in one call", () => {
-    const plan = planOf(state(["a.v"]), sources(source("a", 60)), last(1), 1200, NOW);
-    expect(plan).toMatchObject({ kind: "raw", groupBy: null });
-    expect(callsOf(plan)).toBe(1);
-    expect(queryOf(plan, plan.buckets[0]!, last(1))).toMatchObject({ downsampling: false, sort: "desc" });
-  });
-
-  test("the server's own averages where they are as fine as the screen", () => {
-    const plan = planOf(state(["a.v"]), sources(source("a", 60)), last(7), 1200, NOW);
-    expect(plan).toMatchObject({ kind: "server", groupBy: "hour" });
+  test("the server chooses, by the width of the screen", () => {
+    const plan = planOf(state(["a.v", "a.on", "a.mode"]), sources(source("a", 1)), last(7), 1200, NOW);
+    expect(plan).toMatchObject({ kind: "auto", maxPoints: 1200, leftOut: [] });
     const query = queryOf(plan, plan.buckets[0]!, last(7));
-    expect(query.aggregation).toBeUndefined();
-    expect(query.downsampling).toBeUndefined();
+    expect(query).toMatchObject({ maxPoints: 1200, filters: { fields: ["v", "on", "mode"] } });
+    for (const member of ["aggregation", "groupBy", "limit", "downsampling"]) expect(query).not.toHaveProperty(member);
   });
 
-  test("finer than the server by itself, where the screen has room", () => {
-    const plan = planOf(state(["a.v"]), sources(source("a", 1)), last(1), 1200, NOW);
-    expect(plan).toMatchObject({ kind: "grouped", groupBy: "minute", aggregation: "avg" });
-    expect(callsOf(plan)).toBe(4);
+  test.each([
+    [40, 100],
+    [20_000, 10_000],
+  ])("a width of %s px asks for %s points", (width, maxPoints) => {
+    expect(planOf(state(["a.v"]), sources(source("a", 1)), last(1), width, NOW).maxPoints).toBe(maxPoints);
   });
 
-  test("asked for by name where a source is never downsampled", () => {
-    const plan = planOf(state(["a.v"]), sources(source("a", 60, { downsampling: false })), last(7), 1200, NOW);
-    expect(plan).toMatchObject({ kind: "grouped", groupBy: "hour" });
+  test("sources that one answer has no rows for are asked for in another", () => {
+    const many = Array.from({ length: 20 }, (_, index) => source(`s${index}`, 1));
+    const plan = planOf(state(many.map((one) => `${one._id}.v`)), sources(...many), last(1), 1200, NOW);
+    expect(plan.buckets.map(({ sourceIds }) => sourceIds.length)).toEqual([8, 8, 4]);
+    expect(plan.buckets.flatMap(({ refs }) => refs)).toHaveLength(20);
   });
 
-  test("a million points are some hundred rows, and never more than an answer holds", () => {
-    const many = Array.from({ length: 24 }, (_, index) => source(`s${index}`, 1));
-    for (const days of [1, 7, 30, 365]) {
-      const plan = planOf(state(many.map((one) => `${one._id}.v`)), sources(...many), last(days), 1400, NOW);
-      expect(plan.kind).not.toBe("raw");
-      const seconds = { minute: 60, hour: 3600, day: 86_400, week: 604_800, month: 2_592_000 }[plan.groupBy!];
-      expect((24 * days * 86_400) / seconds).toBeLessThanOrEqual(10_000);
-    }
-  });
-
-  test("a range without points is one raw question", () => {
-    const plan = planOf(
-      state(["a.v"]),
-      sources(source("a", 60)),
-      { from: NOW - 900 * DAY, to: NOW - 800 * DAY },
-      1200,
-      NOW,
-    );
-    expect(plan).toMatchObject({ kind: "raw", expectedPoints: 0 });
-  });
-
-  test("texts and switches are points, and groups leave them out by name", () => {
-    expect(planOf(state(["a.on", "a.mode"]), sources(source("a", 1)), last(30), 1200, NOW).kind).toBe("raw");
-    const mixed = planOf(state(["a.v", "a.on"]), sources(source("a", 1)), last(30), 1200, NOW);
-    expect(mixed.leftOut).toEqual(["on"]);
-    expect(mixed.buckets[0]).toMatchObject({ fields: ["v"], tableFields: ["v", "on"] });
+  test("texts alone are points", () => {
+    const plan = planOf(state(["a.mode"]), sources(source("a", 1)), last(30), 1200, NOW);
+    expect(plan.kind).toBe("raw");
+    expect(queryOf(plan, plan.buckets[0]!, last(30))).toMatchObject({ sort: "desc", downsampling: false });
   });
 
   test("one query for each bucket", () => {
-    const plan = planOf(
-      state(["a.v.b1", "a.on.b1", "c.v.b2"]),
-      sources(source("a", 60), source("c", 60)),
-      last(1),
-      1200,
-      NOW,
-    );
+    const all = sources(source("a", 60), source("c", 60));
+    const plan = planOf(state(["a.v.b1", "a.on.b1", "c.v.b2"]), all, last(1), 1200, NOW);
+    const field = (sourceId: string, name: string, bucketId: string) => ({ bucketId, sourceId, field: name });
     expect(plan.buckets).toEqual([
-      { bucketId: "b1", sourceIds: ["a"], fields: ["v", "on"], tableFields: ["v", "on"] },
-      { bucketId: "b2", sourceIds: ["c"], fields: ["v"], tableFields: ["v"] },
+      { bucketId: "b1", sourceIds: ["a"], refs: [field("a", "v", "b1"), field("a", "on", "b1")], fields: ["v", "on"] },
+      { bucketId: "b2", sourceIds: ["c"], refs: [field("c", "v", "b2")], fields: ["v"] },
     ]);
   });
 });
 
-describe("asked for", () => {
-  test("a grouping that fits is what it says", () => {
-    expect(planOf(state(["a.v"], { groupBy: "day" }), sources(source("a", 60)), last(30), 1200, NOW)).toMatchObject({
-      groupBy: "day",
-      coarsenedFrom: null,
-    });
+describe("asked for by name", () => {
+  const minutely = sources(source("a", 60));
+
+  test("a grouping that fits is what it says; one that does not is coarser, and says so", () => {
+    const by = (groupBy: ExplorerState["groupBy"]) =>
+      planOf(state(["a.v"], { groupBy }), minutely, last(30), 1200, NOW);
+    expect(by("day")).toMatchObject({ kind: "grouped", groupBy: "day", coarsenedFrom: null });
+    expect(by("minute")).toMatchObject({ kind: "grouped", groupBy: "hour", coarsenedFrom: "minute" });
+    expect(by("raw")).toMatchObject({ kind: "raw", groupBy: null });
   });
 
-  test("one that does not fit is coarser, and says so", () => {
-    expect(planOf(state(["a.v"], { groupBy: "minute" }), sources(source("a", 60)), last(30), 1200, NOW)).toMatchObject({
-      groupBy: "hour",
-      coarsenedFrom: "minute",
-    });
+  test("an aggregation takes the unit that the screen has room for, however rarely a source sends", () => {
+    const max = (days: number) => planOf(state(["a.v"], { aggregation: "max" }), minutely, last(days), 1200, NOW);
+    expect([0.5, 1, 7, 60].map((days) => max(days).groupBy)).toEqual(["minute", "minute", "hour", "hour"]);
+    expect(hasBand(max(1))).toBe(false);
   });
 
-  test("raw is raw, however much", () => {
-    const plan = planOf(state(["a.v"], { groupBy: "raw" }), sources(source("a", 1)), last(30), 1200, NOW);
-    expect(plan.expectedPoints).toBeGreaterThan(RAW_POINTS_MAX);
-    expect(plan.kind).toBe("raw");
-  });
-
-  test("other aggregations have no band and cost one call; counts cover all fields", () => {
-    const most = planOf(state(["a.v"], { aggregation: "max" }), sources(source("a", 60)), last(1), 1200, NOW);
-    expect(callsOf(most)).toBe(2);
-    expect(
-      planOf(state(["a.mode"], { aggregation: "count" }), sources(source("a", 60)), last(1), 1200, NOW),
-    ).toMatchObject({ kind: "grouped", leftOut: [] });
+  test("averages leave out what is no number, counts nothing", () => {
+    const averaged = planOf(state(["a.v", "a.on"], { groupBy: "hour" }), minutely, last(30), 1200, NOW);
+    expect(averaged).toMatchObject({ leftOut: ["on"] });
+    expect(averaged.buckets[0]).toMatchObject({ fields: ["v"] });
+    const counted = planOf(state(["a.mode"], { aggregation: "count" }), minutely, last(1), 1200, NOW);
+    expect(counted).toMatchObject({ kind: "grouped", leftOut: [] });
   });
 });

@@ -1,50 +1,47 @@
 /**
- * How a view is asked for: raw points while the screen can show them, else groups no finer than it can, in as few
- * calls as that takes. Pure; `fetch.ts` carries a plan out.
+ * How a view is asked for. By itself the server chooses: points while the screen can show them one by one, else
+ * averages of about a value for each pixel. A grouping or an aggregation that was asked for by name stays what it is.
+ * Pure; `fetch.ts` carries a plan out.
  */
-import { GROUPINGS, QUERY_ROWS_MAX, type Aggregation, type GroupBy, type Query } from "../api/query";
+import {
+  GROUPINGS,
+  MAX_POINTS_RANGE,
+  QUERY_ROWS_MAX,
+  STEP_SECONDS,
+  type Aggregation,
+  type GroupBy,
+  type Query,
+} from "../api/query";
 import type { Source } from "../api/sources";
 import type { Span } from "./range";
 import type { ExplorerState, FieldRef } from "./state";
 
-/** The queries of one bucket: the query endpoint answers for one bucket at a time. */
+/** One query: the endpoint answers for one bucket at a time, with as many sources as an answer has rows for. */
 export interface BucketPlan {
   bucketId: string;
   sourceIds: string[];
-  /** What the chart needs. */
+  /** The fields of the view that belong to these sources, texts too. */
+  refs: FieldRef[];
+  /** What the chart asks for. */
   fields: string[];
-  /** What the table of latest points shows: texts and switches too. */
-  tableFields: string[];
 }
 
 export interface Plan {
-  /**
-   * `raw`: points. `server`: the server groups by itself, and sends the band along, in one call. `grouped`: asked for
-   * by name, and three calls where a band belongs to it.
-   */
-  kind: "raw" | "server" | "grouped";
+  /** `auto`: the server chooses. `raw`: points. `grouped`: by name, in three calls where a band belongs to it. */
+  kind: "auto" | "raw" | "grouped";
   groupBy: GroupBy | null;
   aggregation: Aggregation;
+  /** Rows for each source that an automatic view asks for at most. */
+  maxPoints: number;
   buckets: BucketPlan[];
-  expectedPoints: number;
   /** The grouping that was asked for, when its rows would not fit into an answer. */
   coarsenedFrom: GroupBy | null;
-  /** Fields that groups leave out: no average of a text or a switch. */
+  /** Fields that groups by name leave out: they average numbers alone. */
   leftOut: string[];
 }
 
-export const UNIT_SECONDS: Record<GroupBy, number> = {
-  minute: 60,
-  hour: 3_600,
-  day: 86_400,
-  week: 7 * 86_400,
-  month: 30 * 86_400,
-};
-
-/** Points of all lines together that are fetched and drawn one by one. */
-export const RAW_POINTS_MAX = 6_000;
-/** From where the server downsamples by itself, and what it aims at. */
-const SERVER_POINTS_MAX = 500;
+/** Groups by name may be a little finer than the screen: the next unit is up to sixty times as coarse. */
+const ROWS_PER_PX_MAX = 1.5;
 
 export function planOf(
   state: ExplorerState,
@@ -53,68 +50,49 @@ export function planOf(
   widthPx: number,
   now: number,
 ): Plan {
-  const used = [...new Set(state.fields.map((ref) => ref.sourceId))].flatMap((id) => sources.get(id) ?? []);
-  const expectedPoints = used.reduce((sum, source) => sum + expectedPointsOf(source, span, now), 0);
-  const isNumber = (sourceId: string, field: string) => sources.get(sourceId)?.schema[field]?.type === "number";
-  const numbers = state.fields.filter((ref) => isNumber(ref.sourceId, ref.field));
-  const explicit = state.aggregation !== "auto" || (state.groupBy !== "auto" && state.groupBy !== "raw");
+  const typeOf = (ref: FieldRef) => sources.get(ref.sourceId)?.schema[ref.field]?.type;
+  const numbers = state.fields.filter((ref) => typeOf(ref) === "number");
   const aggregation = state.aggregation === "auto" ? "avg" : state.aggregation;
-  const counted = aggregation === "count";
+  const { least, most } = MAX_POINTS_RANGE;
+  const plan = {
+    aggregation,
+    groupBy: null,
+    maxPoints: Math.max(least, Math.min(most, Math.round(widthPx))),
+    coarsenedFrom: null,
+    leftOut: [],
+  };
 
-  const raw =
-    state.groupBy === "raw" || (numbers.length === 0 && !counted) || (!explicit && expectedPoints <= RAW_POINTS_MAX);
-  if (raw) {
-    const buckets = bucketPlans(state.fields, state.fields);
-    return {
-      kind: "raw",
-      groupBy: null,
-      aggregation: "avg",
-      buckets,
-      expectedPoints,
-      coarsenedFrom: null,
-      leftOut: [],
-    };
+  const byName = state.aggregation !== "auto" || state.groupBy !== "auto";
+  if (!byName && state.fields.some((ref) => typeOf(ref) !== "string")) {
+    return { ...plan, kind: "auto", buckets: bucketPlans(state.fields, state.fields, plan.maxPoints) };
+  }
+  const drawn = aggregation === "count" ? state.fields : numbers;
+  if (state.groupBy === "raw" || !byName || drawn.length === 0) {
+    return { ...plan, kind: "raw", aggregation: "avg", buckets: bucketPlans(state.fields, state.fields, 1) };
   }
 
-  const shown = counted ? state.fields : numbers;
-  const leftOut = counted ? [] : state.fields.filter((ref) => !numbers.includes(ref)).map((ref) => ref.field);
-  const buckets = bucketPlans(shown, state.fields);
-  const rows = (unit: GroupBy) => expectedRows(used, span, unit, now);
-  const fits = (unit: GroupBy) => rows(unit).total <= QUERY_ROWS_MAX;
-  const asked = state.groupBy === "auto" || state.groupBy === "raw" ? null : state.groupBy;
-  const screenRows = Math.max(600, Math.round(widthPx * 1.5));
-  const finest = GROUPINGS.find((unit) => fits(unit) && rows(unit).most <= screenRows) ?? "month";
-  const groupBy = asked === null ? finest : (GROUPINGS.slice(GROUPINGS.indexOf(asked)).find(fits) ?? "month");
-
-  const serverUnit = GROUPINGS.find((unit) => rows(unit).total <= SERVER_POINTS_MAX) ?? "month";
-  const server =
-    !explicit &&
-    groupBy === serverUnit &&
-    buckets.length === 1 &&
-    expectedPoints > SERVER_POINTS_MAX &&
-    used.every((source) => source.downsampling);
+  const used = [...new Set(drawn.map((ref) => ref.sourceId))].flatMap((id) => sources.get(id) ?? []);
+  const rows = (unit: GroupBy) => Math.max(1, ...used.map((source) => rowsOf(source, span, unit, now)));
+  const asked = state.groupBy === "auto" ? null : state.groupBy;
+  const groupBy =
+    asked === null
+      ? GROUPINGS.find((unit) => rows(unit) <= Math.max(least, widthPx) * ROWS_PER_PX_MAX)
+      : GROUPINGS.slice(GROUPINGS.indexOf(asked)).find((unit) => rows(unit) <= QUERY_ROWS_MAX);
+  const unit = groupBy ?? "month";
   return {
-    kind: server ? "server" : "grouped",
-    groupBy,
-    aggregation,
-    buckets,
-    expectedPoints,
-    coarsenedFrom: asked !== null && asked !== groupBy ? asked : null,
-    leftOut: [...new Set(leftOut)],
+    ...plan,
+    kind: "grouped",
+    groupBy: unit,
+    buckets: bucketPlans(drawn, state.fields, rows(unit)),
+    coarsenedFrom: asked === unit ? null : asked,
+    leftOut: [...new Set(state.fields.filter((ref) => !drawn.includes(ref)).map((ref) => ref.field))],
   };
-}
-
-/** Calls that a plan costs each time that it is carried out. */
-export function callsOf(plan: Plan): number {
-  const each = plan.kind === "grouped" && hasBand(plan) ? 3 : 1;
-  // Beside groups, the table under the chart asks for the latest points themselves.
-  return plan.buckets.length * (plan.kind === "raw" ? 1 : each + 1);
 }
 
 /** Averages hide what they smooth; of the other aggregations the name says what is shown. */
 export const hasBand = (plan: Plan): boolean => plan.kind !== "raw" && plan.aggregation === "avg";
 
-/** The main query of a plan for one bucket, as it is sent and as the curl text shows it. */
+/** The query of a plan for one bucket, as it is sent and as the curl text shows it. */
 export function queryOf(plan: Plan, bucket: BucketPlan, span: Span): Query {
   const query: Query = {
     bucketId: bucket.bucketId,
@@ -124,52 +102,39 @@ export function queryOf(plan: Plan, bucket: BucketPlan, span: Span): Query {
       startTime: new Date(span.from).toISOString(),
       endTime: new Date(span.to).toISOString(),
     },
-    limit: QUERY_ROWS_MAX,
   };
+  if (plan.kind === "auto") return { ...query, maxPoints: plan.maxPoints };
   // The newest points are the ones to see, when there are more than an answer holds.
-  if (plan.kind === "raw") return { ...query, sort: "desc", downsampling: false };
-  if (plan.kind === "server") return query;
-  return { ...query, aggregation: plan.aggregation, groupBy: plan.groupBy ?? "hour" };
+  if (plan.groupBy === null) return { ...query, limit: QUERY_ROWS_MAX, sort: "desc", downsampling: false };
+  return { ...query, limit: QUERY_ROWS_MAX, aggregation: plan.aggregation, groupBy: plan.groupBy };
 }
 
-/** The part of `span` in which the source has points at all. */
-function clipped(source: Source, span: Span, now: number): Span | null {
+/** Groups of a unit in the part of `span` in which the source has points at all. */
+function rowsOf(source: Source, span: Span, unit: GroupBy, now: number): number {
   const { firstDataPoint, lastDataPoint } = source.stats;
-  if (firstDataPoint === null || lastDataPoint === null) return null;
+  if (firstDataPoint === null || lastDataPoint === null) return 0;
   const from = Math.max(span.from, Date.parse(firstDataPoint));
   // A source that goes on sending has newer points than when it was looked up.
   const to = Math.min(span.to, Math.max(Date.parse(lastDataPoint), now));
-  return from <= to ? { from, to } : null;
+  return from > to ? 0 : Math.ceil((to - from) / 1000 / STEP_SECONDS[unit]) + 1;
 }
 
-function expectedPointsOf(source: Source, span: Span, now: number): number {
-  const { averageIntervalSeconds, totalDataPoints } = source.stats;
-  const part = clipped(source, span, now);
-  if (part === null) return 0;
-  if (averageIntervalSeconds === null || averageIntervalSeconds <= 0) return totalDataPoints;
-  return (part.to - part.from) / 1000 / averageIntervalSeconds;
-}
-
-function expectedRows(sources: Source[], span: Span, unit: GroupBy, now: number): { most: number; total: number } {
-  const each = sources.map((source) => {
-    const part = clipped(source, span, now);
-    return part === null ? 0 : Math.ceil((part.to - part.from) / 1000 / UNIT_SECONDS[unit]) + 1;
-  });
-  return { most: Math.max(0, ...each), total: each.reduce((sum, rows) => sum + rows, 0) };
-}
-
-/** Buckets without a field to draw have no part in the plan. */
-function bucketPlans(drawn: FieldRef[], all: FieldRef[]): BucketPlan[] {
-  const plans = new Map<string, BucketPlan>();
+/** Sources without a field to draw have no part in the plan. `rows` is what one source may need of an answer. */
+function bucketPlans(drawn: FieldRef[], all: FieldRef[], rows: number): BucketPlan[] {
+  const sourcesMax = Math.max(1, Math.floor(QUERY_ROWS_MAX / rows));
+  const plans: BucketPlan[] = [];
   for (const { bucketId, sourceId, field } of drawn) {
-    const plan = plans.get(bucketId) ?? { bucketId, sourceIds: [], fields: [], tableFields: [] };
-    if (!plan.sourceIds.includes(sourceId)) plan.sourceIds.push(sourceId);
+    let plan = plans.find((one) => one.bucketId === bucketId && one.sourceIds.includes(sourceId));
+    if (plan === undefined) {
+      plan = plans.findLast((one) => one.bucketId === bucketId && one.sourceIds.length < sourcesMax);
+      plan?.sourceIds.push(sourceId);
+    }
+    if (plan === undefined) {
+      plan = { bucketId, sourceIds: [sourceId], refs: [], fields: [] };
+      plans.push(plan);
+    }
     if (!plan.fields.includes(field)) plan.fields.push(field);
-    plans.set(bucketId, plan);
   }
-  for (const plan of plans.values()) {
-    const shown = all.filter((ref) => plan.sourceIds.includes(ref.sourceId)).map((ref) => ref.field);
-    plan.tableFields = [...new Set(shown)];
-  }
-  return [...plans.values()];
+  for (const plan of plans) plan.refs = all.filter((ref) => plan.sourceIds.includes(ref.sourceId));
+  return plans;
 }

@@ -1,4 +1,6 @@
 /** The stretch of time that is looked at: the last so much, everything, or from a moment to a moment. Pure. */
+import type { Zone } from "../app/preferences";
+import { isRelative, isWholeDay, momentOf } from "./moment";
 
 export const PRESETS = [
   { id: "15m", seconds: 900, label: "15 minutes" },
@@ -13,7 +15,11 @@ export const PRESETS = [
 
 export type PresetId = (typeof PRESETS)[number]["id"] | "all";
 
-export type Range = { kind: "last"; preset: PresetId } | { kind: "absolute"; from: number; to: number };
+export type Range =
+  | { kind: "last"; preset: PresetId }
+  | { kind: "absolute"; from: number; to: number }
+  /** As typed, where at least one end moves on with the time; the other may be an ISO time. */
+  | { kind: "typed"; from: string; to: string };
 
 export interface Span {
   from: number;
@@ -22,13 +28,19 @@ export interface Span {
 
 export const DEFAULT_RANGE: Range = { kind: "last", preset: "24h" };
 
+const DAY_MS = 86_400_000;
+
 /** A drag below this is a click that slipped. */
 export const SPAN_MS_MIN = 10;
 
-/** `r=6h`, or `from` and `to` as ISO times; what cannot be read is the default. */
+/** `r=6h`, or `from` and `to` as ISO times or as `now-6h`; what cannot be read is the default. */
 export function readRange(search: URLSearchParams): Range {
-  const from = Date.parse(search.get("from") ?? "");
-  const to = Date.parse(search.get("to") ?? "");
+  const [start, end] = [search.get("from") ?? "", search.get("to") ?? ""];
+  if (isRelative(start) || isRelative(end)) {
+    const range = typedRange(start, end, "utc", Date.now());
+    if (typeof range !== "string") return range;
+  }
+  const [from, to] = [Date.parse(start), Date.parse(end)];
   if (Number.isFinite(from) && Number.isFinite(to) && from < to) return { kind: "absolute", from, to };
   const asked = search.get("r");
   const preset = asked === "all" ? asked : PRESETS.find(({ id }) => id === asked)?.id;
@@ -37,27 +49,64 @@ export function readRange(search: URLSearchParams): Range {
 
 export function writeRange(range: Range, search: URLSearchParams): void {
   if (range.kind === "last") search.set("r", range.preset);
-  else {
+  else if (range.kind === "typed") {
+    search.set("from", range.from);
+    search.set("to", range.to);
+  } else {
     search.set("from", new Date(range.from).toISOString());
     search.set("to", new Date(range.to).toISOString());
   }
 }
 
+/** What two typed texts mean, or what is wrong with them. */
+export function typedRange(fromText: string, toText: string, zone: Zone, now: number): Range | string {
+  const start = fromText.trim();
+  // A day alone is the whole of it, another moment alone lasts until now.
+  const end = toText.trim() === "" ? (isWholeDay(start) ? start : "now") : toText.trim();
+  const [from, to] = [momentOf(start, zone, now, "from"), momentOf(end, zone, now, "to")];
+  if (from === null || to === null) return "write a time as 2026-01-31 14:30, a day, now-6h, today or yesterday";
+  if (from >= to) return "the start must be before the end";
+  if (!isRelative(start) && !isRelative(end)) return { kind: "absolute", from, to };
+  const fixed = (text: string, at: number) => (isRelative(text) ? text : new Date(at).toISOString());
+  return { kind: "typed", from: fixed(start, from), to: fixed(end, to) };
+}
+
+/** Whether a range ends now, and can be followed. */
+export const endsNow = (range: Range): boolean =>
+  range.kind === "last" || (range.kind === "typed" && (range.to === "now" || range.to === "today"));
+
 /** The moments themselves. `extent` is where the selected sources have points; it decides what "all" is. */
-export function spanOf(range: Range, now: number, extent: Span | null): Span {
+export function spanOf(range: Range, now: number, extent: Span | null, zone: Zone): Span {
   if (range.kind === "absolute") return { from: range.from, to: range.to };
+  if (range.kind === "typed") {
+    const from = momentOf(range.from, zone, now, "from") ?? now - DAY_MS;
+    return { from, to: Math.max(from + SPAN_MS_MIN, momentOf(range.to, zone, now, "to") ?? now) };
+  }
   const preset = PRESETS.find(({ id }) => id === range.preset);
   if (preset !== undefined) return { from: now - preset.seconds * 1000, to: now };
-  if (extent === null) return { from: now - 86_400_000, to: now };
+  if (extent === null) return { from: now - DAY_MS, to: now };
   // A single point still needs a stretch to be drawn in.
   const margin = Math.max((extent.to - extent.from) * 0.005, 1000);
   return { from: extent.from - margin, to: extent.to + margin };
 }
 
-/** Twice as much around the same middle. */
-export function zoomedOut({ from, to }: Span): Range {
+/** Twice as much around the same middle, but nothing of the time to come. */
+export function zoomedOut({ from, to }: Span, now: number): Range {
   const half = (to - from) / 2;
-  return { kind: "absolute", from: Math.round(from - half), to: Math.round(to + half) };
+  const out = notBehind({ from: from - half, to: to + half }, Math.max(to, now));
+  return { kind: "absolute", from: Math.round(out.from), to: Math.round(out.to) };
+}
+
+/** Moved back so that nothing of it is behind `limit`. */
+export function notBehind({ from, to }: Span, limit: number): Span {
+  const over = Math.max(0, to - limit);
+  return { from: from - over, to: to - over };
+}
+
+/** A span that was drawn by hand: what is below the screen's resolution is not meant. */
+export function tidied({ from, to }: Span): Span {
+  const unit = to - from > 100_000 ? 1000 : 1;
+  return { from: Math.floor(from / unit) * unit, to: Math.ceil(to / unit) * unit };
 }
 
 /** The middle half. */
@@ -71,19 +120,4 @@ export function zoomedIn({ from, to }: Span): Range {
 export function panned({ from, to }: Span, direction: -1 | 1): Range {
   const step = ((to - from) / 2) * direction;
   return { kind: "absolute", from: Math.round(from + step), to: Math.round(to + step) };
-}
-
-/** A time as typed: ISO, or `YYYY-MM-DD HH:MM[:SS]`, read in the chosen zone. Null when it is neither. */
-export function parseTyped(text: string, zone: "utc" | "local"): number | null {
-  const match =
-    /^\s*(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,3}))?)?)?\s*(Z|[+-]\d{2}:\d{2})?\s*$/i.exec(
-      text,
-    );
-  if (match === null) return null;
-  const [, year, month, day, hour = "00", minute = "00", second = "00", fraction = "", offset] = match;
-  const iso = `${year}-${month}-${day}T${hour}:${minute}:${second}.${fraction.padEnd(3, "0")}`;
-  const at = Date.parse(iso + (offset ?? (zone === "utc" ? "Z" : "")));
-  if (!Number.isFinite(at)) return null;
-  // Date.parse takes 31 February for 3 March; what was typed must be a day that there is.
-  return new Date(Date.parse(`${iso}Z`)).getUTCDate() === Number(day) ? at : null;
 }

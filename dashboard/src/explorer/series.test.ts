@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
-import type { QueryRow, Value } from "../api/query";
+import type { Step, Value } from "../api/query";
 import type { Source } from "../api/sources";
-import type { Row, View } from "./fetch";
+import type { View } from "./fetch";
 import type { Plan } from "./plan";
 import { aligned, linesOf, pointsOf } from "./series";
+import type { SourceTable } from "./table";
 
 const SOURCES = new Map(
   ["a", "b"].map((id) => [
@@ -15,41 +16,55 @@ const SOURCES = new Map(
     } as unknown as Source,
   ]),
 );
+const HOUR = 3_600_000;
+const BUCKET = { bucketId: "x", sourceIds: ["a", "b"], refs: [], fields: [] };
 const PLAN: Plan = {
-  kind: "raw",
+  kind: "auto",
   groupBy: null,
   aggregation: "avg",
-  buckets: [],
-  expectedPoints: 0,
+  maxPoints: 1000,
+  buckets: [BUCKET],
   coarsenedFrom: null,
   leftOut: [],
 };
 
-const row = (at: number, values: Record<string, Value>, dataSourceId = "a", stats?: QueryRow["stats"]): Row => ({
-  at,
-  timestamp: "",
-  dataSourceId,
-  values,
-  ...(stats === undefined ? {} : { stats }),
-});
-const view = (rows: Row[], more: Partial<View> = {}): View => ({
-  span: { from: 0, to: 1 },
-  plan: PLAN,
-  rows,
-  groupBy: null,
-  latest: [],
-  truncated: false,
-  tookMs: 1,
-  ...more,
-});
+/** `[time, value]`, and the least and the greatest where the value is an average. */
+type Cell = [at: number, value: Value, low?: number, high?: number];
+
+function table(field: string, cells: Cell[]): SourceTable {
+  const band = cells.some(([, , low]) => low !== undefined);
+  const column = (place: 2 | 3) => new Map(band ? [[field, cells.map((cell) => cell[place] ?? null)]] : []);
+  return {
+    times: cells.map(([at]) => at),
+    timestamps: [],
+    values: new Map([[field, cells.map(([, value]) => value)]]),
+    lows: column(2),
+    highs: column(3),
+    metadata: null,
+  };
+}
+
+function view(tables: Record<string, SourceTable>, groupBy: Step | null = null, more: Partial<View> = {}): View {
+  return {
+    span: { from: 0, to: Infinity },
+    plan: PLAN,
+    parts: [{ tables: new Map(Object.entries(tables)), groupBy, points: null, truncated: false }],
+    latest: [],
+    newest: new Map(),
+    tookMs: 1,
+    readAt: 0,
+    ...more,
+  };
+}
+
 const ref = (field: string, sourceId = "a") => ({ bucketId: "x", sourceId, field });
-const line = (rows: Row[], field = "v", more: Partial<View> = {}) =>
-  linesOf(view(rows, more), [ref(field)], SOURCES)[0]!;
+const line = (cells: Cell[], field = "v", groupBy: Step | null = null, more: Partial<View> = {}) =>
+  linesOf(view({ a: table(field, cells) }, groupBy, more), [ref(field)], SOURCES)[0]!;
+const cells = (times: number[], value: Value = 1): Cell[] => times.map((at) => [at, value]);
 
 describe("lines", () => {
   test("a long pause breaks the line", () => {
-    const rows = [0, 60, 120, 180, 3600, 3660, 3720].map((at) => row(at, { v: at }));
-    const made = line(rows);
+    const made = line([0, 60, 120, 180, 3600, 3660, 3720].map((at) => [at, at]));
     expect(made.values).toEqual([0, 60, 120, 180, null, 3600, 3660, 3720]);
     expect(pointsOf(made)).toBe(7);
   });
@@ -57,46 +72,78 @@ describe("lines", () => {
   test("a source that changes its pace has no gap where it does", () => {
     const slow = Array.from({ length: 10 }, (_, n) => n * 60_000);
     const quick = Array.from({ length: 100 }, (_, n) => 600_000 + n * 1000);
-    const made = line([...slow, ...quick].map((at) => row(at, { v: 1 })));
-    expect(made.values).not.toContain(null);
+    expect(line(cells([...slow, ...quick])).values).not.toContain(null);
   });
 
   test("a missing group is a gap, a month of 31 days is none", () => {
-    const hour = 3_600_000;
-    expect(
-      line(
-        [0, hour, 3 * hour].map((at) => row(at, { v: 1 })),
-        "v",
-        { groupBy: "hour" },
-      ).values,
-    ).toEqual([1, 1, null, 1]);
-    const months = [0, 1, 2, 3].map((month) => row(Date.UTC(2026, month), { v: 1 }));
-    expect(line(months, "v", { groupBy: "month" }).values).not.toContain(null);
+    expect(line(cells([0, HOUR, 2 * HOUR, 4 * HOUR]), "v", "hour").values).toEqual([1, 1, 1, null, 1]);
+    const months = cells([0, 1, 2, 3].map((month) => Date.UTC(2026, month)));
+    expect(line(months, "v", "month").values).not.toContain(null);
   });
 
   test("averages carry what they smoothed", () => {
-    const made = line([row(0, { v: 2 }, "a", { v: { min: 1, max: 9, count: 4 } })], "v", { groupBy: "hour" });
+    const made = line([[0, 2, 1, 9]], "v", "hour");
     expect([made.lows, made.highs]).toEqual([[1], [9]]);
   });
 
-  test("switches are 0 and 1, texts are no lines, null is no value", () => {
-    expect(line([row(0, { on: true }), row(1, { on: false }), row(2, { on: null })], "on").values).toEqual([1, 0]);
-    expect(linesOf(view([row(0, { mode: "x" })]), [ref("mode")], SOURCES)).toEqual([]);
+  test("switches are 0 and 1, and shares of the time in averages; texts are no lines, null is no value", () => {
+    const switched: Cell[] = [
+      [0, true],
+      [1, false],
+      [2, null],
+    ];
+    expect(line(switched, "on").values).toEqual([1, 0]);
+    expect(line([[0, 0.63, 0, 1]], "on", "hour")).toMatchObject({
+      values: [0.63],
+      lows: [0],
+      highs: [1],
+      step: "hour",
+    });
+    expect(linesOf(view({ a: table("mode", cells([0], "x")) }), [ref("mode")], SOURCES)).toEqual([]);
+  });
+});
+
+describe("where a group is drawn", () => {
+  test("in the middle of its part of the range", () => {
+    const span = { from: HOUR / 2, to: 2.5 * HOUR };
+    const made = line(cells([0, HOUR, 2 * HOUR]), "v", "hour", { span });
+    expect(made.times).toEqual([0.75 * HOUR, 1.5 * HOUR, 2.25 * HOUR]);
+    expect(made.starts).toEqual([0, HOUR, 2 * HOUR]);
+  });
+
+  test("the group that goes on reaches to the newest point", () => {
+    const newest = new Map([["x.a.v", { at: 1.6 * HOUR, value: 3 }]]);
+    expect(line(cells([0, HOUR]), "v", "hour", { newest })).toMatchObject({
+      times: [0.5 * HOUR, 1.6 * HOUR],
+      newest: { at: 1.6 * HOUR, value: 3 },
+    });
   });
 });
 
 test("lines of several sources share one axis; what a line does not have is not a gap", () => {
-  const rows = [row(0, { v: 1 }), row(1, { v: 7 }, "b"), row(2, { v: 2 })];
-  const table = aligned(linesOf(view(rows), [ref("v"), ref("v", "b")], SOURCES));
-  expect(table.times).toEqual([0, 1, 2]);
-  expect(table.columns.map(({ values }) => values)).toEqual([
+  const tables = {
+    a: table("v", [
+      [0, 1],
+      [2, 2],
+    ]),
+    b: table("v", [[1, 7]]),
+  };
+  const shared = aligned(linesOf(view(tables), [ref("v"), ref("v", "b")], SOURCES));
+  expect(shared.times).toEqual([0, 1, 2]);
+  expect(shared.columns.map(({ values }) => values)).toEqual([
     [1, undefined, 2],
     [undefined, 7, undefined],
   ]);
 });
 
+test("ends of runs and values alone have a dot", () => {
+  const times = [0, 1, 2, 3, 100, 200, 201, 202, 203];
+  const { columns, times: all } = aligned([line(cells(times))]);
+  expect(columns[0]!.dots.map((place) => all[place])).toEqual([0, 3, 100, 200, 203]);
+});
+
 test("two points of one time are one place on the axis", () => {
-  const table = aligned([line([row(0, { v: 1 }), row(0, { v: 2 }), row(5, { v: 3 })])]);
-  expect(table.times).toEqual([0, 5]);
-  expect(table.columns[0]!.values).toHaveLength(2);
+  const shared = aligned([line(cells([0, 0, 5]))]);
+  expect(shared.times).toEqual([0, 5]);
+  expect(shared.columns[0]!.values).toHaveLength(2);
 });

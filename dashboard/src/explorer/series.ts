@@ -1,8 +1,12 @@
-/** Lines out of rows: one per field and source, gaps where data is missing, all on one time axis. Pure. */
+/** Lines out of tables: one per field and source, gaps where data is missing, all on one time axis. Pure. */
+import { STEP_SECONDS, type Step } from "../api/query";
 import type { FieldType, Source } from "../api/sources";
-import type { Row, View } from "./fetch";
-import { UNIT_SECONDS } from "./plan";
+import type { Part, View } from "./fetch";
+import { groupGaps, pointGaps } from "./gaps";
+import type { Span } from "./range";
 import { fieldId, type FieldRef } from "./state";
+import { stepEnd } from "./steps";
+import type { SourceTable } from "./table";
 
 export interface Line {
   id: string;
@@ -13,32 +17,28 @@ export interface Line {
   type: FieldType;
   /** Place in the palette: a line keeps its colour while others come and go. */
   index: number;
+  /** What its values are groups of; null for points. Of a switch, the share of a step's time that it was true. */
+  step: Step | null;
   times: number[];
+  /** Where the steps begin; null for points. */
+  starts: number[] | null;
   /** Null breaks the line. */
   values: (number | null)[];
   lows: (number | null)[] | null;
   highs: (number | null)[] | null;
+  /** The newest point itself; null for counts, and where there is none. */
+  newest: { at: number; value: number } | null;
 }
 
-/** A pause of this many intervals around it is a gap, not a slope. */
-const GAP_INTERVALS = 5;
-/** Intervals before and after a pause that say what is usual there: a source may change its pace. */
-const GAP_NEIGHBOURS = 4;
-
 export function linesOf(view: View, fields: FieldRef[], sources: ReadonlyMap<string, Source>): Line[] {
-  const bySource = new Map<string, Row[]>();
-  for (const row of view.rows) {
-    const rows = bySource.get(row.dataSourceId);
-    if (rows === undefined) bySource.set(row.dataSourceId, [row]);
-    else rows.push(row);
-  }
+  const counted = view.plan.kind === "grouped" && view.plan.aggregation === "count";
   return fields.flatMap((ref, index) => {
     const source = sources.get(ref.sourceId);
     const definition = source?.schema[ref.field];
-    if (source === undefined || definition === undefined) return [];
-    const counted = view.plan.kind === "grouped" && view.plan.aggregation === "count";
-    // Groups hold numbers; a text is no line at all.
-    const drawn = definition.type === "number" || (definition.type === "boolean" && view.groupBy === null);
+    const part = view.parts[view.plan.buckets.findIndex(({ sourceIds }) => sourceIds.includes(ref.sourceId))];
+    if (source === undefined || definition === undefined || part === undefined) return [];
+    // Groups by name hold numbers; a text is no line at all.
+    const drawn = definition.type === "number" || (definition.type === "boolean" && view.plan.kind !== "grouped");
     if (!drawn && !counted) return [];
     const line: Line = {
       id: fieldId(ref),
@@ -47,67 +47,77 @@ export function linesOf(view: View, fields: FieldRef[], sources: ReadonlyMap<str
       unit: counted ? "points" : definition.type === "boolean" ? "" : (definition.unit ?? ""),
       type: counted ? "number" : definition.type,
       index,
+      step: part.groupBy,
       times: [],
+      starts: part.groupBy === null ? null : [],
       values: [],
       lows: null,
       highs: null,
+      newest: counted ? null : newestOf(view, ref),
     };
-    fill(line, bySource.get(ref.sourceId) ?? [], view);
+    const table = part.tables.get(ref.sourceId);
+    if (table !== undefined) fill(line, table, part, view.span);
     return [line];
   });
 }
 
-function fill(line: Line, rows: Row[], view: View): void {
-  const field = line.ref.field;
-  const present = rows.filter((row) => row.values[field] !== undefined && row.values[field] !== null);
-  const band = view.groupBy !== null && present.some((row) => row.stats?.[field] !== undefined);
-  const isGap = gapsOf(present, view);
-  line.lows = band ? [] : null;
-  line.highs = band ? [] : null;
-  const push = (at: number, value: number | null, low: number | null, high: number | null) => {
+function newestOf(view: View, ref: FieldRef): Line["newest"] {
+  const newest = view.newest.get(fieldId(ref));
+  if (newest === undefined || typeof newest.value === "string") return null;
+  return { at: newest.at, value: Number(newest.value) };
+}
+
+function fill(line: Line, table: SourceTable, { groupBy }: Part, span: Span): void {
+  const column = table.values.get(line.ref.field) ?? [];
+  const [lows, highs] = [table.lows.get(line.ref.field), table.highs.get(line.ref.field)];
+  const present = [...column.keys()].filter((row) => (column[row] ?? null) !== null);
+  const times = present.map((row) => table.times[row]!);
+  const isGap = groupBy === null ? pointGaps(times) : groupGaps(times, STEP_SECONDS[groupBy] * 1000);
+  if (lows !== undefined && highs !== undefined) [line.lows, line.highs] = [[], []];
+  const push = (at: number, start: number, value: number | null, low: number | null, high: number | null) => {
     line.times.push(at);
+    line.starts?.push(start);
     line.values.push(value);
     line.lows?.push(low);
     line.highs?.push(high);
   };
   for (const [index, row] of present.entries()) {
-    const before = present[index - 1];
-    if (before !== undefined && isGap(index)) push(before.at + (row.at - before.at) / 2, null, null, null);
-    const value = row.values[field];
+    const start = times[index]!;
+    const at = groupBy === null ? start : placeOf(start, groupBy, span, line.newest?.at ?? null);
+    if (index > 0 && isGap(index)) {
+      const before = line.times.at(-1)!;
+      push(before + (at - before) / 2, start, null, null, null);
+    }
+    const value = column[row];
     const number = typeof value === "boolean" ? Number(value) : typeof value === "number" ? value : null;
-    const stats = row.stats?.[field];
-    push(row.at, number, stats?.min ?? number, stats?.max ?? number);
+    push(at, start, number, lows?.[row] ?? number, highs?.[row] ?? number);
   }
 }
 
-/** Whether something is missing right before the row of an index. */
-function gapsOf(rows: Row[], view: View): (index: number) => boolean {
-  const step = (index: number) => rows[index]!.at - rows[index - 1]!.at;
-  // Months differ by three days; half a unit more than one is a missing group for all of them.
-  if (view.groupBy !== null) {
-    const unitMs = UNIT_SECONDS[view.groupBy] * 1000;
-    return (index) => step(index) > unitMs * 1.5;
-  }
-  return (index) => {
-    let usual = 0;
-    for (
-      let near = Math.max(1, index - GAP_NEIGHBOURS);
-      near <= Math.min(rows.length - 1, index + GAP_NEIGHBOURS);
-      near++
-    ) {
-      if (near !== index) usual = Math.max(usual, step(near));
-    }
-    return usual > 0 && step(index) > usual * GAP_INTERVALS;
-  };
+/**
+ * Where a group's value is drawn: in the middle of its part of the range. A group that goes on reaches to the newest
+ * point, so that the end of the line is where the data end.
+ */
+function placeOf(start: number, step: Step, span: Span, newest: number | null): number {
+  const [from, to] = [Math.max(start, span.from), Math.min(stepEnd(start, step), span.to)];
+  if (newest !== null && newest >= from && newest <= to) return newest;
+  return from + (to - from) / 2;
 }
 
 export type Column = (number | null | undefined)[];
 
-/** One ascending time axis for all lines; `undefined` where a line has no point of that time. */
-export function aligned(lines: Line[]): {
-  times: number[];
-  columns: { line: Line; values: Column; lows: Column | null; highs: Column | null }[];
-} {
+/** A line on the time axis that it shares with others; `undefined` where it has no point of a time. */
+export interface AlignedLine {
+  line: Line;
+  values: Column;
+  lows: Column | null;
+  highs: Column | null;
+  /** Places that get a dot, as no stroke, or none of any width, may show them: ends of a run, and values alone. */
+  dots: number[];
+}
+
+/** One ascending time axis for all lines. */
+export function aligned(lines: Line[]): { times: number[]; columns: AlignedLine[] } {
   const times = mergedTimes(lines.map((line) => line.times));
   const place = new Map(times.map((at, index) => [at, index]));
   const spread = (line: Line, values: (number | null)[]): Column => {
@@ -121,8 +131,15 @@ export function aligned(lines: Line[]): {
     values: spread(line, line.values),
     lows: line.lows === null ? null : spread(line, line.lows),
     highs: line.highs === null ? null : spread(line, line.highs),
+    dots: runEnds(line.values).map((index) => place.get(line.times[index]!)!),
   }));
   return { times, columns };
+}
+
+/** Indices of values beside which something is missing. */
+function runEnds(values: (number | null)[]): number[] {
+  const missing = (index: number) => (values[index] ?? null) === null;
+  return [...values.keys()].filter((index) => !missing(index) && (missing(index - 1) || missing(index + 1)));
 }
 
 function mergedTimes(all: number[][]): number[] {

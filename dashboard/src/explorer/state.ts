@@ -1,6 +1,6 @@
 /** What the explorer shows, as it stands in the URL: a view can be shared by its address. Pure. */
 import { AGGREGATIONS, GROUPINGS, type Aggregation, type GroupBy } from "../api/query";
-import { readRange, writeRange, type Range } from "./range";
+import { endsNow, readRange, writeRange, type Range } from "./range";
 
 /** A field of a source. */
 export interface FieldRef {
@@ -41,7 +41,7 @@ export function readState(search: URLSearchParams): ExplorerState {
     range,
     aggregation: aggregation !== null && AGGREGATIONS.includes(aggregation) ? aggregation : "auto",
     groupBy: groupBy !== null && (groupBy === "raw" || GROUPINGS.includes(groupBy)) ? groupBy : "auto",
-    live: search.get("live") === "1" && range.kind === "last",
+    live: search.get("live") === "1" && endsNow(range),
   };
 }
 
@@ -51,7 +51,7 @@ export function writeState(state: ExplorerState): string {
   writeRange(state.range, search);
   if (state.aggregation !== "auto") search.set("agg", state.aggregation);
   if (state.groupBy !== "auto") search.set("by", state.groupBy);
-  if (state.live && state.range.kind === "last") search.set("live", "1");
+  if (state.live && endsNow(state.range)) search.set("live", "1");
   return `#/explore?${search.toString()}`;
 }
 

@@ -6,20 +6,30 @@ import { formatTime, zoneName } from "../app/format";
 import type { Zone } from "../app/preferences";
 import { Button } from "../parts/button";
 import { SelectField, TextField } from "../parts/forms";
-import { PRESETS, panned, parseTyped, zoomedIn, zoomedOut, type PresetId, type Span } from "./range";
+import { isRelative } from "./moment";
+import {
+  PRESETS,
+  endsNow,
+  panned,
+  typedRange,
+  zoomedIn,
+  zoomedOut,
+  type PresetId,
+  type Range,
+  type Span,
+} from "./range";
 import type { ExplorerState } from "./state";
 
 interface ToolbarProps {
   state: ExplorerState;
   span: Span | null;
   zone: Zone;
-  liveCost: string;
   /** What can be taken out of the view. */
   outputs: ComponentChildren;
   onChange: (change: Partial<ExplorerState>) => void;
 }
 
-export function Toolbar({ state, span, zone, liveCost, outputs, onChange }: ToolbarProps) {
+export function Toolbar({ state, span, zone, outputs, onChange }: ToolbarProps) {
   const [typing, setTyping] = useState(false);
   const presets: PresetId[] = [...PRESETS.map(({ id }) => id), "all"];
   const label = (id: PresetId) => PRESETS.find((preset) => preset.id === id)?.label ?? "All there is";
@@ -31,7 +41,7 @@ export function Toolbar({ state, span, zone, liveCost, outputs, onChange }: Tool
             type="button"
             key={id}
             aria-pressed={state.range.kind === "last" && state.range.preset === id}
-            aria-label={id === "all" ? label(id) : `Last ${label(id)}`}
+            aria-label={id === "all" ? "all there is" : `${id}: the last ${label(id)}`}
             onClick={() => onChange({ range: { kind: "last", preset: id }, live: state.live })}
           >
             {id}
@@ -39,9 +49,8 @@ export function Toolbar({ state, span, zone, liveCost, outputs, onChange }: Tool
         ))}
         <button
           type="button"
-          aria-pressed={state.range.kind === "absolute"}
+          aria-pressed={state.range.kind !== "last"}
           aria-expanded={typing}
-          aria-label="From and to"
           onClick={() => setTyping(!typing)}
         >
           from–to
@@ -56,7 +65,7 @@ export function Toolbar({ state, span, zone, liveCost, outputs, onChange }: Tool
           onClick={() =>
             onChange({
               live: !state.live,
-              range: state.range.kind === "last" ? state.range : { kind: "last", preset: "15m" },
+              range: endsNow(state.range) ? state.range : { kind: "last", preset: "15m" },
             })
           }
         >
@@ -83,7 +92,7 @@ export function Toolbar({ state, span, zone, liveCost, outputs, onChange }: Tool
           icon="out"
           label="Zoom out"
           disabled={span === null}
-          onClick={() => span && onChange({ range: zoomedOut(span), live: false })}
+          onClick={() => span && onChange({ range: zoomedOut(span, Date.now()), live: false })}
         />
         <Button
           small
@@ -119,27 +128,36 @@ export function Toolbar({ state, span, zone, liveCost, outputs, onChange }: Tool
         </div>
         <div class="toolbar-group">{outputs}</div>
       </div>
-      {state.live && <p class="hint live-cost">{liveCost}</p>}
-      {(typing || state.range.kind === "absolute") && (
+      {typing && (
         <TypedRange
+          range={state.range}
           span={span}
           zone={zone}
-          onApply={(range) => onChange({ range: { kind: "absolute", ...range }, live: false })}
+          onApply={(range) => onChange({ range, live: state.live && endsNow(range) })}
         />
       )}
     </div>
   );
 }
 
-function TypedRange({ span, zone, onApply }: { span: Span | null; zone: Zone; onApply: (span: Span) => void }) {
+interface TypedRangeProps {
+  range: Range;
+  span: Span | null;
+  zone: Zone;
+  onApply: (range: Range) => void;
+}
+
+function TypedRange({ range, span, zone, onApply }: TypedRangeProps) {
   const [from, setFrom] = useState("");
   const [to, setTo] = useState("");
   const [fault, setFault] = useState<string | null>(null);
   useEffect(() => {
-    setFrom(span === null ? "" : formatTime(span.from, zone));
-    setTo(span === null ? "" : formatTime(span.to, zone));
+    const [start, end] = boxTexts(range, span, zone);
+    setFrom(start);
+    setTo(end);
     setFault(null);
-  }, [span?.from, span?.to, zone]);
+    // Not `span` itself: a live view moves on while somebody types.
+  }, [JSON.stringify(range), zone, span === null]);
   const name = zoneName(zone, span?.from ?? Date.now());
   return (
     <form
@@ -147,24 +165,26 @@ function TypedRange({ span, zone, onApply }: { span: Span | null; zone: Zone; on
       aria-label="From and to"
       onSubmit={(event) => {
         event.preventDefault();
-        const [start, end] = [parseTyped(from, zone), parseTyped(to, zone)];
-        if (start === null || end === null) setFault("write a time as 2026-01-31 14:30 or as ISO 8601");
-        else if (start >= end) setFault("the start must be before the end");
-        else onApply({ from: start, to: end });
+        const typed = typedRange(from, to, zone, Date.now());
+        if (typeof typed === "string") setFault(typed);
+        else onApply(typed);
       }}
     >
-      <TextField
-        label={`From (${name})`}
-        value={from}
-        onInput={setFrom}
-        mono
-        placeholder="2026-01-31 14:30"
-        fault={fault}
-      />
-      <TextField label={`To (${name})`} value={to} onInput={setTo} mono placeholder="2026-01-31 15:00" />
+      <TextField label={`From (${name})`} value={from} onInput={setFrom} mono placeholder="now-6h" fault={fault} />
+      <TextField label={`To (${name})`} value={to} onInput={setTo} mono placeholder="now" />
       <Button type="submit" small>
         Show
       </Button>
+      <p class="hint">A time, a day, now-6h, today or yesterday; a day alone is the whole of it.</p>
     </form>
   );
+}
+
+/** A range that moves on is shown as it would be typed, a fixed one in the reader's zone. */
+function boxTexts(range: Range, span: Span | null, zone: Zone): [string, string] {
+  const boxText = (text: string) => (isRelative(text) ? text : formatTime(Date.parse(text), zone));
+  if (range.kind === "typed") return [boxText(range.from), boxText(range.to)];
+  if (range.kind === "last" && range.preset !== "all") return [`now-${range.preset}`, "now"];
+  const fixed = range.kind === "absolute" ? range : span;
+  return fixed === null ? ["", ""] : [formatTime(fixed.from, zone), formatTime(fixed.to, zone)];
 }

@@ -2,10 +2,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isAbort } from "../api/client";
 import { asError } from "../app/load";
+import type { Zone } from "../app/preferences";
 import { extentOf, knownFields, type Catalog } from "./catalog";
-import { fetchTail, fetchView, type View } from "./fetch";
-import { livePeriodMs } from "./live";
-import { callsOf, planOf } from "./plan";
+import { within } from "./deadline";
+import { fetchView, followView, type View } from "./fetch";
+import { planOf } from "./plan";
 import { spanOf } from "./range";
 import { writeState, type ExplorerState } from "./state";
 
@@ -13,6 +14,12 @@ import { writeState, type ExplorerState } from "./state";
 const KEPT_MS = 60_000;
 const KEPT_VIEWS = 24;
 const SLOW_AFTER_MS = 300;
+const ANSWER_MS_MAX = 30_000;
+/** Between two rounds of a live view; a slow server is given twice the time that it took. */
+const LIVE_MS = 1_000;
+const LIVE_RETRY_MS = 5_000;
+/** Widths within so many pixels are asked for alike, so that a scrollbar does not ask again. */
+const WIDTH_STEP_PX = 100;
 
 const kept = new Map<string, { view: View; at: number }>();
 
@@ -21,66 +28,57 @@ export interface LoadedView {
   error: Error | null;
   /** Asking for longer than a blink. */
   slow: boolean;
-  /** Live, and between two rounds. */
+  /** Live, and the last round came back. */
   following: boolean;
+  /** Why a live view does not move; it goes on trying. */
+  liveError: Error | null;
   reload: () => void;
 }
 
-export function useView(
-  state: ExplorerState,
-  catalog: Catalog | null,
-  widthPx: number,
-  callsLimit: number | null,
-): LoadedView {
-  const [view, setView] = useState<View | null>(null);
+export const plotWidth = (widthPx: number): number =>
+  Math.max(WIDTH_STEP_PX, Math.round(widthPx / WIDTH_STEP_PX) * WIDTH_STEP_PX);
+
+export function useView(state: ExplorerState, catalog: Catalog, widthPx: number, zone: Zone): LoadedView {
+  // What was asked for before stays until the answer is here; `key` says what it is the answer to.
+  const [held, setHeld] = useState<{ key: string; view: View } | null>(null);
   const [error, setError] = useState<Error | null>(null);
   const [slow, setSlow] = useState(false);
   const [round, setRound] = useState(0);
-  const current = useRef<View | null>(null);
-  current.current = view;
-
-  // Widths within 200 px are planned alike, so that a scrollbar does not ask again.
-  const width = Math.max(200, Math.round(widthPx / 200) * 200);
-  const key = `${writeState({ ...state, live: false })} ${width}`;
-  const ready = catalog !== null && widthPx > 0;
+  const width = plotWidth(widthPx);
+  const key = `${writeState({ ...state, live: false })} ${width} ${state.range.kind === "typed" ? zone : ""}`;
+  const ready = widthPx > 0;
 
   useEffect(() => {
-    if (!ready || catalog === null) return;
+    if (!ready) return;
     const fields = knownFields(catalog, state.fields);
     if (fields.length === 0) {
-      setView(null);
+      setHeld(null);
       return;
     }
-    const held = kept.get(key);
-    if (held !== undefined && round === 0 && Date.now() - held.at < KEPT_MS && state.range.kind === "absolute") {
-      setView(held.view);
+    const before = kept.get(key);
+    if (before !== undefined && round === 0 && Date.now() - before.at < KEPT_MS && state.range.kind === "absolute") {
+      setHeld({ key, view: before.view });
       setError(null);
       return;
     }
     const abort = new AbortController();
     const timer = setTimeout(() => setSlow(true), SLOW_AFTER_MS);
-    const span = spanOf(state.range, Date.now(), extentOf(catalog, fields));
-    const asked = { ...state, fields };
-    const plan = planOf(asked, catalog.byId, span, width, Date.now());
-    const regroup = () => {
-      // Points came as raw rows and were more than an answer holds: an hour's groups are a safe second try.
-      if (state.groupBy === "raw") return null;
-      const coarser = planOf({ ...asked, aggregation: "avg", groupBy: "hour" }, catalog.byId, span, width, Date.now());
-      return coarser.kind === "raw" ? null : coarser;
+    const done = (failed: Error | null) => {
+      clearTimeout(timer);
+      setSlow(false);
+      setError(failed);
     };
-    fetchView(plan, span, regroup, abort.signal).then(
+    const span = spanOf(state.range, Date.now(), extentOf(catalog, fields), zone);
+    const plan = planOf({ ...state, fields }, catalog.byId, span, width, Date.now());
+    within(ANSWER_MS_MAX, abort.signal, (signal) => fetchView(plan, span, signal)).then(
       (answer) => {
+        if (abort.signal.aborted) return;
         keep(key, answer);
-        setView(answer);
-        setError(null);
-        clearTimeout(timer);
-        setSlow(false);
+        setHeld({ key, view: answer });
+        done(null);
       },
       (caught: unknown) => {
-        if (abort.signal.aborted || isAbort(caught)) return;
-        setError(asError(caught));
-        clearTimeout(timer);
-        setSlow(false);
+        if (!abort.signal.aborted && !isAbort(caught)) done(asError(caught));
       },
     );
     return () => {
@@ -90,42 +88,61 @@ export function useView(
     };
   }, [key, ready, catalog, round]);
 
-  const following = state.live && view !== null && catalog !== null;
-  const period = following ? livePeriodMs(callsLimit, callsOf(view.plan)) : null;
-  useEffect(() => {
-    if (period === null || catalog === null) return;
-    const abort = new AbortController();
-    let asking = false;
-    const timer = setInterval(() => {
-      const before = current.current;
-      // A hidden tab costs nothing; a slow answer is waited for, not overtaken.
-      if (asking || document.hidden || before === null) return;
-      asking = true;
-      const now = Date.now();
-      const extent =
-        state.range.kind === "last" && state.range.preset === "all" ? { from: before.span.from, to: now } : null;
-      fetchTail(before, extent ?? spanOf(state.range, now, null), abort.signal)
-        .then(
-          (next) => {
-            if (current.current !== before) return;
-            setView(next);
-            setError(null);
-          },
-          (caught: unknown) => {
-            if (!isAbort(caught)) setError(asError(caught));
-          },
-        )
-        .finally(() => {
-          asking = false;
-        });
-    }, period);
-    return () => {
-      clearInterval(timer);
-      abort.abort();
-    };
-  }, [period, key, catalog]);
+  const answered = held?.key === key ? held.view : null;
+  const live = useLive(state, answered, key, zone, (view) => setHeld({ key, view }));
+  return { view: held?.view ?? null, error, slow, ...live, reload: () => setRound((n) => n + 1) };
+}
 
-  return { view, error, slow, following, reload: () => setRound((n) => n + 1) };
+/** Moves the view on, round after round. */
+function useLive(
+  state: ExplorerState,
+  view: View | null,
+  key: string,
+  zone: Zone,
+  setView: (view: View) => void,
+): Pick<LoadedView, "following" | "liveError"> {
+  const [liveError, setLiveError] = useState<Error | null>(null);
+  const current = useRef(view);
+  current.current = view;
+  const moveOn = useRef(setView);
+  moveOn.current = setView;
+  const on = state.live && view !== null;
+
+  useEffect(() => {
+    if (!on) return;
+    const abort = new AbortController();
+    let timer: ReturnType<typeof setTimeout>;
+    const again = (afterMs: number) => {
+      timer = setTimeout(() => void follow(), afterMs);
+    };
+    const follow = async () => {
+      const before = current.current;
+      // A hidden tab costs nothing.
+      if (document.hidden || before === null) return again(LIVE_MS);
+      const [began, now] = [performance.now(), Date.now()];
+      const all = state.range.kind === "last" && state.range.preset === "all";
+      const span = all ? { from: before.span.from, to: now } : spanOf(state.range, now, null, zone);
+      try {
+        const next = await within(ANSWER_MS_MAX, abort.signal, (signal) => followView(before, span, signal));
+        if (abort.signal.aborted) return;
+        if (current.current === before) moveOn.current(next);
+        setLiveError(null);
+        again(Math.max(LIVE_MS, 2 * (performance.now() - began)));
+      } catch (caught) {
+        if (abort.signal.aborted) return;
+        setLiveError(asError(caught));
+        again(LIVE_RETRY_MS);
+      }
+    };
+    again(LIVE_MS);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+      setLiveError(null);
+    };
+  }, [on, key]);
+
+  return { following: on && liveError === null, liveError };
 }
 
 function keep(key: string, view: View): void {

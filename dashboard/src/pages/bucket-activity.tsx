@@ -2,13 +2,15 @@
 import { useState } from "preact/hooks";
 import { PERIODS, bucketAnalytics, type BucketAnalytics, type Period } from "../api/analytics";
 import { formatCompact, formatCount, formatValue } from "../app/format";
-import { useLoad } from "../app/load";
+import { useInterval, useLoad } from "../app/load";
 import { exploreHref } from "../explorer/state";
 import { HourBars } from "../parts/bars";
 import { LinkButton } from "../parts/button";
+import { ListBar, ListPager, byMoment, byNumber, byText, useListing } from "../parts/listing";
 import { Empty, Section, TableFrame, WhenLoaded } from "../parts/page";
 import { Ago, Figure } from "../parts/show";
 
+const RELOAD_MS = 30_000;
 const PERIOD_MS: Record<Period, number> = {
   "24h": 86_400_000,
   "7d": 604_800_000,
@@ -18,10 +20,15 @@ const PERIOD_MS: Record<Period, number> = {
 
 export function BucketActivity({ bucketId }: { bucketId: string }) {
   const [period, setPeriod] = useState<Period>("7d");
-  const analytics = useLoad(`analytics ${bucketId} ${period}`, async (signal) => ({
-    analytics: await bucketAnalytics(bucketId, period, signal),
-    at: Date.now(),
-  }));
+  const analytics = useLoad(
+    `analytics ${bucketId} ${period}`,
+    async (signal) => ({
+      analytics: await bucketAnalytics(bucketId, period, signal),
+      at: Date.now(),
+    }),
+    ["buckets", "sources", "rules"],
+  );
+  useInterval(RELOAD_MS, analytics.refresh);
   return (
     <>
       <div class="segments" role="group" aria-label="Period">
@@ -40,6 +47,15 @@ export function BucketActivity({ bucketId }: { bucketId: string }) {
 
 function Analytics({ analytics, at }: { analytics: BucketAnalytics; at: number }) {
   const { summary, bucket, period } = analytics;
+  const listing = useListing(analytics.dataSourceStats, {
+    text: ({ name, avgValues }) => [name, ...Object.keys(avgValues)].join(" "),
+    orders: [
+      { label: "oldest source first", compare: () => 0 },
+      { label: "by name", compare: byText((source) => source.name) },
+      { label: "by points", compare: byNumber((source) => source.dataPointCount) },
+      { label: "by newest point", compare: byMoment((source) => source.lastDataPoint) },
+    ],
+  });
   if (summary.dataSources === 0) {
     return (
       <Empty
@@ -72,27 +88,28 @@ function Analytics({ analytics, at }: { analytics: BucketAnalytics; at: number }
         />
       </Section>
       <Section title="Sources in the period">
-        <TableFrame label="Sources in the period">
+        <ListBar listing={listing} one="source" label="Sources in the period" />
+        <TableFrame label="Sources in the period" capped>
           <thead>
             <tr>
               <th scope="col">Source</th>
               <th scope="col">Field</th>
-              <th scope="col" class="number">
+              <th scope="col" class="number wide-only">
                 Least
               </th>
               <th scope="col" class="number">
                 Mean
               </th>
-              <th scope="col" class="number">
+              <th scope="col" class="number wide-only">
                 Greatest
               </th>
-              <th scope="col" class="number">
+              <th scope="col" class="number wide-only">
                 Points
               </th>
               <th scope="col">Newest</th>
             </tr>
           </thead>
-          {analytics.dataSourceStats.map((source) => {
+          {listing.shown.map((source) => {
             const fields = Object.keys(source.avgValues);
             const rows = fields.length === 0 ? [null] : fields;
             return (
@@ -120,12 +137,12 @@ function Analytics({ analytics, at }: { analytics: BucketAnalytics; at: number }
                         </a>
                       )}
                     </td>
-                    <td class="number">{valueOf(source.minValues, field)}</td>
+                    <td class="number wide-only">{valueOf(source.minValues, field)}</td>
                     <td class="number">{valueOf(source.avgValues, field)}</td>
-                    <td class="number">{valueOf(source.maxValues, field)}</td>
+                    <td class="number wide-only">{valueOf(source.maxValues, field)}</td>
                     {index === 0 && (
                       <>
-                        <td class="number" rowSpan={rows.length}>
+                        <td class="number wide-only" rowSpan={rows.length}>
                           {formatCount(source.dataPointCount)}
                         </td>
                         <td class="nowrap" rowSpan={rows.length}>
@@ -139,6 +156,7 @@ function Analytics({ analytics, at }: { analytics: BucketAnalytics; at: number }
             );
           })}
         </TableFrame>
+        <ListPager listing={listing} />
       </Section>
       {analytics.alertActivity.byRule.length > 0 && (
         <Section title="Triggers by rule" class="card">

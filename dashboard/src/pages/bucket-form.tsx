@@ -1,10 +1,12 @@
 /** Name, description and retention of a bucket, new or not. */
-import { useState } from "preact/hooks";
 import { changeBucket, createBucket, type Bucket } from "../api/buckets";
+import { useDraft } from "../app/draft";
 import { useAction } from "../app/load";
+import { whenFree } from "../app/route";
 import { Button } from "../parts/button";
 import { Dialog } from "../parts/dialog";
 import { ErrorBox, TextField, faultAt } from "../parts/forms";
+import { Restored } from "../parts/restored";
 
 interface BucketFormProps {
   bucket: Bucket | null;
@@ -15,17 +17,27 @@ interface BucketFormProps {
 const AT_FIELDS = ["name", "description", "retentionDays"];
 
 export function BucketForm({ bucket, onDone, onClose }: BucketFormProps) {
-  const [name, setName] = useState(bucket?.name ?? "");
-  const [description, setDescription] = useState(bucket?.description ?? "");
-  const [days, setDays] = useState(bucket === null ? "" : String(bucket.retentionDays));
+  const typed = useDraft(bucket === null ? "bucket" : `bucket ${bucket._id}`, {
+    name: bucket?.name ?? "",
+    description: bucket?.description ?? "",
+    days: bucket === null ? "" : String(bucket.retentionDays),
+  });
+  const { name, description, days } = typed.value;
+  const cancel = () => {
+    typed.done();
+    onClose();
+  };
   const { run, running, error } = useAction(async () => {
     const retentionDays = days.trim() === "" ? {} : { retentionDays: Number(days) };
     const body = { name, description, ...retentionDays };
-    onDone(bucket === null ? await createBucket(body) : await changeBucket(bucket._id, body));
+    const saved = bucket === null ? await createBucket(body) : await changeBucket(bucket._id, body);
+    typed.done();
+    onDone(saved);
   });
   const shorter = bucket !== null && days.trim() !== "" && Number(days) < bucket.retentionDays;
   return (
-    <Dialog title={bucket === null ? "New bucket" : "Edit bucket"} onClose={onClose}>
+    <Dialog title={bucket === null ? "New bucket" : "Edit bucket"} onClose={() => whenFree(onClose)}>
+      <Restored draft={typed} />
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -35,7 +47,7 @@ export function BucketForm({ bucket, onDone, onClose }: BucketFormProps) {
         <TextField
           label="Name"
           value={name}
-          onInput={setName}
+          onInput={(text) => typed.change({ name: text })}
           required
           maxLength={100}
           fault={faultAt(error, "name")}
@@ -43,7 +55,7 @@ export function BucketForm({ bucket, onDone, onClose }: BucketFormProps) {
         <TextField
           label="Description"
           value={description}
-          onInput={setDescription}
+          onInput={(text) => typed.change({ description: text })}
           fault={faultAt(error, "description")}
         />
         <TextField
@@ -52,7 +64,7 @@ export function BucketForm({ bucket, onDone, onClose }: BucketFormProps) {
           min={1}
           step={1}
           value={days}
-          onInput={setDays}
+          onInput={(text) => typed.change({ days: text })}
           hint={bucket === null ? "Empty: as long as the plan allows" : "Points older than this are gone"}
           fault={faultAt(error, "retentionDays")}
         />
@@ -63,7 +75,7 @@ export function BucketForm({ bucket, onDone, onClose }: BucketFormProps) {
         )}
         <ErrorBox error={error} shownAt={(at) => AT_FIELDS.includes(at)} />
         <div class="actions end">
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={cancel}>Cancel</Button>
           <Button type="submit" look="primary" busy={running}>
             {bucket === null ? "Create bucket" : "Save"}
           </Button>

@@ -1,13 +1,20 @@
 /** The sources of a bucket. */
-import { listSources } from "../api/sources";
+import { listSources, type Source } from "../api/sources";
 import { formatCompact, formatSpan } from "../app/format";
-import { useLoad } from "../app/load";
+import { useInterval, useLoad } from "../app/load";
 import { LinkButton } from "../parts/button";
+import { ListBar, ListPager, byMoment, byNumber, byText, useListing } from "../parts/listing";
 import { Empty, Section, TableFrame, WhenLoaded } from "../parts/page";
-import { Ago, Pill } from "../parts/show";
+import { Ago } from "../parts/show";
+import { bySilence } from "./silence";
+import { SourceStatus } from "./source-status";
+
+/** Counts and newest points are no change of a source; they come all the time. */
+const RELOAD_MS = 10_000;
 
 export function BucketSources({ bucketId }: { bucketId: string }) {
-  const sources = useLoad(`sources ${bucketId}`, (signal) => listSources(bucketId, signal));
+  const sources = useLoad(`sources ${bucketId}`, (signal) => listSources(bucketId, signal), ["sources"]);
+  useInterval(RELOAD_MS, sources.refresh);
   const create = `#/buckets/${bucketId}/sources/new`;
   return (
     <Section
@@ -32,50 +39,72 @@ export function BucketSources({ bucketId }: { bucketId: string }) {
               A sensor or an application, with the fields that it measures.
             </Empty>
           ) : (
-            <TableFrame label="Sources">
-              <thead>
-                <tr>
-                  <th scope="col">Name</th>
-                  <th scope="col">Status</th>
-                  <th scope="col">Fields</th>
-                  <th scope="col" class="number">
-                    Points
-                  </th>
-                  <th scope="col" class="number">
-                    Interval
-                  </th>
-                  <th scope="col">Newest</th>
-                </tr>
-              </thead>
-              <tbody>
-                {list.map((source) => (
-                  <tr key={source._id}>
-                    <td>
-                      <a class="name" href={`#/buckets/${bucketId}/sources/${source._id}`}>
-                        {source.name}
-                      </a>
-                      <div class="hint">{source.type}</div>
-                    </td>
-                    <td>
-                      <Pill tone={source.status === "active" ? "ok" : "idle"}>{source.status}</Pill>
-                    </td>
-                    <td class="text muted">{Object.keys(source.schema).join(", ")}</td>
-                    <td class="number">{formatCompact(source.stats.totalDataPoints)}</td>
-                    <td class="number nowrap">
-                      {source.stats.averageIntervalSeconds === null
-                        ? "–"
-                        : formatSpan(source.stats.averageIntervalSeconds)}
-                    </td>
-                    <td class="nowrap">
-                      <Ago at={source.stats.lastDataPoint} />
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </TableFrame>
+            <SourceTable sources={list} />
           )
         }
       </WhenLoaded>
     </Section>
+  );
+}
+
+function SourceTable({ sources }: { sources: Source[] }) {
+  const now = Date.now();
+  const listing = useListing(sources, {
+    text: ({ name, type, description = "", schema }) => [name, type, description, ...Object.keys(schema)].join(" "),
+    orders: [
+      { label: "silent first", compare: bySilence(now) },
+      { label: "by name", compare: byText((source) => source.name) },
+      { label: "by newest point", compare: byMoment(({ stats }) => stats.lastDataPoint) },
+      { label: "by points", compare: byNumber(({ stats }) => stats.totalDataPoints) },
+    ],
+  });
+  return (
+    <>
+      <ListBar listing={listing} one="source" label="Sources" />
+      <TableFrame label="Sources" stacked>
+        <thead>
+          <tr>
+            <th scope="col">Name</th>
+            <th scope="col">Status</th>
+            <th scope="col">Fields</th>
+            <th scope="col" class="number">
+              Points
+            </th>
+            <th scope="col" class="number">
+              Interval
+            </th>
+            <th scope="col">Newest</th>
+          </tr>
+        </thead>
+        <tbody>
+          {listing.shown.map((source) => (
+            <tr key={source._id}>
+              <td>
+                <a class="name" href={`#/buckets/${source.bucketId}/sources/${source._id}`}>
+                  {source.name}
+                </a>
+                <div class="hint">{source.type}</div>
+              </td>
+              <td data-label="Status">
+                <SourceStatus source={source} />
+              </td>
+              <td class="text muted" data-label="Fields">
+                {Object.keys(source.schema).join(", ")}
+              </td>
+              <td class="number" data-label="Points">
+                {formatCompact(source.stats.totalDataPoints)}
+              </td>
+              <td class="number nowrap" data-label="Interval">
+                {source.stats.averageIntervalSeconds === null ? "–" : formatSpan(source.stats.averageIntervalSeconds)}
+              </td>
+              <td class="nowrap" data-label="Newest">
+                <Ago at={source.stats.lastDataPoint} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </TableFrame>
+      <ListPager listing={listing} />
+    </>
   );
 }

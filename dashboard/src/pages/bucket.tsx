@@ -3,7 +3,9 @@ import { useState } from "preact/hooks";
 import { deleteBucket, getBucket, type Bucket } from "../api/buckets";
 import { createBucketKey, deleteBucketKey, listBucketKeys } from "../api/keys";
 import { formatCompact, formatCount, plural } from "../app/format";
-import { useLoad } from "../app/load";
+import { hasDraft } from "../app/draft";
+import { useInterval, useLoad } from "../app/load";
+import { forgetKey, rememberKey } from "../app/made-keys";
 import { notify } from "../app/notices";
 import { go } from "../app/route";
 import { Button, LinkButton } from "../parts/button";
@@ -23,11 +25,15 @@ const TABS = [
   { id: "rules", label: "Alert rules" },
 ];
 
+const RELOAD_MS = 10_000;
+
 const TRAIL = [{ href: "#/buckets", label: "Buckets" }];
 
 export function BucketPage({ id, tab }: { id: string; tab: string }) {
-  const bucket = useLoad(`bucket ${id}`, (signal) => getBucket(id, signal));
-  const [editing, setEditing] = useState(false);
+  const bucket = useLoad(`bucket ${id}`, (signal) => getBucket(id, signal), ["buckets", "sources", "keys"]);
+  // New points are no change; they come all the time.
+  useInterval(RELOAD_MS, bucket.refresh);
+  const [editing, setEditing] = useState(() => hasDraft(`bucket ${id}`));
   const [deleting, setDeleting] = useState(false);
   const { data } = bucket;
   if (data === null) {
@@ -128,8 +134,15 @@ function Tab({ bucket, tab }: { bucket: Bucket; tab: string }) {
               { value: "read", label: "read: only reads" },
             ],
             list: (signal) => listBucketKeys(bucket._id, signal),
-            create: (name, type) => createBucketKey(bucket._id, name, type === "read" ? "read" : "write"),
-            remove: (keyId) => deleteBucketKey(bucket._id, keyId),
+            create: async (name, type) => {
+              const made = await createBucketKey(bucket._id, name, type === "read" ? "read" : "write");
+              if (made.type === "write") rememberKey(bucket._id, made);
+              return made;
+            },
+            remove: async (keyId) => {
+              await deleteBucketKey(bucket._id, keyId);
+              forgetKey(keyId);
+            },
           }}
         />
       );

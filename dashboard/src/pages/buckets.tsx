@@ -1,19 +1,21 @@
 /** All buckets. */
 import { useState } from "preact/hooks";
-import { listBuckets } from "../api/buckets";
+import { listBuckets, type Bucket } from "../api/buckets";
 import { plural } from "../app/format";
+import { hasDraft } from "../app/draft";
 import { useLoad } from "../app/load";
 import { notify } from "../app/notices";
 import { go, useRoute } from "../app/route";
 import { Button } from "../parts/button";
+import { ListBar, ListPager, byMoment, byText, useListing } from "../parts/listing";
 import { Empty, Page, TableFrame, WhenLoaded } from "../parts/page";
 import { Time } from "../parts/show";
 import { BucketForm } from "./bucket-form";
 
 export function BucketsPage() {
-  const buckets = useLoad("buckets", listBuckets);
+  const buckets = useLoad("buckets", listBuckets, ["buckets"]);
   const { search } = useRoute();
-  const [creating, setCreating] = useState(search.has("new"));
+  const [creating, setCreating] = useState(() => search.has("new") || hasDraft("bucket"));
   return (
     <Page
       title="Buckets"
@@ -38,34 +40,7 @@ export function BucketsPage() {
               Everything that is measured lives in one.
             </Empty>
           ) : (
-            <TableFrame label="Buckets">
-              <thead>
-                <tr>
-                  <th scope="col">Name</th>
-                  <th scope="col">Description</th>
-                  <th scope="col" class="number">
-                    Retention
-                  </th>
-                  <th scope="col">Created</th>
-                </tr>
-              </thead>
-              <tbody>
-                {list.map((bucket) => (
-                  <tr key={bucket._id}>
-                    <td>
-                      <a class="name" href={`#/buckets/${bucket._id}`}>
-                        {bucket.name}
-                      </a>
-                    </td>
-                    <td class="muted text">{bucket.description}</td>
-                    <td class="number nowrap">{plural(bucket.retentionDays, "day")}</td>
-                    <td>
-                      <Time at={bucket.createdAt} />
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </TableFrame>
+            <BucketTable buckets={list} />
           )
         }
       </WhenLoaded>
@@ -80,5 +55,54 @@ export function BucketsPage() {
         />
       )}
     </Page>
+  );
+}
+
+function BucketTable({ buckets }: { buckets: Bucket[] }) {
+  const listing = useListing(buckets, {
+    text: ({ name, description = "" }) => `${name} ${description}`,
+    orders: [
+      { label: "oldest first", compare: () => 0 },
+      { label: "newest first", compare: byMoment((bucket) => bucket.createdAt) },
+      { label: "by name", compare: byText((bucket) => bucket.name) },
+    ],
+  });
+  return (
+    <>
+      <ListBar listing={listing} one="bucket" label="Buckets" />
+      <TableFrame label="Buckets" stacked>
+        <thead>
+          <tr>
+            <th scope="col">Name</th>
+            <th scope="col">Description</th>
+            <th scope="col" class="number">
+              Retention
+            </th>
+            <th scope="col">Created</th>
+          </tr>
+        </thead>
+        <tbody>
+          {listing.shown.map((bucket) => (
+            <tr key={bucket._id}>
+              <td>
+                <a class="name" href={`#/buckets/${bucket._id}`}>
+                  {bucket.name}
+                </a>
+              </td>
+              <td class="muted text" data-label="Description">
+                {bucket.description}
+              </td>
+              <td class="number nowrap" data-label="Retention">
+                {plural(bucket.retentionDays, "day")}
+              </td>
+              <td data-label="Created">
+                <Time at={bucket.createdAt} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </TableFrame>
+      <ListPager listing={listing} />
+    </>
   );
 }

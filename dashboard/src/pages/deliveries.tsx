@@ -1,5 +1,5 @@
 /** Deliveries with their attempts, of a webhook or of a rule's own URL. */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { Delivery, DeliveriesPage } from "../api/webhooks";
 import { plural } from "../app/format";
 import { useAction, useInterval, useLoad } from "../app/load";
@@ -19,23 +19,13 @@ interface DeliveriesProps {
   title: string;
   list: (limit: number, offset: number, signal: AbortSignal) => Promise<DeliveriesPage>;
   redeliver?: (deliveryId: string) => Promise<unknown>;
-  /** Changes when there is something new. */
-  version: string | null;
-  /** Nothing is pending any more. */
-  onSettled?: () => void;
 }
 
-export function Deliveries({ id, title, list, redeliver, version, onSettled }: DeliveriesProps) {
+export function Deliveries({ id, title, list, redeliver }: DeliveriesProps) {
   const [offset, setOffset] = useState(0);
-  const page = useLoad(`deliveries ${id} ${offset}`, (signal) => list(PAGE_ROWS, offset, signal));
+  const page = useLoad(`deliveries ${id} ${offset}`, (signal) => list(PAGE_ROWS, offset, signal), ["webhooks"]);
   const pending = page.data?.deliveries.some((delivery) => delivery.status === "pending") ?? false;
-  useInterval(pending ? PENDING_RELOAD_MS : null, page.reload);
-  const seen = useRef({ version, pending });
-  useEffect(() => {
-    if (seen.current.version !== version) page.reload();
-    if (seen.current.pending && !pending) onSettled?.();
-    seen.current = { version, pending };
-  }, [version, pending]);
+  useInterval(pending ? PENDING_RELOAD_MS : null, page.refresh);
   const again = useAction(async (delivery: Delivery) => {
     await redeliver?.(delivery._id);
     notify("Queued once more.");
@@ -50,7 +40,7 @@ export function Deliveries({ id, title, list, redeliver, version, onSettled }: D
             <Empty title="Nothing delivered yet">What is sent, and what the receiver answers, will stand here.</Empty>
           ) : (
             <>
-              <TableFrame label={title}>
+              <TableFrame label={title} stacked>
                 <thead>
                   <tr>
                     <th scope="col">Queued</th>
@@ -70,8 +60,10 @@ export function Deliveries({ id, title, list, redeliver, version, onSettled }: D
                       <td class="nowrap">
                         <Time at={delivery.createdAt} />
                       </td>
-                      <td class="mono nowrap">{delivery.event}</td>
-                      <td class="nowrap">
+                      <td class="mono nowrap" data-label="Event">
+                        {delivery.event}
+                      </td>
+                      <td class="nowrap" data-label="Status">
                         <Pill tone={TONES[delivery.status]}>{delivery.status}</Pill>
                         {delivery.nextAttemptAt !== null && (
                           <div class="hint">
@@ -79,7 +71,7 @@ export function Deliveries({ id, title, list, redeliver, version, onSettled }: D
                           </div>
                         )}
                       </td>
-                      <td>
+                      <td data-label="Attempts">
                         <Attempts delivery={delivery} />
                       </td>
                       {redeliver && (

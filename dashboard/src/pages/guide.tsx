@@ -1,24 +1,52 @@
 /** The first steps, from nothing to a chart, each with the way to its page. */
+import { useEffect } from "preact/hooks";
 import type { Overview } from "../api/analytics";
 import type { Bucket } from "../api/buckets";
-import { listSources } from "../api/sources";
+import { getSource, listSources, type Source } from "../api/sources";
 import { listBucketKeys } from "../api/keys";
 import { useInterval, useLoad } from "../app/load";
 import { exploreHref } from "../explorer/state";
-import { LinkButton } from "../parts/button";
+import { Button, LinkButton } from "../parts/button";
 import { Icon } from "../parts/icon";
 import { Section } from "../parts/page";
 
-export function Guide({ buckets, totals }: { buckets: Bucket[]; totals: Overview["totals"] }) {
+/** While somebody waits for the first point. */
+const WAITING_RELOAD_MS = 3000;
+
+interface GuideProps {
+  buckets: Bucket[];
+  totals: Overview["totals"];
+  /** The first point is in: totals are no longer what they were. */
+  onArrival: () => void;
+  /** Takes the guide away; there when only looking is left to do. */
+  onHide: () => void;
+}
+
+export function Guide({ buckets, totals, onArrival, onHide }: GuideProps) {
   const bucket = buckets[0];
-  const inside = useLoad(bucket === undefined ? null : `guide ${bucket._id}`, async (signal) => {
-    const [sources, keys] = await Promise.all([listSources(bucket!._id, signal), listBucketKeys(bucket!._id, signal)]);
-    return { source: sources[0], hasKey: keys.some((key) => key.type === "write") };
-  });
+  const inside = useLoad(
+    bucket === undefined ? null : `guide ${bucket._id}`,
+    async (signal) => {
+      const [sources, keys] = await Promise.all([
+        listSources(bucket!._id, signal),
+        listBucketKeys(bucket!._id, signal),
+      ]);
+      return { source: newestOf(sources), hasKey: keys.some((key) => key.type === "write") };
+    },
+    ["sources", "keys"],
+  );
+  const found = inside.data?.source;
+  const first = useLoad(found === undefined ? null : `first point ${found._id}`, (signal) =>
+    getSource(found!.bucketId, found!._id, signal),
+  );
+  const source = first.data ?? found;
+  const arrived = (source?.stats.totalDataPoints ?? 0) > 0;
+  const hasPoints = totals.dataPoints > 0 || arrived;
+  useEffect(() => {
+    if (arrived && totals.dataPoints === 0) onArrival();
+  }, [arrived]);
   // Points arrive from elsewhere: the step is ticked when the first is there.
-  useInterval(totals.dataSources > 0 ? 5000 : null, inside.reload);
-  const source = inside.data?.source;
-  const hasPoints = (source?.stats.totalDataPoints ?? 0) > 0;
+  useInterval(found !== undefined && !hasPoints ? WAITING_RELOAD_MS : null, first.refresh);
   const home = bucket === undefined ? "#/buckets" : `#/buckets/${bucket._id}`;
   const fields =
     source === undefined
@@ -35,23 +63,23 @@ export function Guide({ buckets, totals }: { buckets: Bucket[]; totals: Overview
       action: "Create a bucket",
     },
     {
-      done: source !== undefined,
+      done: hasPoints || source !== undefined,
       title: "Declare a source",
       text: "A sensor or an application, with the fields that it measures.",
       href: `${home}/sources/new`,
       action: "Declare a source",
     },
     {
-      done: inside.data?.hasKey === true,
+      done: hasPoints || inside.data?.hasKey === true,
       title: "Make a write key",
-      text: "What the sensor shows to be let in. It is shown once.",
-      href: `${home}/keys`,
+      text: "What the sensor shows to be let in. The source's page makes one and puts it into the commands.",
+      href: source === undefined ? `${home}/keys` : `${home}/sources/${source._id}`,
       action: "Make a key",
     },
     {
       done: hasPoints,
       title: "Send a point",
-      text: "The source's page has a curl command and a Python program with the right ids.",
+      text: "The source's page has commands and programs with the right ids, and waits for the first point with you.",
       href: source === undefined ? home : `${home}/sources/${source._id}`,
       action: "Show the command",
     },
@@ -63,18 +91,31 @@ export function Guide({ buckets, totals }: { buckets: Bucket[]; totals: Overview
       action: "Open the explorer",
     },
   ];
-  const next = steps.findIndex((step) => !step.done);
+  const next = steps.find((step) => !step.done);
+  // Who has points already needs no list of what is done.
+  const shown = totals.dataPoints > 0 ? steps.filter((step) => !step.done) : steps;
   return (
-    <Section title="From nothing to a chart" class="card guide" note="Five steps, a few minutes.">
+    <Section
+      title="From nothing to a chart"
+      class="card guide"
+      note={hasPoints ? "One step is left." : "Five steps, a few minutes."}
+      actions={
+        hasPoints && (
+          <Button small look="quiet" onClick={onHide}>
+            Hide the guide
+          </Button>
+        )
+      }
+    >
       <ol class="steps">
-        {steps.map((step, index) => (
+        {shown.map((step) => (
           <li
             key={step.title}
-            class={step.done ? "step done" : index === next ? "step next" : "step"}
-            aria-current={index === next ? "step" : undefined}
+            class={step.done ? "step done" : step === next ? "step next" : "step"}
+            aria-current={step === next ? "step" : undefined}
           >
             <span class="step-mark" aria-hidden="true">
-              {step.done ? <Icon name="check" /> : index + 1}
+              {step.done ? <Icon name="check" /> : steps.indexOf(step) + 1}
             </span>
             <div>
               <h3>
@@ -83,7 +124,7 @@ export function Guide({ buckets, totals }: { buckets: Bucket[]; totals: Overview
               </h3>
               <p class="hint">{step.text}</p>
             </div>
-            {index === next && (
+            {step === next && (
               <LinkButton href={step.href} look="primary" small>
                 {step.action}
               </LinkButton>
@@ -93,4 +134,10 @@ export function Guide({ buckets, totals }: { buckets: Bucket[]; totals: Overview
       </ol>
     </Section>
   );
+}
+
+/** The source whose points are the newest, else the first of all. */
+function newestOf(sources: Source[]): Source | undefined {
+  const at = (source: Source) => Date.parse(source.stats.lastDataPoint ?? "") || 0;
+  return [...sources].sort((a, b) => at(b) - at(a))[0];
 }

@@ -4,10 +4,10 @@ import type { CreatedKey, Key } from "../api/keys";
 import { useAction, useLoad } from "../app/load";
 import { notify } from "../app/notices";
 import { Button } from "../parts/button";
-import { Confirm, Dialog } from "../parts/dialog";
+import { Confirm, Dialog, ShownOnce } from "../parts/dialog";
 import { ErrorBox, SelectField, TextField, faultAt } from "../parts/forms";
 import { Empty, Section, TableFrame, WhenLoaded } from "../parts/page";
-import { Ago, Pill, SecretOnce, Time } from "../parts/show";
+import { Ago, Pill, Time } from "../parts/show";
 
 export interface KeyRoutes {
   /** Names the list, for the loader. */
@@ -21,7 +21,7 @@ export interface KeyRoutes {
 }
 
 export function KeyList({ routes }: { routes: KeyRoutes }) {
-  const keys = useLoad(`keys ${routes.id}`, routes.list);
+  const keys = useLoad(`keys ${routes.id}`, routes.list, ["keys"]);
   const [creating, setCreating] = useState(false);
   const [deleting, setDeleting] = useState<Key | null>(null);
   const create = (
@@ -45,7 +45,7 @@ export function KeyList({ routes }: { routes: KeyRoutes }) {
               Sensors and programs show a key to be let in.
             </Empty>
           ) : (
-            <TableFrame label={routes.title}>
+            <TableFrame label={routes.title} stacked>
               <thead>
                 <tr>
                   <th scope="col">Name</th>
@@ -62,14 +62,16 @@ export function KeyList({ routes }: { routes: KeyRoutes }) {
                 {list.map((key) => (
                   <tr key={key._id}>
                     <td class="name">{key.name}</td>
-                    <td>
+                    <td data-label="Type">
                       <Pill tone={key.type === "read" ? "idle" : "accent"}>{key.type}</Pill>
                     </td>
-                    <td class="mono nowrap">{key.keyPrefix}</td>
-                    <td>
+                    <td class="mono nowrap" data-label="Begins with">
+                      {key.keyPrefix}
+                    </td>
+                    <td data-label="Created">
                       <Time at={key.createdAt} />
                     </td>
-                    <td>
+                    <td data-label="Last used">
                       <Ago at={key.lastUsedAt} />
                     </td>
                     <td class="row-actions">
@@ -120,15 +122,9 @@ function CreateKey({ routes, onClose }: { routes: KeyRoutes; onClose: () => void
   });
   if (created !== null) {
     return (
-      <Dialog title={`Key “${created.name}”`} onClose={onClose}>
-        <SecretOnce what="key" value={created.key} />
+      <ShownOnce title={`Key “${created.name}”`} what="key" value={created.key} onClose={onClose}>
         <p class="hint">It may: {created.permissions.join(", ")}.</p>
-        <div class="actions end">
-          <Button look="primary" onClick={onClose}>
-            I have copied it
-          </Button>
-        </div>
-      </Dialog>
+      </ShownOnce>
     );
   }
   return (

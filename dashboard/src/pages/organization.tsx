@@ -33,7 +33,7 @@ const KEYS: KeyRoutes = {
 };
 
 export function OrganizationPage() {
-  const organization = useLoad("organization", getOrganization);
+  const organization = useLoad("organization", getOrganization, ["organization"]);
   return (
     <Page title="Organization">
       <WhenLoaded loaded={organization} what="organization">
@@ -110,7 +110,10 @@ function Plan({ organization: { plan } }: { organization: Organization }) {
           <dd>{plan.maxApiCalls === null ? "no limit" : formatCount(plan.maxApiCalls)}</dd>
         </div>
       </dl>
-      <p class="hint">Whoever runs this server changes plans.</p>
+      <p class="hint">
+        Whoever runs this server changes plans, by the operator's routes of the <a href="/api/docs">API</a>. Looking at
+        the dashboard uses up no calls.
+      </p>
     </Section>
   );
 }

@@ -1,22 +1,29 @@
 /** Home: the organization at a glance, and what to do first while there is nothing to see. */
 import { bucketAnalytics, overview, type BucketAnalytics, type HourCount, type Overview } from "../api/analytics";
 import { listBuckets, type Bucket } from "../api/buckets";
+import { listSourcesOf, type Source } from "../api/sources";
 import { formatCompact, formatCount, formatTime, plural } from "../app/format";
+import { noteCharted, useCharted } from "../app/first-chart";
 import { useInterval, useLoad } from "../app/load";
+import { session } from "../app/session";
+import { useStore } from "../app/store";
 import { HourBars } from "../parts/bars";
 import { LinkButton } from "../parts/button";
 import { Page, Section, WhenLoaded } from "../parts/page";
 import { Ago, Figure, Meter, Pill } from "../parts/show";
 import { Guide } from "./guide";
+import { OverviewRules } from "./overview-rules";
+import { OverviewSources } from "./overview-sources";
 
 const WEEK_MS = 7 * 86_400_000;
 /** Cards with pictures; each costs a call. */
 const CARDS_MAX = 12;
-const RELOAD_MS = 60_000;
+const RELOAD_MS = 30_000;
 
 interface Home {
   overview: Overview;
   buckets: Bucket[];
+  sources: Source[];
   analytics: Map<string, BucketAnalytics>;
   at: number;
 }
@@ -24,19 +31,27 @@ interface Home {
 async function fetchHome(signal: AbortSignal): Promise<Home> {
   const [organization, buckets] = await Promise.all([overview(signal), listBuckets(signal)]);
   const shown = buckets.slice(0, CARDS_MAX);
-  const weeks = await Promise.all(shown.map((bucket) => bucketAnalytics(bucket._id, "7d", signal)));
+  const [weeks, sources] = await Promise.all([
+    Promise.all(shown.map((bucket) => bucketAnalytics(bucket._id, "7d", signal))),
+    listSourcesOf(
+      buckets.map((bucket) => bucket._id),
+      signal,
+    ),
+  ]);
   return {
     overview: organization,
     buckets,
+    sources,
     analytics: new Map(shown.map((bucket, index) => [bucket._id, weeks[index]!])),
     at: Date.now(),
   };
 }
 
 export function OverviewPage() {
-  const home = useLoad("home", fetchHome);
-  // A page left open must not eat a limited plan.
-  useInterval(home.data?.overview.usage.apiCallsLimit === null ? RELOAD_MS : null, home.reload);
+  const home = useLoad("home", fetchHome, ["organization", "buckets", "sources", "rules", "keys"]);
+  useInterval(RELOAD_MS, home.refresh);
+  const userId = useStore(session)?.user._id;
+  const charted = useCharted(userId);
   const name = home.data?.overview.organization.name;
   return (
     <Page
@@ -51,7 +66,16 @@ export function OverviewPage() {
       <WhenLoaded loaded={home} what="overview">
         {(data) => (
           <>
-            {data.overview.totals.dataPoints === 0 && <Guide buckets={data.buckets} totals={data.overview.totals} />}
+            {(data.overview.totals.dataPoints === 0 || !charted) && (
+              <Guide
+                buckets={data.buckets}
+                totals={data.overview.totals}
+                onArrival={home.reload}
+                onHide={() => userId !== undefined && noteCharted(userId)}
+              />
+            )}
+            <OverviewRules buckets={data.buckets} />
+            <OverviewSources sources={data.sources} buckets={data.buckets} />
             <Activity home={data} />
             <div class="columns">
               <Usage overview={data.overview} />

@@ -1,6 +1,32 @@
-import { expect, test } from "vitest";
-import type { Rule } from "../api/rules";
-import { bodyOf, draftOf, newDraft } from "./rule-draft";
+import { describe, expect, test } from "vitest";
+import type { Evaluation, Rule } from "../api/rules";
+import { bodyOf, draftOf, emptyInput, newDraft, type KnownSource, type RuleDraft } from "./rule-draft";
+import { faultsOf, numberFault } from "./rule-faults";
+import { emptyCondition } from "./rule-kinds";
+import { wordsDisagree, wordsOf } from "./rule-words";
+
+const SOURCE: KnownSource = {
+  _id: "s",
+  name: "Pump",
+  schema: {
+    t: { type: "number", unit: "°C" },
+    share: { type: "number", unit: "%" },
+    mode: { type: "string" },
+    on: { type: "boolean" },
+    "flow rate": { type: "number" },
+  },
+};
+const OTHER: KnownSource = { _id: "s2", name: "Tank", schema: { t: { type: "number" } } };
+const SOURCES = [SOURCE, OTHER];
+
+const EVALUATION: Evaluation = {
+  kind: "range",
+  intervalSeconds: 60,
+  windowSeconds: 300,
+  dwellSeconds: 0,
+  inputs: [{ key: "x", field: "t", aggregation: "max", groupBy: "hour", windowSeconds: 600, dataSourceId: "s2" }],
+  parameters: { low: 1, high: 2, inside: true, match: "count", minCount: 3 },
+};
 
 const RULE: Rule = {
   _id: "r",
@@ -12,14 +38,7 @@ const RULE: Rule = {
   webhookUrl: "https://example.com/",
   status: "active",
   cooldownMinutes: 5,
-  evaluation: {
-    kind: "range",
-    intervalSeconds: 60,
-    windowSeconds: 300,
-    dwellSeconds: 0,
-    inputs: [{ key: "x", field: "t", aggregation: "max", groupBy: "hour", windowSeconds: 600, dataSourceId: "s2" }],
-    parameters: { low: 1, inside: true, match: "any" },
-  },
+  evaluation: EVALUATION,
   state: "armed",
   lastOutcome: null,
   lastEvaluatedAt: null,
@@ -30,27 +49,111 @@ const RULE: Rule = {
   updatedAt: "",
 };
 
-test("a rule that is opened and saved is unchanged", () => {
-  expect(bodyOf(draftOf(RULE), RULE)).toEqual({
-    name: RULE.name,
-    naturalLanguageQuery: RULE.condition,
-    webhookUrl: RULE.webhookUrl,
-    evaluation: RULE.evaluation,
+const draft = (part: Partial<RuleDraft>, condition = {}): RuleDraft => ({
+  ...newDraft("b", "s"),
+  name: "n",
+  inputs: [emptyInput("t")],
+  ...part,
+  condition: { ...emptyCondition(), ...condition },
+});
+
+const faults = (value: RuleDraft) => faultsOf(value, SOURCES).map(({ path }) => path.join("."));
+const P = "evaluation.parameters.";
+
+describe("a rule that is opened and saved", () => {
+  test("is judged as before", () => {
+    const body = bodyOf(draftOf(RULE), RULE, SOURCES);
+    expect(body.evaluation).toEqual(EVALUATION);
+    expect(body.naturalLanguageQuery).toBe("t of Tank (max by hour) is between 1 and 2, at least 3 hours");
+    expect(faults(draftOf(RULE))).toEqual([]);
+  });
+
+  test("for an evaluator of one's own keeps its words and parameters", () => {
+    const own = { ...RULE, evaluation: { ...EVALUATION, kind: "drift", parameters: { a: 1, b: "x", c: true } } };
+    const body = bodyOf(draftOf(own), own, SOURCES);
+    expect(body).toMatchObject({ naturalLanguageQuery: "t exceeds 3", evaluation: own.evaluation });
+  });
+
+  test("that nobody judged is judged by what its words say", () => {
+    const plain = { ...RULE, evaluation: null };
+    expect(bodyOf(draftOf(plain), plain, SOURCES).evaluation).toMatchObject({
+      kind: "threshold",
+      inputs: [{ field: "t" }],
+      parameters: { operator: "gt", value: 3 },
+    });
+  });
+
+  test("loses what its kind does not know, and the editor knows of it", () => {
+    const odd = { ...RULE, evaluation: { ...EVALUATION, parameters: { low: 1, high: 2, hgih: 3 } } };
+    expect(draftOf(odd).unknown).toEqual(["hgih"]);
+    expect(bodyOf(draftOf(odd), odd, SOURCES).evaluation?.parameters).toEqual({ low: 1, high: 2 });
+  });
+
+  test("whose URL was emptied has none", () => {
+    expect(bodyOf({ ...draftOf(RULE), webhookUrl: " " }, RULE, SOURCES).webhookUrl).toBeNull();
+    expect(bodyOf(draft({}), null, SOURCES)).not.toHaveProperty("webhookUrl");
   });
 });
 
-test("what is emptied is taken away", () => {
-  const draft = { ...draftOf(RULE), webhookUrl: " ", evaluated: false };
-  expect(bodyOf(draft, RULE)).toMatchObject({ webhookUrl: null, evaluation: null });
-  expect(bodyOf(draft, { ...RULE, evaluation: null })).not.toHaveProperty("evaluation");
+describe("what cannot fire has a fault", () => {
+  test.each<[string, RuleDraft, string[]]>([
+    ["no threshold", draft({}), [`${P}value`]],
+    ["a comma", draft({}, { value: "5,5" }), [`${P}value`]],
+    ["a sign for an operator", draft({}, { operator: ">", value: "5" }), [`${P}operator`]],
+    ["an order of texts", draft({ inputs: [emptyInput("mode")] }, { value: "a" }), [`${P}operator`]],
+    ["no field", draft({ inputs: [emptyInput()] }, { value: "5" }), ["evaluation.inputs.0.field"]],
+    ["neither true nor false", draft({ inputs: [emptyInput("on")] }, { operator: "eq" }), [`${P}value`]],
+    ["ends the wrong way round", draft({ kind: "range" }, { low: "9", high: "1" }), [`${P}high`]],
+    [
+      "a range of a text",
+      draft({ kind: "range", inputs: [emptyInput("mode")] }, { low: "1", high: "2" }),
+      ["evaluation.inputs.0.field"],
+    ],
+    ["no change", draft({ kind: "change" }, { by: "0" }), [`${P}by`]],
+    ["more silence than window", draft({ kind: "absence" }, { maxGapSeconds: "900" }), ["evaluation.windowSeconds"]],
+    ["one value to compare with", draft({ kind: "zscore" }, { minPoints: "1" }), [`${P}minPoints`]],
+    ["no count", draft({}, { value: "5", match: "count" }), [`${P}minCount`]],
+    ["too often", draft({ intervalSeconds: "5" }, { value: "5" }), ["evaluation.intervalSeconds"]],
+    ["no kind", draft({ kind: null, text: "odd" }), ["evaluation.kind"]],
+    ["another's kind", draft({ kind: null, text: "odd", ownKind: "range" }), ["evaluation.kind"]],
+  ])("%s", (_, value, at) => expect(faults(value)).toEqual(at));
+
+  test("a count of texts is a number", () => {
+    const counted = { ...emptyInput("mode"), grouping: "count minute" };
+    const value = draft({ inputs: [counted] }, { value: "5" });
+    expect(faults(value)).toEqual([]);
+    expect(bodyOf(value, null, SOURCES).evaluation?.parameters).toEqual({ operator: "gt", value: 5 });
+  });
+
+  test("numbers say what is wrong", () => {
+    expect(numberFault("5,5")).toBe("must be a number such as 5.5, not 5,5");
+    expect(numberFault("5", { min: 60, max: 86_400 })).toBe("must be a number from 60 to 86400, not 5");
+    expect(numberFault("", { optional: true })).toBeNull();
+  });
 });
 
-test("a new rule says only what was filled in", () => {
-  const body = bodyOf({ ...newDraft("b", "s"), name: "n", text: "t", evaluated: false }, null);
-  expect(body).toEqual({ bucketId: "b", dataSourceId: "s", name: "n", naturalLanguageQuery: "t" });
-});
+test.each<[RuleDraft, string]>([
+  [draft({}, { value: "5" }), "t is above 5 °C"],
+  [draft({ inputs: [emptyInput("mode")] }, { operator: "neq", value: "auto" }), `mode is not "auto"`],
+  [draft({ inputs: [emptyInput("on")] }, { operator: "eq", value: "false" }), "on is false"],
+  [
+    draft({ kind: "range", inputs: [emptyInput("flow rate")] }, { low: "1", high: "2" }),
+    `"flow rate" is outside 1 to 2`,
+  ],
+  [draft({ kind: "change" }, { direction: "decrease", by: "5", percent: true }), "t decreases by 5 %"],
+  [draft({ kind: "change", inputs: [emptyInput("share")] }, { by: "5" }), "share increases by 5 percentage points"],
+  [draft({ kind: "absence" }, { maxGapSeconds: "" }), "no t for 5 min"],
+  [draft({ kind: "zscore" }), "t is more than 3 standard deviations from its mean"],
+  [draft({}, { match: "all" }), "t is above … °C, every point"],
+])("words are made of parameters: %#", (value, words) => expect(wordsOf(value, SOURCES)).toBe(words));
 
-test("what is no number is left to the server to name", () => {
-  const body = bodyOf({ ...newDraft("b", "s"), intervalSeconds: "often" }, null);
-  expect(body.evaluation?.intervalSeconds).toBe("often");
+test("words of another client that say something else are found out", () => {
+  const judged = (parameters: Evaluation["parameters"], kind = "threshold", field = "t"): Rule => ({
+    ...RULE,
+    evaluation: { ...EVALUATION, kind, inputs: [{ key: "x", field }], parameters },
+  });
+  expect(wordsDisagree(judged({ operator: "gt", value: 3 }))).toBe(false);
+  expect(wordsDisagree(judged({ operator: "gt", value: 500 }))).toBe(true);
+  expect(wordsDisagree(judged({ operator: "gt", value: 3 }, "threshold", "on"))).toBe(true);
+  expect(wordsDisagree(judged({ anything: 1 }, "of-ones-own"))).toBe(false);
 });

@@ -1,6 +1,9 @@
 /** A rule as the editor holds it, texts and all, and the request body that it makes. Pure. */
 import type { Aggregation, GroupBy } from "../api/query";
 import type { Evaluation, EvaluationInput, Parameter, Rule, RuleInput } from "../api/rules";
+import type { FieldType, Schema } from "../api/sources";
+import { conditionOf, emptyCondition, parametersOf, type Condition, type Kind } from "./rule-kinds";
+import { wordsOf } from "./rule-words";
 
 export interface InputDraft {
   key: string;
@@ -22,16 +25,31 @@ export interface RuleDraft {
   bucketId: string;
   sourceId: string;
   name: string;
-  text: string;
   webhookUrl: string;
-  evaluated: boolean;
-  kind: string;
+  /** One that the reference evaluator judges; null for an evaluator of one's own. */
+  kind: Kind | null;
+  /** What the kind says. */
+  condition: Condition;
+  /** Of an evaluator of one's own: its kind, what it is told, and the words. */
+  ownKind: string;
+  text: string;
+  parameters: ParameterDraft[];
   intervalSeconds: string;
   windowSeconds: string;
   /** Empty: the window. */
   dwellSeconds: string;
   inputs: InputDraft[];
-  parameters: ParameterDraft[];
+  /** Parameters of the stored rule that its kind does not have: saving leaves them out. */
+  unknown: string[];
+}
+
+/** A source as the editor needs it. */
+export interface KnownSource {
+  _id: string;
+  name: string;
+  schema: Schema;
+  /** How often it sends, where that is known. */
+  stats?: { averageIntervalSeconds: number | null };
 }
 
 export const emptyInput = (field = "", key = "x"): InputDraft => ({
@@ -42,53 +60,22 @@ export const emptyInput = (field = "", key = "x"): InputDraft => ({
   windowSeconds: "",
 });
 
-/** What the reference evaluator understands, with parameters to start from. */
-export const KINDS: Record<string, { hint: string; parameters: ParameterDraft[] }> = {
-  threshold: {
-    hint: "rows compare with a value",
-    parameters: [
-      { name: "operator", type: "string", value: "gt" },
-      { name: "value", type: "number", value: "" },
-    ],
-  },
-  range: {
-    hint: "rows lie outside of low to high",
-    parameters: [
-      { name: "low", type: "number", value: "" },
-      { name: "high", type: "number", value: "" },
-    ],
-  },
-  change: {
-    hint: "the last value has moved by so much",
-    parameters: [
-      { name: "direction", type: "string", value: "any" },
-      { name: "by", type: "number", value: "" },
-    ],
-  },
-  absence: { hint: "nothing came for so long", parameters: [{ name: "maxGapSeconds", type: "number", value: "600" }] },
-  zscore: {
-    hint: "the newest value is unlike the others",
-    parameters: [
-      { name: "limit", type: "number", value: "3" },
-      { name: "minPoints", type: "number", value: "30" },
-    ],
-  },
-};
-
 export function newDraft(bucketId: string, sourceId: string): RuleDraft {
   return {
     bucketId,
     sourceId,
     name: "",
-    text: "",
     webhookUrl: "",
-    evaluated: true,
     kind: "threshold",
+    condition: emptyCondition(),
+    ownKind: "",
+    text: "",
+    parameters: [],
     intervalSeconds: "60",
     windowSeconds: "300",
     dwellSeconds: "",
     inputs: [emptyInput()],
-    parameters: KINDS["threshold"]!.parameters,
+    unknown: [],
   };
 }
 
@@ -96,11 +83,14 @@ export function draftOf(rule: Rule): RuleDraft {
   const draft = newDraft(rule.bucketId, rule.dataSourceId);
   const common = { ...draft, name: rule.name, text: rule.condition, webhookUrl: rule.webhookUrl ?? "" };
   const { evaluation } = rule;
-  if (evaluation === null)
-    return { ...common, evaluated: false, inputs: [emptyInput(rule.parsedCondition?.field ?? "")] };
+  if (evaluation === null) return { ...common, ...judgedLike(rule) };
+  const { known, unknown, condition } = conditionOf(evaluation);
   return {
     ...common,
-    kind: evaluation.kind ?? "",
+    kind: known,
+    condition,
+    ownKind: known === null ? (evaluation.kind ?? "") : "",
+    unknown,
     intervalSeconds: String(evaluation.intervalSeconds),
     windowSeconds: String(evaluation.windowSeconds),
     dwellSeconds: evaluation.dwellSeconds === undefined ? "" : String(evaluation.dwellSeconds),
@@ -111,43 +101,79 @@ export function draftOf(rule: Rule): RuleDraft {
       grouping: input.aggregation === undefined ? "" : `${input.aggregation} ${input.groupBy}`,
       windowSeconds: input.windowSeconds === undefined ? "" : String(input.windowSeconds),
     })),
-    parameters: Object.entries(evaluation.parameters).map(([name, value]) => ({
-      name,
-      type: typeof value as ParameterDraft["type"],
-      value: String(value),
-    })),
+    parameters:
+      known !== null
+        ? []
+        : Object.entries(evaluation.parameters).map(([name, value]) => ({
+            name,
+            type: typeof value as ParameterDraft["type"],
+            value: String(value),
+          })),
   };
+}
+
+/** A rule that nobody judges yet, as one that is judged by what its words were understood to say. */
+function judgedLike({ parsedCondition }: Rule): Partial<RuleDraft> {
+  if (parsedCondition === null) return {};
+  const { field, operator, value, percent } = parsedCondition;
+  const inputs = [emptyInput(field)];
+  const condition = emptyCondition();
+  if (Array.isArray(value)) {
+    const [low, high] = value.map(String);
+    return {
+      inputs,
+      kind: "range",
+      condition: { ...condition, low: low ?? "", high: high ?? "", inside: operator === "between" },
+    };
+  }
+  if (operator === "increases_by" || operator === "decreases_by") {
+    const direction = operator === "increases_by" ? "increase" : "decrease";
+    return {
+      inputs,
+      kind: "change",
+      condition: { ...condition, direction, by: String(value), percent: percent === true },
+    };
+  }
+  return { inputs, kind: "threshold", condition: { ...condition, operator, value: String(value) } };
+}
+
+/** The source of an input. */
+export function sourceOf(draft: RuleDraft, input: InputDraft, sources: KnownSource[]): KnownSource | undefined {
+  const id = input.sourceId === "" ? draft.sourceId : input.sourceId;
+  return sources.find((source) => source._id === id);
+}
+
+/** What the rows of an input hold; null while its field is not chosen. Counts are numbers whatever they count. */
+export function typeOf(draft: RuleDraft, input: InputDraft, sources: KnownSource[]): FieldType | null {
+  const type = sourceOf(draft, input, sources)?.schema[input.field]?.type ?? null;
+  return type !== null && input.grouping.startsWith("count ") ? "number" : type;
 }
 
 /** For a creation, or for a change of `rule`: only what may be changed, and a URL that was cleared as null. */
-export function bodyOf(draft: RuleDraft, rule: Rule | null): RuleInput {
+export function bodyOf(draft: RuleDraft, rule: Rule | null, sources: KnownSource[]): RuleInput {
   const url = draft.webhookUrl.trim();
-  const common: RuleInput = { name: draft.name, naturalLanguageQuery: draft.text };
-  if (rule === null) {
-    Object.assign(common, { bucketId: draft.bucketId, dataSourceId: draft.sourceId });
-    if (url !== "") common.webhookUrl = url;
-    if (draft.evaluated) common.evaluation = evaluationOf(draft);
-    return common;
-  }
-  common.webhookUrl = url === "" ? null : url;
-  if (draft.evaluated) common.evaluation = evaluationOf(draft);
-  else if (rule.evaluation !== null) common.evaluation = null;
-  return common;
+  const body: RuleInput = {
+    name: draft.name,
+    // Words and parameters are one thing said twice, so one is made from the other.
+    naturalLanguageQuery: wordsOf(draft, sources),
+    evaluation: evaluationOf(draft, sources),
+  };
+  if (rule !== null) return { ...body, webhookUrl: url === "" ? null : url };
+  const created = { ...body, bucketId: draft.bucketId, dataSourceId: draft.sourceId };
+  return url === "" ? created : { ...created, webhookUrl: url };
 }
 
-function evaluationOf(draft: RuleDraft): Evaluation {
+function evaluationOf(draft: RuleDraft, sources: KnownSource[]): Evaluation {
+  const type = typeOf(draft, draft.inputs[0] ?? emptyInput(), sources);
   const evaluation: Evaluation = {
-    intervalSeconds: numberOf(draft.intervalSeconds),
-    windowSeconds: numberOf(draft.windowSeconds),
+    intervalSeconds: Number(draft.intervalSeconds),
+    windowSeconds: Number(draft.windowSeconds),
     inputs: draft.inputs.map(inputOf),
-    parameters: Object.fromEntries(
-      draft.parameters
-        .filter(({ name }) => name.trim() !== "")
-        .map((parameter) => [parameter.name.trim(), parameterOf(parameter)]),
-    ),
+    parameters: draft.kind === null ? ownParameters(draft) : parametersOf(draft.kind, draft.condition, type),
   };
-  if (draft.kind.trim() !== "") evaluation.kind = draft.kind.trim();
-  if (draft.dwellSeconds.trim() !== "") evaluation.dwellSeconds = numberOf(draft.dwellSeconds);
+  const kind = draft.kind ?? draft.ownKind.trim();
+  if (kind !== "") evaluation.kind = kind;
+  if (draft.dwellSeconds.trim() !== "") evaluation.dwellSeconds = Number(draft.dwellSeconds);
   return evaluation;
 }
 
@@ -157,17 +183,16 @@ function inputOf({ key, field, sourceId, grouping, windowSeconds }: InputDraft):
   if (sourceId !== "") input.dataSourceId = sourceId;
   if (groupBy !== undefined)
     Object.assign(input, { aggregation: aggregation as Aggregation, groupBy: groupBy as GroupBy });
-  if (windowSeconds.trim() !== "") input.windowSeconds = numberOf(windowSeconds);
+  if (windowSeconds.trim() !== "") input.windowSeconds = Number(windowSeconds);
   return input;
 }
 
-/** What is no number goes to the server as it was typed: its message says what is wrong with it. */
-function numberOf(text: string): number {
-  const number = Number(text);
-  return text.trim() !== "" && Number.isFinite(number) ? number : (text as unknown as number);
+function ownParameters(draft: RuleDraft): Record<string, Parameter> {
+  const named = draft.parameters.filter(({ name }) => name.trim() !== "");
+  return Object.fromEntries(named.map(({ name, type, value }) => [name.trim(), ownParameter(type, value)]));
 }
 
-function parameterOf({ type, value }: ParameterDraft): Parameter {
+function ownParameter(type: ParameterDraft["type"], value: string): Parameter {
   if (type === "boolean") return value === "true";
-  return type === "number" ? numberOf(value) : value;
+  return type === "number" ? Number(value) : value;
 }

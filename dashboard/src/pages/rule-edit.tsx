@@ -1,17 +1,21 @@
 /** A rule, new or changed. */
-import { useState } from "preact/hooks";
 import { listBuckets, type Bucket } from "../api/buckets";
 import { changeRule, createRule, getRule, type Rule } from "../api/rules";
 import { listSources } from "../api/sources";
 import { ApiError } from "../api/client";
+import { useDraft } from "../app/draft";
 import { useAction, useLoad } from "../app/load";
 import { notify } from "../app/notices";
 import { go, useRoute } from "../app/route";
 import { Button, LinkButton } from "../parts/button";
-import { CheckField, ErrorBox, SelectField, TextField, faultAt } from "../parts/forms";
-import { Empty, Page, WhenLoaded } from "../parts/page";
-import { EvaluationFields } from "./evaluation-fields";
-import { bodyOf, draftOf, newDraft, type RuleDraft } from "./rule-draft";
+import { Restored } from "../parts/restored";
+import { ErrorBox, SelectField, TextField, faultAt } from "../parts/forms";
+import { Empty, LoadError, Page, WhenLoaded } from "../parts/page";
+import { ConditionFields, KindChoice } from "./condition-fields";
+import { Inputs, Times } from "./input-fields";
+import { bodyOf, draftOf, emptyInput, newDraft, type RuleDraft } from "./rule-draft";
+import { faultsOf } from "./rule-faults";
+import { wordsOf } from "./rule-words";
 
 const TRAIL = [{ href: "#/rules", label: "Alert rules" }];
 
@@ -19,7 +23,7 @@ export function NewRulePage() {
   const { search } = useRoute();
   const buckets = useLoad("buckets", listBuckets);
   return (
-    <Page title="New rule" trail={TRAIL} intro="Say in words what is wrong, and how it is to be judged.">
+    <Page title="New rule" trail={TRAIL} intro="What is wrong, and how it is to be judged: the words are made of it.">
       <WhenLoaded loaded={buckets} what="buckets">
         {(list) =>
           list.length === 0 ? (
@@ -64,49 +68,52 @@ export function EditRulePage({ id }: { id: string }) {
 const AT_FIELDS = ["name", "naturalLanguageQuery", "condition", "webhookUrl", "bucketId", "dataSourceId"];
 /** Members of the block that have a field of their own in the editor. */
 const AT_EVALUATION =
-  /^evaluation\.(kind|intervalSeconds|windowSeconds|dwellSeconds|inputs(\.\d+\.(key|field|dataSourceId|aggregation|groupBy|windowSeconds))?)$/;
+  /^evaluation\.(kind|intervalSeconds|windowSeconds|dwellSeconds|parameters\..*|inputs(\.\d+\.(key|field|dataSourceId|aggregation|groupBy|windowSeconds))?)$/;
+const shownAt = (at: string) => AT_FIELDS.includes(at) || AT_EVALUATION.test(at);
 
 function RuleForm({ rule, buckets, start }: { rule: Rule | null; buckets: Bucket[]; start: RuleDraft }) {
-  const [draft, setDraft] = useState(start);
-  const change = (part: Partial<RuleDraft>) => setDraft((before) => ({ ...before, ...part }));
-  const sources = useLoad(`sources ${draft.bucketId}`, (signal) => listSources(draft.bucketId, signal));
-  const list = sources.data ?? [];
+  const typed = useDraft(rule === null ? `rule in ${start.bucketId} ${start.sourceId}` : `rule ${rule._id}`, start);
+  const { value: draft, change } = typed;
+  const loaded = useLoad(`sources ${draft.bucketId}`, (signal) => listSources(draft.bucketId, signal), ["sources"]);
+  const sources = loaded.data ?? [];
   // The first source of the bucket stands in until one is chosen.
-  const sourceId = draft.sourceId !== "" ? draft.sourceId : (list[0]?._id ?? "");
+  const sourceId = draft.sourceId !== "" ? draft.sourceId : (sources[0]?._id ?? "");
   const shown = { ...draft, sourceId };
   const { run, running, error } = useAction(async () => {
-    const body = bodyOf(shown, rule);
+    const faults = faultsOf(shown, sources);
+    if (faults.length > 0) throw new ApiError(0, "Not a rule yet", "the rule cannot be saved yet", faults);
+    const body = bodyOf(shown, rule, sources);
     const saved = rule === null ? await createRule(body) : await changeRule(rule._id, body);
+    typed.done();
     notify(rule === null ? `Rule “${saved.name}” created.` : `Rule “${saved.name}” saved.`);
     go(`#/rules/${saved._id}`);
   });
-  const parameters = new Set(draft.parameters.map((parameter) => `evaluation.parameters.${parameter.name.trim()}`));
-  const shownAt = (at: string) =>
-    AT_FIELDS.includes(at) || (draft.evaluated && (AT_EVALUATION.test(at) || parameters.has(at)));
-  const fields = Object.entries(list.find((source) => source._id === sourceId)?.schema ?? {});
-  const example = fields.find(([, { type }]) => type === "number");
-  // Without a block the server must understand the text; then its word is about the text, wherever the path points.
-  const textFault = faultAt(error, "naturalLanguageQuery") ?? faultAt(error, "condition");
+  const fields = { draft: shown, sources, error, onChange: change };
   return (
     <form
       class="card form"
+      noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        void run();
+        if (loaded.data !== null) void run();
       }}
     >
+      <Restored draft={typed} />
+      {loaded.error !== null && <LoadError error={loaded.error} what="sources" onRetry={loaded.reload} />}
+      {draft.unknown.length > 0 && (
+        <p class="warn-box" role="status">
+          <span>
+            As it stands the reference evaluator cannot judge this rule: its kind has no parameter{" "}
+            <code>{draft.unknown.join(", ")}</code>. Saving leaves it out.
+          </span>
+        </p>
+      )}
       <div class="form-grid">
         {rule === null && (
           <SelectField
             label="Bucket"
             value={draft.bucketId}
-            onChange={(bucketId) =>
-              change({
-                bucketId,
-                sourceId: "",
-                inputs: draft.inputs.map((input) => ({ ...input, sourceId: "", field: "" })),
-              })
-            }
+            onChange={(bucketId) => change({ bucketId, sourceId: "", inputs: [emptyInput()] })}
             options={buckets.map((bucket) => ({ value: bucket._id, label: bucket.name }))}
             fault={faultAt(error, "bucketId")}
           />
@@ -115,11 +122,11 @@ function RuleForm({ rule, buckets, start }: { rule: Rule | null; buckets: Bucket
           <SelectField
             label="Source"
             value={sourceId}
-            onChange={(chosen) => change({ sourceId: chosen })}
+            onChange={(chosen) => change({ sourceId: chosen, inputs: [emptyInput()] })}
             options={
-              list.length === 0
-                ? [{ value: "", label: sources.loading ? "…" : "no sources in this bucket" }]
-                : list.map((source) => ({ value: source._id, label: source.name }))
+              sources.length === 0
+                ? [{ value: "", label: loaded.loading ? "…" : "no sources in this bucket" }]
+                : sources.map((source) => ({ value: source._id, label: source.name }))
             }
             fault={faultAt(error, "dataSourceId")}
           />
@@ -133,51 +140,34 @@ function RuleForm({ rule, buckets, start }: { rule: Rule | null; buckets: Bucket
           maxLength={200}
           fault={faultAt(error, "name")}
         />
-        <TextField
-          label="Condition, in words"
-          class="span"
-          value={draft.text}
-          onInput={(text) => change({ text })}
-          required
-          maxLength={1000}
-          placeholder={
-            example === undefined
-              ? "temperature exceeds 30"
-              : `${example[0]} exceeds 30${example[1].unit ? ` ${example[1].unit}` : ""}`
-          }
-          hint={
-            fields.length === 0 ? (
-              "A field of the source, and what must not be"
-            ) : (
-              <>
-                Fields: <span class="mono">{fields.map(([name]) => name).join(", ")}</span>
-              </>
-            )
-          }
-          fault={textFault}
-        />
-        <TextField
-          label="Own URL"
-          class="span"
-          type="url"
-          value={draft.webhookUrl}
-          onInput={(webhookUrl) => change({ webhookUrl })}
-          placeholder="https://…"
-          hint="May stay empty: the organization's webhooks hear of triggers anyway"
-          fault={faultAt(error, "webhookUrl")}
-        />
       </div>
-      <CheckField
-        label="Judged by an evaluator"
-        hint="Without this block the rule is kept, and never judged."
-        checked={draft.evaluated}
-        onChange={(evaluated) => change({ evaluated })}
+      <KindChoice draft={draft} onChange={change} />
+      <Inputs {...fields} />
+      <ConditionFields {...fields} />
+      <Times {...fields} />
+      {draft.kind !== null && (
+        <div class="field">
+          <span class="label">In words</span>
+          <output class="words" aria-label="The rule in words">
+            {wordsOf(shown, sources)}
+          </output>
+          {/* Words are made here: what the server says of them has no other place. */}
+          {faultAt(error, "naturalLanguageQuery") && <p class="fault">{faultAt(error, "naturalLanguageQuery")}</p>}
+        </div>
+      )}
+      <TextField
+        label="Own URL"
+        type="url"
+        value={draft.webhookUrl}
+        onInput={(webhookUrl) => change({ webhookUrl })}
+        placeholder="https://…"
+        hint="May stay empty: the organization's webhooks hear of triggers anyway"
+        fault={faultAt(error, "webhookUrl")}
       />
-      {draft.evaluated && <EvaluationFields draft={shown} sources={list} error={error} onChange={change} />}
-      <ErrorBox error={error} shownAt={error instanceof ApiError ? shownAt : undefined} />
+      <ErrorBox error={error} shownAt={shownAt} />
       <div class="actions end">
         <LinkButton href={rule === null ? "#/rules" : `#/rules/${rule._id}`}>Cancel</LinkButton>
-        <Button type="submit" look="primary" busy={running}>
+        <Button type="submit" look="primary" busy={running || loaded.data === null}>
           {rule === null ? "Create rule" : "Save"}
         </Button>
       </div>

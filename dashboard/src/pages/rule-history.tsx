@@ -1,5 +1,5 @@
 /** Verdicts and triggers of a rule, newest first, each with its evidence. */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { ruleHistory } from "../api/rules";
 import { useLoad } from "../app/load";
 import { Empty, Pager, Section, TableFrame, WhenLoaded } from "../parts/page";
@@ -8,15 +8,10 @@ import { OutcomePill, StatePill } from "./rule-state";
 
 const PAGE_ROWS = 20;
 
-/** `version` changes when there is something new. */
-export function RuleHistory({ ruleId, version }: { ruleId: string; version: string | null }) {
+export function RuleHistory({ ruleId }: { ruleId: string }) {
   const [offset, setOffset] = useState(0);
-  const history = useLoad(`history ${ruleId} ${offset}`, (signal) => ruleHistory(ruleId, PAGE_ROWS, offset, signal));
-  const seen = useRef(version);
-  useEffect(() => {
-    if (seen.current !== version) history.reload();
-    seen.current = version;
-  }, [version]);
+  const read = (signal: AbortSignal) => ruleHistory(ruleId, PAGE_ROWS, offset, signal);
+  const history = useLoad(`history ${ruleId} ${offset}`, read, ["rules"]);
   return (
     <Section title="History" note="Verdicts and triggers of the last 90 days.">
       <WhenLoaded loaded={history} what="history">
@@ -25,7 +20,7 @@ export function RuleHistory({ ruleId, version }: { ruleId: string; version: stri
             <Empty title="Not judged yet">The first verdict of an evaluator will stand here, with its evidence.</Empty>
           ) : (
             <>
-              <TableFrame label="History">
+              <TableFrame label="History" stacked>
                 <thead>
                   <tr>
                     <th scope="col">When</th>
@@ -40,14 +35,14 @@ export function RuleHistory({ ruleId, version }: { ruleId: string; version: stri
                       <td class="nowrap">
                         <Time at={entry.at} />
                       </td>
-                      <td>
+                      <td data-label="What">
                         {entry.kind === "trigger" ? (
                           <Pill tone="bad">fired</Pill>
                         ) : (
                           <OutcomePill outcome={entry.outcome} />
                         )}
                       </td>
-                      <td class="nowrap">
+                      <td class="nowrap" data-label="State">
                         {entry.previousState === entry.state ? (
                           <StatePill state={entry.state} />
                         ) : (
@@ -57,7 +52,7 @@ export function RuleHistory({ ruleId, version }: { ruleId: string; version: stri
                           </>
                         )}
                       </td>
-                      <td>
+                      <td data-label="Evidence">
                         <Evidence evidence={entry.evidence} />
                       </td>
                     </tr>

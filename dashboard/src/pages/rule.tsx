@@ -3,11 +3,10 @@ import { useState } from "preact/hooks";
 import { changeRule, deleteRule, getRule, ruleDeliveries, type Rule } from "../api/rules";
 import { getSource, type Source } from "../api/sources";
 import { formatAny, formatSpan } from "../app/format";
-import { useAction, useInterval, useLoad } from "../app/load";
+import { useAction, useLoad } from "../app/load";
 import { notify } from "../app/notices";
 import { go } from "../app/route";
 import { exploreHref } from "../explorer/state";
-import { latestCallsLeft } from "../api/client";
 import { Button, LinkButton } from "../parts/button";
 import { Confirm } from "../parts/dialog";
 import { ErrorBox } from "../parts/forms";
@@ -16,10 +15,12 @@ import { Ago, ExternalUrl, Figure, Snippet } from "../parts/show";
 import { evaluateCommand } from "../parts/snippets";
 import { Deliveries } from "./deliveries";
 import { RuleHistory } from "./rule-history";
-import { OutcomePill, RuleStatePill, RuleTimers } from "./rule-state";
+import { draftOf } from "./rule-draft";
+import { OPERATORS } from "./rule-kinds";
+import { wordsDisagree, wordsOf } from "./rule-words";
+import { OutcomePill, RuleStatePill, RuleTimers, useClearing } from "./rule-state";
 
 const TRAIL = [{ href: "#/rules", label: "Alert rules" }];
-const RELOAD_MS = 5000;
 
 async function fetchRule(id: string, signal: AbortSignal): Promise<{ rule: Rule; source: Source | null }> {
   const rule = await getRule(id, signal);
@@ -28,9 +29,9 @@ async function fetchRule(id: string, signal: AbortSignal): Promise<{ rule: Rule;
 }
 
 export function RulePage({ id }: { id: string }) {
-  const loaded = useLoad(`rule ${id}`, (signal) => fetchRule(id, signal));
+  const loaded = useLoad(`rule ${id}`, (signal) => fetchRule(id, signal), ["rules", "sources"]);
+  useClearing(loaded.data === null ? undefined : [loaded.data.rule], loaded.reload);
   const [deleting, setDeleting] = useState(false);
-  useInterval(latestCallsLeft() === null ? RELOAD_MS : null, loaded.reload);
   const pause = useAction(async () => {
     if (loaded.data === null) return;
     const status = loaded.data.rule.status === "active" ? "paused" : "active";
@@ -102,13 +103,12 @@ export function RulePage({ id }: { id: string }) {
       ) : (
         <Evaluation rule={rule} />
       )}
-      <RuleHistory ruleId={id} version={rule.lastEvaluatedAt} />
+      <RuleHistory ruleId={id} />
       {rule.webhookUrl !== null && (
         <Deliveries
           id={`rule ${id}`}
           title="Deliveries to its own URL"
           list={(limit, offset, signal) => ruleDeliveries(id, limit, offset, signal)}
-          version={rule.lastTriggeredAt}
         />
       )}
       {deleting && (
@@ -132,7 +132,14 @@ export function RulePage({ id }: { id: string }) {
   );
 }
 
-const SIGNS: Record<string, string> = { gt: ">", gte: "≥", lt: "<", lte: "≤", eq: "=", neq: "≠" };
+function Understood({ parsed }: { parsed: NonNullable<Rule["parsedCondition"]> }) {
+  return (
+    <code>
+      {parsed.field} {OPERATORS[parsed.operator]?.sign ?? parsed.operator.replaceAll("_", " ")} {boundsOf(parsed.value)}
+      {parsed.percent === true && " %"}
+    </code>
+  );
+}
 
 const boundsOf = (value: unknown): string =>
   Array.isArray(value) ? value.map(formatAny).join(" … ") : formatAny(value);
@@ -155,6 +162,7 @@ function chartOf(rule: Rule): string {
 }
 
 function Facts({ rule, source }: { rule: Rule; source: Source | null }) {
+  const judged = draftOf(rule);
   return (
     <Section title="What it watches" class="card">
       <dl class="rows">
@@ -167,17 +175,24 @@ function Facts({ rule, source }: { rule: Rule; source: Source | null }) {
           </dd>
         </div>
         <div>
-          <dt>Understood as</dt>
+          <dt>{judged.kind === null ? "Understood as" : "Fires when"}</dt>
           <dd>
-            {rule.parsedCondition === null ? (
+            {judged.kind !== null && rule.evaluation !== null ? (
+              <span class="name">
+                {wordsOf({ ...judged, sourceId: rule.dataSourceId }, source === null ? [] : [source])}
+              </span>
+            ) : rule.parsedCondition === null ? (
               <span class="muted">only the evaluator understands the text</span>
             ) : (
-              <code>
-                {rule.parsedCondition.field}{" "}
-                {SIGNS[rule.parsedCondition.operator] ?? rule.parsedCondition.operator.replaceAll("_", " ")}{" "}
-                {boundsOf(rule.parsedCondition.value)}
-                {rule.parsedCondition.percent === true && " %"}
-              </code>
+              <Understood parsed={rule.parsedCondition} />
+            )}
+            {wordsDisagree(rule) && rule.parsedCondition !== null && (
+              <p class="warn-box">
+                <span>
+                  The words of this rule say something else: <Understood parsed={rule.parsedCondition} />.{" "}
+                  <a href={`#/rules/${rule._id}/edit`}>Edit</a> it, and they are made anew.
+                </span>
+              </p>
             )}
           </dd>
         </div>
@@ -217,7 +232,7 @@ function Evaluation({ rule }: { rule: Rule }) {
         <Figure label="Clears after">{formatSpan(evaluation.dwellSeconds ?? evaluation.windowSeconds)}</Figure>
       </dl>
       <div class="columns">
-        <TableFrame label="Inputs">
+        <TableFrame label="Inputs" stacked>
           <thead>
             <tr>
               <th scope="col">Input</th>
@@ -230,14 +245,20 @@ function Evaluation({ rule }: { rule: Rule }) {
             {evaluation.inputs.map((input) => (
               <tr key={input.key}>
                 <td class="mono name">{input.key}</td>
-                <td class="name">{input.field}</td>
-                <td>{input.aggregation === undefined ? "points" : `${input.aggregation} by ${input.groupBy}`}</td>
-                <td>{input.windowSeconds === undefined ? "the rule's" : formatSpan(input.windowSeconds)}</td>
+                <td class="name" data-label="Field">
+                  {input.field}
+                </td>
+                <td data-label="Grouped">
+                  {input.aggregation === undefined ? "points" : `${input.aggregation} by ${input.groupBy}`}
+                </td>
+                <td data-label="Window">
+                  {input.windowSeconds === undefined ? "the rule's" : formatSpan(input.windowSeconds)}
+                </td>
               </tr>
             ))}
           </tbody>
         </TableFrame>
-        <TableFrame label="Parameters">
+        <TableFrame label="Parameters" stacked>
           <thead>
             <tr>
               <th scope="col">Parameter</th>
@@ -248,7 +269,9 @@ function Evaluation({ rule }: { rule: Rule }) {
             {Object.entries(evaluation.parameters).map(([name, value]) => (
               <tr key={name}>
                 <td class="mono name">{name}</td>
-                <td class="name">{formatAny(value)}</td>
+                <td class="name" data-label="Value">
+                  {formatAny(value)}
+                </td>
               </tr>
             ))}
             {Object.keys(evaluation.parameters).length === 0 && (

@@ -1,27 +1,15 @@
 /** Alert rules with their states: of all buckets, or of one. */
-import { listBuckets } from "../api/buckets";
-import { listRules, type Rule } from "../api/rules";
-import { useInterval, useLoad } from "../app/load";
+import { listAllRules, listRules, type Rule } from "../api/rules";
+import { useLoad } from "../app/load";
 import { LinkButton } from "../parts/button";
-import { Empty, Page, Section, TableFrame, WhenLoaded } from "../parts/page";
-import { Ago } from "../parts/show";
-import { latestCallsLeft } from "../api/client";
-import { RuleStatePill, RuleTimers, clearsAt } from "./rule-state";
-
-/** States change by what others do; on a limited plan a reload is the user's. */
-const RELOAD_MS = 10_000;
-
-const reloadPeriod = (): number | null => (latestCallsLeft() === null ? RELOAD_MS : null);
-
-const ORDER = ["firing", "clearing", "armed", "unevaluated"];
+import { ListBar, ListPager, byMoment, byText, useListing } from "../parts/listing";
+import { Empty, Page, Section, WhenLoaded } from "../parts/page";
+import { byUrgency, useClearing } from "./rule-state";
+import { RuleTable } from "./rule-table";
 
 export function RulesPage() {
-  const rules = useLoad("rules", async (signal) => {
-    const buckets = await listBuckets(signal);
-    const lists = await Promise.all(buckets.map((bucket) => listRules(bucket._id, signal)));
-    return { rules: lists.flat(), bucketNames: new Map(buckets.map((bucket) => [bucket._id, bucket.name])) };
-  });
-  useInterval(reloadPeriod(), rules.reload);
+  const rules = useLoad("rules", listAllRules, ["rules", "buckets"]);
+  useClearing(rules.data?.rules, rules.reload);
   return (
     <Page
       title="Alert rules"
@@ -33,15 +21,21 @@ export function RulesPage() {
       }
     >
       <WhenLoaded loaded={rules} what="rules">
-        {(data) => <RuleTable rules={data.rules} bucketNames={data.bucketNames} createHref="#/rules/new" />}
+        {(data) => (
+          <RuleList
+            rules={data.rules}
+            bucketNames={new Map(data.buckets.map((bucket) => [bucket._id, bucket.name]))}
+            createHref="#/rules/new"
+          />
+        )}
       </WhenLoaded>
     </Page>
   );
 }
 
 export function BucketRules({ bucketId }: { bucketId: string }) {
-  const rules = useLoad(`rules ${bucketId}`, (signal) => listRules(bucketId, signal));
-  useInterval(reloadPeriod(), rules.reload);
+  const rules = useLoad(`rules ${bucketId}`, (signal) => listRules(bucketId, signal), ["rules"]);
+  useClearing(rules.data ?? undefined, rules.reload);
   const create = `#/rules/new?bucket=${bucketId}`;
   return (
     <Section
@@ -53,13 +47,13 @@ export function BucketRules({ bucketId }: { bucketId: string }) {
       }
     >
       <WhenLoaded loaded={rules} what="rules">
-        {(list) => <RuleTable rules={list} bucketNames={null} createHref={create} />}
+        {(list) => <RuleList rules={list} bucketNames={null} createHref={create} />}
       </WhenLoaded>
     </Section>
   );
 }
 
-function RuleTable({
+function RuleList({
   rules,
   bucketNames,
   createHref,
@@ -82,42 +76,23 @@ function RuleTable({
       </Empty>
     );
   }
-  // What burns stands first; of the rest, what is paused stands last.
-  const rank = (rule: Rule) => (rule.status === "active" ? ORDER.indexOf(rule.state) : ORDER.length);
-  const sorted = [...rules].sort((a, b) => rank(a) - rank(b) || (clearsAt(a) ?? 0) - (clearsAt(b) ?? 0));
+  return <FoundRules rules={rules} bucketNames={bucketNames} />;
+}
+
+function FoundRules({ rules, bucketNames }: { rules: Rule[]; bucketNames: Map<string, string> | null }) {
+  const listing = useListing(rules, {
+    text: ({ name, condition, bucketId }) => `${name} ${condition} ${bucketNames?.get(bucketId) ?? ""}`,
+    orders: [
+      { label: "firing first", compare: byUrgency },
+      { label: "by name", compare: byText((rule) => rule.name) },
+      { label: "by last fired", compare: byMoment((rule) => rule.lastTriggeredAt) },
+    ],
+  });
   return (
-    <TableFrame label="Alert rules">
-      <thead>
-        <tr>
-          <th scope="col">State</th>
-          <th scope="col">Rule</th>
-          {bucketNames !== null && <th scope="col">Bucket</th>}
-          <th scope="col">Timers</th>
-          <th scope="col">Last fired</th>
-        </tr>
-      </thead>
-      <tbody>
-        {sorted.map((rule) => (
-          <tr key={rule._id}>
-            <td>
-              <RuleStatePill rule={rule} />
-            </td>
-            <td class="rule-cell">
-              <a class="name" href={`#/rules/${rule._id}`}>
-                {rule.name}
-              </a>
-              <div class="hint name">{rule.condition}</div>
-            </td>
-            {bucketNames !== null && <td class="name muted">{bucketNames.get(rule.bucketId)}</td>}
-            <td class="nowrap">
-              <RuleTimers rule={rule} />
-            </td>
-            <td class="nowrap">
-              <Ago at={rule.lastTriggeredAt} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </TableFrame>
+    <>
+      <ListBar listing={listing} one="rule" label="Alert rules" />
+      <RuleTable label="Alert rules" rules={listing.shown} bucketNames={bucketNames} />
+      <ListPager listing={listing} />
+    </>
   );
 }

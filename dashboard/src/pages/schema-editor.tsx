@@ -1,4 +1,5 @@
 /** Fields of a schema as rows to fill in. Of declared fields only what the API lets change can be changed. */
+import { useEffect, useRef } from "preact/hooks";
 import type { FieldType, Schema } from "../api/sources";
 import { Button } from "../parts/button";
 import { SelectField, TextField, faultAt } from "../parts/forms";
@@ -48,8 +49,16 @@ interface SchemaEditorProps {
 export function SchemaEditor({ drafts, onChange, error }: SchemaEditorProps) {
   const change = (index: number, part: Partial<FieldDraft>) =>
     onChange(drafts.map((draft, at) => (at === index ? { ...draft, ...part } : draft)));
+  const rows = useRef<HTMLFieldSetElement>(null);
+  const added = useRef(false);
+  // Who adds a field types its name next.
+  useEffect(() => {
+    if (!added.current) return;
+    added.current = false;
+    rows.current?.querySelector<HTMLInputElement>(".schema-row:last-of-type input")?.focus();
+  }, [drafts.length]);
   return (
-    <fieldset class="rows-editor">
+    <fieldset class="rows-editor" ref={rows}>
       <legend>Fields</legend>
       {drafts.map((draft, index) => {
         const path = `schema.${draft.name.trim()}`;
@@ -102,7 +111,7 @@ export function SchemaEditor({ drafts, onChange, error }: SchemaEditorProps) {
           </div>
         );
       })}
-      <Button icon="plus" small onClick={() => onChange([...drafts, emptyField()])}>
+      <Button icon="plus" small onClick={() => ((added.current = true), onChange([...drafts, emptyField()]))}>
         Add a field
       </Button>
     </fieldset>

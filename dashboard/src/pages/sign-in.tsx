@@ -1,28 +1,45 @@
 /** Log in and sign up. */
-import { useEffect, useState } from "preact/hooks";
-import { logIn, signUp } from "../api/accounts";
-import { useAction } from "../app/load";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { logIn, signUp, signUpState } from "../api/accounts";
+import { useAction, useLoad } from "../app/load";
 import { go, useRoute } from "../app/route";
 import { beginSession, sessionNotice } from "../app/session";
 import { Switches } from "../app/shell";
 import { useStore } from "../app/store";
+import { setTitle } from "../app/title";
 import { Button } from "../parts/button";
 import { ErrorBox, TextField, faultAt } from "../parts/forms";
 import { Logo } from "../parts/icon";
 
 const AT_FIELDS = ["email", "password", "name", "organizationName"];
 
-export function SignInPage({ signingUp }: { signingUp: boolean }) {
+/** `wanted`: the link to sign up was followed. */
+export function SignInPage({ wanted }: { wanted: boolean }) {
+  const state = useLoad("sign-up", signUpState);
+  // A log-in form where nobody can log in would flash up on an empty server.
+  if (state.data === null && state.error === null && !state.slow) return null;
+  const open = state.data?.open ?? false;
+  const first = state.data?.first ?? false;
+  return <SignIn signingUp={open && (wanted || first)} open={open} first={first} refused={wanted && !open} />;
+}
+
+interface SignInProps {
+  signingUp: boolean;
+  open: boolean;
+  first: boolean;
+  refused: boolean;
+}
+
+function SignIn({ signingUp, open, first, refused }: SignInProps) {
   const { path } = useRoute();
+  const form = useRef<HTMLFormElement>(null);
   const notice = useStore(sessionNotice);
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
   const [name, setName] = useState("");
   const [organizationName, setOrganizationName] = useState("");
-  const title = signingUp ? "Create an account" : "Log in";
-  useEffect(() => {
-    document.title = `${title} · tidewatch`;
-  }, [title]);
+  const title = signingUp ? (first ? "Create the first account" : "Create an account") : "Log in";
+  useEffect(() => setTitle(title), [title]);
 
   const { run, running, error, clear } = useAction(async () => {
     const answer = signingUp
@@ -33,6 +50,7 @@ export function SignInPage({ signingUp }: { signingUp: boolean }) {
     beginSession(answer);
   });
   useEffect(clear, [signingUp]);
+  useEffect(() => form.current?.querySelector("input")?.focus(), [signingUp]);
 
   return (
     <div class="sign-in">
@@ -45,6 +63,7 @@ export function SignInPage({ signingUp }: { signingUp: boolean }) {
       </header>
       <main>
         <form
+          ref={form}
           class="card sign-in-card"
           aria-label={title}
           onSubmit={(event) => {
@@ -56,6 +75,12 @@ export function SignInPage({ signingUp }: { signingUp: boolean }) {
           {notice !== null && !signingUp && (
             <p class="notice-box" role="status">
               {notice}
+            </p>
+          )}
+          {signingUp && first && <p class="hint">This server is empty: its first account is yours.</p>}
+          {refused && (
+            <p class="notice-box" role="status">
+              Sign-up is closed on this server. Whoever runs it can open it.
             </p>
           )}
           {signingUp && (
@@ -101,17 +126,16 @@ export function SignInPage({ signingUp }: { signingUp: boolean }) {
           <Button type="submit" look="primary" busy={running}>
             {signingUp ? "Create account" : "Log in"}
           </Button>
-          <p class="hint">
-            {signingUp ? (
-              <>
-                Already have an account? <a href="#/login">Log in</a>
-              </>
-            ) : (
-              <>
-                New here? <a href="#/signup">Create an account</a>
-              </>
-            )}
-          </p>
+          {signingUp && !first && (
+            <p class="hint">
+              Already have an account? <a href="#/login">Log in</a>
+            </p>
+          )}
+          {!signingUp && open && (
+            <p class="hint">
+              New here? <a href="#/signup">Create an account</a>
+            </p>
+          )}
         </form>
       </main>
       <Tide />

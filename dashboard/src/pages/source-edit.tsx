@@ -1,21 +1,20 @@
 /** A source, new or changed. */
-import { useState } from "preact/hooks";
 import { changeSource, createSource, getSource, type Source } from "../api/sources";
+import { useDraft } from "../app/draft";
 import { useAction, useLoad } from "../app/load";
 import { notify } from "../app/notices";
 import { go } from "../app/route";
 import { Button, LinkButton } from "../parts/button";
 import { CheckField, ErrorBox, SelectField, TextField, faultAt } from "../parts/forms";
+import { Restored } from "../parts/restored";
 import { Page, WhenLoaded } from "../parts/page";
+import { useBucketTrail } from "./bucket-trail";
 import { SchemaEditor, draftsOf, emptyField, schemaOf } from "./schema-editor";
 
 export function NewSourcePage({ bucketId }: { bucketId: string }) {
+  const trail = useBucketTrail(bucketId);
   return (
-    <Page
-      title="New source"
-      trail={trailOf(bucketId)}
-      intro="A sensor or an application, with the fields that it measures."
-    >
+    <Page title="New source" trail={trail} intro="A sensor or an application, with the fields that it measures.">
       <SourceForm bucketId={bucketId} source={null} />
     </Page>
   );
@@ -23,10 +22,11 @@ export function NewSourcePage({ bucketId }: { bucketId: string }) {
 
 export function EditSourcePage({ bucketId, sourceId }: { bucketId: string; sourceId: string }) {
   const source = useLoad(`source ${sourceId}`, (signal) => getSource(bucketId, sourceId, signal));
+  const trail = useBucketTrail(bucketId);
   return (
     <Page
       title="Edit source"
-      trail={trailOf(bucketId)}
+      trail={trail}
       intro="Fields may be added; those there are keep their name and type, as points bear them."
     >
       <WhenLoaded loaded={source} what="source">
@@ -36,20 +36,21 @@ export function EditSourcePage({ bucketId, sourceId }: { bucketId: string; sourc
   );
 }
 
-const trailOf = (bucketId: string) => [
-  { href: "#/buckets", label: "Buckets" },
-  { href: `#/buckets/${bucketId}/sources`, label: "Sources" },
-];
+const startOf = (source: Source | null) => ({
+  name: source?.name ?? "",
+  type: source?.type ?? "sensor",
+  description: source?.description ?? "",
+  fields: source === null ? [emptyField()] : draftsOf(source.schema),
+  extend: source?.schemaMode === "extend",
+  downsampling: source?.downsampling ?? true,
+  active: source?.status !== "inactive",
+});
 
 function SourceForm({ bucketId, source }: { bucketId: string; source: Source | null }) {
-  const [name, setName] = useState(source?.name ?? "");
-  const [type, setType] = useState(source?.type ?? "sensor");
-  const [description, setDescription] = useState(source?.description ?? "");
-  const [fields, setFields] = useState(source === null ? [emptyField()] : draftsOf(source.schema));
-  const [extend, setExtend] = useState(source?.schemaMode === "extend");
-  const [downsampling, setDownsampling] = useState(source?.downsampling ?? true);
-  const [active, setActive] = useState(source?.status !== "inactive");
+  const typed = useDraft(source === null ? `source in ${bucketId}` : `source ${source._id}`, startOf(source));
+  const { value, change } = typed;
   const { run, running, error } = useAction(async () => {
+    const { name, type, description, fields, extend, downsampling, active } = value;
     const body = {
       name,
       type,
@@ -62,10 +63,11 @@ function SourceForm({ bucketId, source }: { bucketId: string; source: Source | n
       source === null
         ? await createSource(bucketId, body)
         : await changeSource(bucketId, source._id, { ...body, status: active ? "active" : "inactive" });
+    typed.done();
     notify(source === null ? `Source “${saved.name}” created.` : `Source “${saved.name}” saved.`);
     go(`#/buckets/${bucketId}/sources/${saved._id}`);
   });
-  const named = new Set(fields.map((field) => `schema.${field.name.trim()}`));
+  const named = new Set(value.fields.map((field) => `schema.${field.name.trim()}`));
   const shownAt = (at: string) =>
     ["name", "type", "description"].includes(at) ||
     [...named].some((path) => at === path || [".type", ".unit", ".description"].some((end) => at === path + end));
@@ -78,45 +80,51 @@ function SourceForm({ bucketId, source }: { bucketId: string; source: Source | n
         void run();
       }}
     >
+      <Restored draft={typed} />
       <div class="form-grid">
         <TextField
           label="Name"
-          value={name}
-          onInput={setName}
+          value={value.name}
+          onInput={(name) => change({ name })}
           required
           maxLength={200}
           fault={faultAt(error, "name")}
         />
         <SelectField
           label="Type"
-          value={type}
-          onChange={setType}
-          options={[...new Set(["sensor", "application", "service", type])]}
+          value={value.type}
+          onChange={(type) => change({ type })}
+          options={[...new Set(["sensor", "application", "service", value.type])]}
           fault={faultAt(error, "type")}
         />
         <TextField
           label="Description"
           class="span"
-          value={description}
-          onInput={setDescription}
+          value={value.description}
+          onInput={(description) => change({ description })}
           fault={faultAt(error, "description")}
         />
       </div>
-      <SchemaEditor drafts={fields} onChange={setFields} error={error} />
+      <SchemaEditor drafts={value.fields} onChange={(fields) => change({ fields })} error={error} />
       <CheckField
         label="Add undeclared fields as they come"
         hint="Else a point with a field that is not declared is refused."
-        checked={extend}
-        onChange={setExtend}
+        checked={value.extend}
+        onChange={(extend) => change({ extend })}
       />
       <CheckField
         label="Average large raw queries"
         hint="Queries for more than about 500 points get averages with their least and greatest values; off: always the points themselves."
-        checked={downsampling}
-        onChange={setDownsampling}
+        checked={value.downsampling}
+        onChange={(downsampling) => change({ downsampling })}
       />
       {source !== null && (
-        <CheckField label="Active" hint="An inactive source takes no data." checked={active} onChange={setActive} />
+        <CheckField
+          label="Active"
+          hint="An inactive source takes no data."
+          checked={value.active}
+          onChange={(active) => change({ active })}
+        />
       )}
       <ErrorBox error={error} shownAt={shownAt} />
       <div class="actions end">

@@ -1,25 +1,32 @@
 /** One source: its schema, what it holds, how to send to it and how to ask it. */
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { deleteSource, getSource, type Source } from "../api/sources";
 import { formatCompact, formatSpan, plural } from "../app/format";
-import { useLoad } from "../app/load";
+import { useInterval, useLoad } from "../app/load";
 import { notify } from "../app/notices";
 import { go } from "../app/route";
-import { exploreHref } from "../explorer/state";
+import { exploreHref, type FieldRef } from "../explorer/state";
 import { Button, LinkButton } from "../parts/button";
 import { Confirm } from "../parts/dialog";
 import { LoadError, Page, Section, Skeleton, TableFrame } from "../parts/page";
-import { Ago, Figure, Pill, Snippet } from "../parts/show";
-import { curlQuery, curlSend, pythonQuery, pythonSend } from "../parts/snippets";
+import { Ago, Figure } from "../parts/show";
+import { useBucketTrail } from "./bucket-trail";
+import { SourceStatus } from "./source-status";
+import { SourceSnippets } from "./source-snippets";
+
+const RELOAD_MS = 10_000;
+const WAITING_RELOAD_MS = 2000;
 
 export function SourcePage({ bucketId, sourceId }: { bucketId: string; sourceId: string }) {
-  const source = useLoad(`source ${sourceId}`, (signal) => getSource(bucketId, sourceId, signal));
+  const source = useLoad(`source ${sourceId}`, (signal) => getSource(bucketId, sourceId, signal), ["sources"]);
   const [deleting, setDeleting] = useState(false);
-  const trail = [
-    { href: "#/buckets", label: "Buckets" },
-    { href: `#/buckets/${bucketId}/sources`, label: "Sources" },
-  ];
+  const trail = useBucketTrail(bucketId);
   const { data } = source;
+  const waiting = data?.stats.totalDataPoints === 0;
+  // Points are no change of the source; somebody who waits for the first sees it at once.
+  useInterval(waiting ? WAITING_RELOAD_MS : RELOAD_MS, source.refresh);
+  const waited = useRef(false);
+  if (waiting) waited.current = true;
   if (data === null) {
     return (
       <Page title="Source" trail={trail}>
@@ -34,6 +41,7 @@ export function SourcePage({ bucketId, sourceId }: { bucketId: string; sourceId:
   const charted = Object.entries(data.schema)
     .filter(([, definition]) => definition.type !== "string")
     .slice(0, 4);
+  const chart = charted.map(([field]) => ({ bucketId, sourceId, field }));
   return (
     <Page
       title={data.name}
@@ -41,11 +49,7 @@ export function SourcePage({ bucketId, sourceId }: { bucketId: string; sourceId:
       intro={data.description}
       actions={
         <>
-          <LinkButton
-            href={exploreHref(charted.map(([field]) => ({ bucketId, sourceId, field })))}
-            icon="explore"
-            look="primary"
-          >
+          <LinkButton href={exploreHref(chart)} icon="explore" look="primary">
             Explore
           </LinkButton>
           <LinkButton href={`#/rules/new?bucket=${bucketId}&source=${sourceId}`} icon="rules">
@@ -60,6 +64,7 @@ export function SourcePage({ bucketId, sourceId }: { bucketId: string; sourceId:
         </>
       }
     >
+      {waited.current && <FirstPoint waiting={waiting} chart={chart} />}
       <dl class="figures card">
         <Figure label="Points">{formatCompact(data.stats.totalDataPoints)}</Figure>
         <Figure label="Newest">
@@ -72,11 +77,11 @@ export function SourcePage({ bucketId, sourceId }: { bucketId: string; sourceId:
           {data.stats.averageIntervalSeconds === null ? "–" : formatSpan(data.stats.averageIntervalSeconds)}
         </Figure>
         <Figure label="Status">
-          <Pill tone={data.status === "active" ? "ok" : "idle"}>{data.status}</Pill>
+          <SourceStatus source={data} />
         </Figure>
       </dl>
       <SchemaTable source={data} />
-      <Snippets source={data} />
+      <SourceSnippets source={data} />
       {deleting && (
         <Confirm
           title="Delete source"
@@ -101,13 +106,29 @@ export function SourcePage({ bucketId, sourceId }: { bucketId: string; sourceId:
   );
 }
 
+/** What a newcomer waits for, and where to go when it is there. */
+function FirstPoint({ waiting, chart }: { waiting: boolean; chart: FieldRef[] }) {
+  return (
+    <div class="notice-box first-point">
+      <p role="status">
+        {waiting ? "Waits for the first point: it shows here as soon as it is in." : "The first point is in."}
+      </p>
+      {!waiting && (
+        <LinkButton href={exploreHref(chart, { kind: "last", preset: "15m" })} look="primary" icon="explore" small>
+          See it on a chart
+        </LinkButton>
+      )}
+    </div>
+  );
+}
+
 function SchemaTable({ source }: { source: Source }) {
   const mode =
     source.schemaMode === "strict" ? "Undeclared fields are refused" : "Undeclared fields are added as they come";
   const thinning = source.downsampling ? "large raw queries are averaged" : "raw queries are never averaged";
   return (
     <Section title="Schema" note={`${mode}; ${thinning}.`}>
-      <TableFrame label="Schema">
+      <TableFrame label="Schema" stacked>
         <thead>
           <tr>
             <th scope="col">Field</th>
@@ -122,45 +143,15 @@ function SchemaTable({ source }: { source: Source }) {
               <th scope="row" class="mono name">
                 {field}
               </th>
-              <td>{definition.type}</td>
-              <td>{definition.unit}</td>
-              <td class="text muted">{definition.description}</td>
+              <td data-label="Type">{definition.type}</td>
+              <td data-label="Unit">{definition.unit}</td>
+              <td class="text muted" data-label="Description">
+                {definition.description}
+              </td>
             </tr>
           ))}
         </tbody>
       </TableFrame>
-    </Section>
-  );
-}
-
-function Snippets({ source }: { source: Source }) {
-  const [language, setLanguage] = useState<"curl" | "python">("curl");
-  const target = { origin: location.origin, bucketId: source.bucketId, sourceId: source._id, schema: source.schema };
-  const curl = language === "curl";
-  return (
-    <Section
-      title="Send and ask"
-      note={
-        <>
-          Put a write key into <code>TIDEWATCH_KEY</code>; the bucket's{" "}
-          <a href={`#/buckets/${source.bucketId}/keys`}>keys</a> are made there.
-        </>
-      }
-      actions={
-        <div class="segments" role="group" aria-label="Language">
-          <button type="button" aria-pressed={curl} onClick={() => setLanguage("curl")}>
-            curl
-          </button>
-          <button type="button" aria-pressed={!curl} onClick={() => setLanguage("python")}>
-            Python
-          </button>
-        </div>
-      }
-    >
-      <div class="snippets">
-        <Snippet title="Send a point" code={curl ? curlSend(target) : pythonSend(target)} />
-        <Snippet title="Ask for the newest points" code={curl ? curlQuery(target) : pythonQuery(target)} />
-      </div>
     </Section>
   );
 }

@@ -2,10 +2,13 @@
 import { useState } from "preact/hooks";
 import type { Bucket } from "../api/buckets";
 import { EVENTS, changeWebhook, createWebhook, type Event, type Webhook } from "../api/webhooks";
+import { useDraft } from "../app/draft";
 import { useAction } from "../app/load";
+import { whenFree } from "../app/route";
 import { Button } from "../parts/button";
 import { Dialog } from "../parts/dialog";
 import { CheckField, ErrorBox, SelectField, TextField, faultAt } from "../parts/forms";
+import { Restored } from "../parts/restored";
 
 const EVENT_HINTS: Record<Event, string> = {
   "alert.triggered": "A rule fires.",
@@ -21,12 +24,17 @@ interface WebhookFormProps {
 }
 
 export function WebhookForm({ webhook, buckets, onDone, onClose }: WebhookFormProps) {
-  const [url, setUrl] = useState(webhook?.url ?? "");
-  const [events, setEvents] = useState<Event[]>(webhook?.events ?? ["alert.triggered"]);
-  const [bucketId, setBucketId] = useState(webhook?.bucketId ?? "");
+  const typed = useDraft(webhook === null ? "webhook" : `webhook ${webhook._id}`, {
+    url: webhook?.url ?? "",
+    events: webhook?.events ?? (["alert.triggered"] as Event[]),
+    bucketId: webhook?.bucketId ?? "",
+    retries: String(webhook?.retryConfig.maxRetries ?? 3),
+    multiplier: String(webhook?.retryConfig.backoffMultiplier ?? 2),
+  });
+  const { url, events, bucketId, retries, multiplier } = typed.value;
+  const { change } = typed;
+  // Apart from what is kept: a draft holds no secret.
   const [secret, setSecret] = useState("");
-  const [retries, setRetries] = useState(String(webhook?.retryConfig.maxRetries ?? 3));
-  const [multiplier, setMultiplier] = useState(String(webhook?.retryConfig.backoffMultiplier ?? 2));
   const { run, running, error } = useAction(async () => {
     const body = {
       url,
@@ -37,12 +45,19 @@ export function WebhookForm({ webhook, buckets, onDone, onClose }: WebhookFormPr
     };
     if (webhook === null) {
       const { bucketId: only, ...rest } = body;
-      onDone(await createWebhook(only === null ? rest : { ...rest, bucketId: only }));
-    } else onDone(await changeWebhook(webhook._id, body));
+      const made = await createWebhook(only === null ? rest : { ...rest, bucketId: only });
+      typed.done();
+      onDone(made);
+    } else {
+      const changed = await changeWebhook(webhook._id, body);
+      typed.done();
+      onDone(changed);
+    }
   });
   const shown = ["url", "events", "bucketId", "secret", "retryConfig.maxRetries", "retryConfig.backoffMultiplier"];
   return (
-    <Dialog title={webhook === null ? "New webhook" : "Edit webhook"} onClose={onClose}>
+    <Dialog title={webhook === null ? "New webhook" : "Edit webhook"} onClose={() => whenFree(onClose)}>
+      <Restored draft={typed} />
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -53,7 +68,7 @@ export function WebhookForm({ webhook, buckets, onDone, onClose }: WebhookFormPr
           label="URL"
           type="url"
           value={url}
-          onInput={setUrl}
+          onInput={(text) => change({ url: text })}
           required
           placeholder="https://…"
           fault={faultAt(error, "url")}
@@ -66,7 +81,7 @@ export function WebhookForm({ webhook, buckets, onDone, onClose }: WebhookFormPr
               label={<span class="mono">{name}</span>}
               hint={EVENT_HINTS[name]}
               checked={events.includes(name)}
-              onChange={(on) => setEvents(on ? [...events, name] : events.filter((other) => other !== name))}
+              onChange={(on) => change({ events: on ? [...events, name] : events.filter((other) => other !== name) })}
             />
           ))}
           {faultAt(error, "events") && <p class="fault">{faultAt(error, "events")}</p>}
@@ -74,7 +89,7 @@ export function WebhookForm({ webhook, buckets, onDone, onClose }: WebhookFormPr
         <SelectField
           label="From"
           value={bucketId}
-          onChange={setBucketId}
+          onChange={(id) => change({ bucketId: id })}
           options={[
             { value: "", label: "every bucket" },
             ...buckets.map((bucket) => ({ value: bucket._id, label: bucket.name })),
@@ -89,7 +104,7 @@ export function WebhookForm({ webhook, buckets, onDone, onClose }: WebhookFormPr
             max={10}
             step={1}
             value={retries}
-            onInput={setRetries}
+            onInput={(text) => change({ retries: text })}
             fault={faultAt(error, "retryConfig.maxRetries")}
           />
           <TextField
@@ -99,7 +114,7 @@ export function WebhookForm({ webhook, buckets, onDone, onClose }: WebhookFormPr
             max={10}
             step="any"
             value={multiplier}
-            onInput={setMultiplier}
+            onInput={(text) => change({ multiplier: text })}
             fault={faultAt(error, "retryConfig.backoffMultiplier")}
           />
         </div>
@@ -118,7 +133,7 @@ export function WebhookForm({ webhook, buckets, onDone, onClose }: WebhookFormPr
         />
         <ErrorBox error={error} shownAt={(at) => shown.includes(at)} />
         <div class="actions end">
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={() => (typed.done(), onClose())}>Cancel</Button>
           <Button type="submit" look="primary" busy={running} disabled={events.length === 0}>
             {webhook === null ? "Create webhook" : "Save"}
           </Button>

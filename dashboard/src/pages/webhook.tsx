@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { listBuckets } from "../api/buckets";
 import { changeWebhook, deleteWebhook, getWebhook, redeliver, testWebhook, webhookDeliveries } from "../api/webhooks";
 import { formatCount, plural } from "../app/format";
+import { hasDraft } from "../app/draft";
 import { useAction, useLoad } from "../app/load";
 import { notify } from "../app/notices";
 import { go } from "../app/route";
@@ -17,12 +18,15 @@ import { WebhookForm } from "./webhook-form";
 const TRAIL = [{ href: "#/webhooks", label: "Webhooks" }];
 
 export function WebhookPage({ id }: { id: string }) {
-  const loaded = useLoad(`webhook ${id}`, async (signal) => {
-    const [webhook, buckets] = await Promise.all([getWebhook(id, signal), listBuckets(signal)]);
-    return { webhook, buckets };
-  });
-  const [dialog, setDialog] = useState<"edit" | "delete" | null>(null);
-  const [version, setVersion] = useState(0);
+  const loaded = useLoad(
+    `webhook ${id}`,
+    async (signal) => {
+      const [webhook, buckets] = await Promise.all([getWebhook(id, signal), listBuckets(signal)]);
+      return { webhook, buckets };
+    },
+    ["webhooks", "buckets"],
+  );
+  const [dialog, setDialog] = useState<"edit" | "delete" | null>(() => (hasDraft(`webhook ${id}`) ? "edit" : null));
   const act = useAction(async (what: "pause" | "test") => {
     if (loaded.data === null) return;
     if (what === "pause") {
@@ -32,7 +36,6 @@ export function WebhookPage({ id }: { id: string }) {
     } else {
       await testWebhook(id);
       notify("Test event queued; see below what becomes of it.");
-      setVersion((n) => n + 1);
     }
     loaded.reload();
   });
@@ -119,8 +122,6 @@ export function WebhookPage({ id }: { id: string }) {
         title="Deliveries"
         list={(limit, offset, signal) => webhookDeliveries(id, limit, offset, signal)}
         redeliver={(deliveryId) => redeliver(id, deliveryId)}
-        version={String(version)}
-        onSettled={loaded.reload}
       />
       {dialog === "edit" && (
         <WebhookForm
@@ -146,8 +147,10 @@ export function WebhookPage({ id }: { id: string }) {
           }}
         >
           <p>
-            <span class="url"><Url url={webhook.url} /></span> will hear of nothing any more. To stop it for a while, pause it
-            instead.
+            <span class="url">
+              <Url url={webhook.url} />
+            </span>{" "}
+            will hear of nothing any more. To stop it for a while, pause it instead.
           </p>
         </Confirm>
       )}

@@ -3,20 +3,25 @@ import { useState } from "preact/hooks";
 import { listBuckets } from "../api/buckets";
 import { listWebhooks, type Webhook } from "../api/webhooks";
 import { formatCount } from "../app/format";
+import { hasDraft } from "../app/draft";
 import { useLoad } from "../app/load";
 import { notify } from "../app/notices";
 import { Button } from "../parts/button";
-import { Dialog } from "../parts/dialog";
+import { ShownOnce } from "../parts/dialog";
 import { Empty, Page, TableFrame, WhenLoaded } from "../parts/page";
-import { Ago, Pill, SecretOnce, Url } from "../parts/show";
+import { Ago, Pill, Url } from "../parts/show";
 import { WebhookForm } from "./webhook-form";
 
 export function WebhooksPage() {
-  const loaded = useLoad("webhooks", async (signal) => {
-    const [webhooks, buckets] = await Promise.all([listWebhooks(signal), listBuckets(signal)]);
-    return { webhooks, buckets, names: new Map(buckets.map((bucket) => [bucket._id, bucket.name])) };
-  });
-  const [creating, setCreating] = useState(false);
+  const loaded = useLoad(
+    "webhooks",
+    async (signal) => {
+      const [webhooks, buckets] = await Promise.all([listWebhooks(signal), listBuckets(signal)]);
+      return { webhooks, buckets, names: new Map(buckets.map((bucket) => [bucket._id, bucket.name])) };
+    },
+    ["webhooks", "buckets"],
+  );
+  const [creating, setCreating] = useState(() => hasDraft("webhook"));
   const [created, setCreated] = useState<Webhook | null>(null);
   return (
     <Page
@@ -42,7 +47,7 @@ export function WebhooksPage() {
               An address of yours that is told when a rule fires.
             </Empty>
           ) : (
-            <TableFrame label="Webhooks">
+            <TableFrame label="Webhooks" stacked>
               <thead>
                 <tr>
                   <th scope="col">URL</th>
@@ -66,22 +71,26 @@ export function WebhooksPage() {
                         <Url url={webhook.url} />
                       </a>
                     </td>
-                    <td>
+                    <td data-label="Status">
                       <Pill tone={webhook.status === "active" ? "ok" : "idle"}>{webhook.status}</Pill>
                     </td>
-                    <td class="mono">{webhook.events.join(", ")}</td>
-                    <td class="name">
+                    <td class="mono" data-label="Hears of">
+                      {webhook.events.join(", ")}
+                    </td>
+                    <td class="name" data-label="From">
                       {webhook.bucketId === null ? (
                         <span class="muted">every bucket</span>
                       ) : (
                         (data.names.get(webhook.bucketId) ?? webhook.bucketId)
                       )}
                     </td>
-                    <td class="number">{formatCount(webhook.successfulDeliveries)}</td>
-                    <td class={webhook.failedDeliveries > 0 ? "number bad-text" : "number"}>
+                    <td class="number" data-label="Delivered">
+                      {formatCount(webhook.successfulDeliveries)}
+                    </td>
+                    <td class={webhook.failedDeliveries > 0 ? "number bad-text" : "number"} data-label="Failed">
                       {formatCount(webhook.failedDeliveries)}
                     </td>
-                    <td class="nowrap">
+                    <td class="nowrap" data-label="Last">
                       <Ago at={webhook.lastDeliveryAt} />
                     </td>
                   </tr>
@@ -105,18 +114,12 @@ export function WebhooksPage() {
         />
       )}
       {created !== null && (
-        <Dialog title="Webhook created" onClose={() => setCreated(null)}>
-          <SecretOnce what="secret" value={created.secret ?? ""} />
+        <ShownOnce title="Webhook created" what="secret" value={created.secret ?? ""} onClose={() => setCreated(null)}>
           <p class="hint">
             Receivers check <code>X-Webhook-Signature</code>, an HMAC-SHA256 of the body with this secret, or the
             Standard Webhooks headers.
           </p>
-          <div class="actions end">
-            <Button look="primary" onClick={() => setCreated(null)}>
-              I have copied it
-            </Button>
-          </div>
-        </Dialog>
+        </ShownOnce>
       )}
     </Page>
   );

@@ -4,6 +4,7 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useAction } from "../app/load";
 import { Button } from "./button";
 import { ErrorBox, TextField } from "./forms";
+import { SecretOnce } from "./show";
 
 interface DialogProps {
   title: string;
@@ -19,6 +20,7 @@ export function Dialog({ title, onClose, children, wide }: DialogProps) {
     const dialog = element.current;
     const before = document.activeElement;
     dialog?.showModal();
+    if (dialog !== null) firstOf(dialog)?.focus();
     return () => {
       dialog?.close();
       if (before instanceof HTMLElement && before.isConnected) before.focus();
@@ -29,6 +31,13 @@ export function Dialog({ title, onClose, children, wide }: DialogProps) {
       ref={element}
       class={wide ? "dialog wide" : "dialog"}
       aria-labelledby={id}
+      onKeyDown={(event) => {
+        // Browsers let a second Escape close a dialog whatever the page says to it.
+        if (event.key !== "Escape" || event.isComposing) return;
+        event.preventDefault();
+        event.stopPropagation();
+        onClose();
+      }}
       onCancel={(event) => {
         event.preventDefault();
         onClose();
@@ -40,6 +49,49 @@ export function Dialog({ title, onClose, children, wide }: DialogProps) {
       </header>
       <div class="dialog-body">{children}</div>
     </dialog>
+  );
+}
+
+/** What is typed at once goes into the first field; without one the first button is the harmless one. */
+function firstOf(dialog: HTMLElement): HTMLElement | null {
+  const body = dialog.querySelector(".dialog-body");
+  return (
+    body?.querySelector<HTMLElement>("input:enabled, select:enabled, textarea:enabled") ??
+    body?.querySelector("button") ??
+    null
+  );
+}
+
+interface OnceProps {
+  title: string;
+  /** What it is: `key`, `secret`. */
+  what: string;
+  value: string;
+  children?: ComponentChildren;
+  onClose: () => void;
+}
+
+/** A dialog with a value that is shown this once: it does not close by a slip. */
+export function ShownOnce({ title, what, value, children, onClose }: OnceProps) {
+  const [copied, setCopied] = useState(false);
+  const [asked, setAsked] = useState(false);
+  return (
+    <Dialog title={title} onClose={() => (copied || asked ? onClose() : setAsked(true))}>
+      <SecretOnce what={what} value={value} onCopied={() => setCopied(true)} />
+      {children}
+      {asked && (
+        <p class="error-box" role="alert">
+          <span>
+            The {what} has not been copied, and closing loses it for good. Escape or Close once more closes it anyway.
+          </span>
+        </p>
+      )}
+      <div class="actions end">
+        <Button look="primary" onClick={onClose}>
+          I have copied it
+        </Button>
+      </div>
+    </Dialog>
   );
 }
 

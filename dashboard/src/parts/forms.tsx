@@ -16,7 +16,7 @@ interface FieldProps {
 interface TextProps extends FieldProps {
   value: string;
   onInput: (value: string) => void;
-  type?: "text" | "email" | "password" | "url" | "number" | "datetime-local";
+  type?: "text" | "email" | "password" | "url" | "search" | "number" | "datetime-local";
   required?: boolean;
   autocomplete?: string;
   placeholder?: string;
@@ -28,6 +28,17 @@ interface TextProps extends FieldProps {
   disabled?: boolean;
   spellcheck?: boolean;
   mono?: boolean;
+  inputMode?: "decimal";
+}
+
+/**
+ * A number as text: a browser's own number field drops what it does not take, and 5,5 would become 55 unseen. What is
+ * no number is said at once.
+ */
+export function NumberField(props: Omit<TextProps, "type" | "inputMode">) {
+  const odd = props.value.trim() !== "" && !Number.isFinite(Number(props.value));
+  const fault = odd ? `must be a number such as 5.5, not ${props.value.trim()}` : props.fault;
+  return <TextField {...props} inputMode="decimal" fault={fault} />;
 }
 
 export function TextField(props: TextProps) {
@@ -39,7 +50,7 @@ export function TextField(props: TextProps) {
         {...rest}
         id={id}
         class={mono ? "input mono" : "input"}
-        // Preact types an input by each of its types; these six share all attributes that are set here.
+        // Preact types an input by each of its types; these share all attributes that are set here.
         type={(type ?? "text") as "text"}
         value={value}
         spellcheck={props.spellcheck ?? false}

@@ -3,7 +3,8 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { ApiError } from "../api/client";
 import { sentence } from "../app/format";
-import type { Loaded } from "../app/load";
+import { mayGoBetter, type Loaded } from "../app/load";
+import { setTitle } from "../app/title";
 import { Button } from "./button";
 import { Logo } from "./icon";
 
@@ -19,9 +20,7 @@ interface PageProps {
 
 export function Page({ title, trail, intro, actions, children, class: extra }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => {
-    document.title = `${title} · tidewatch`;
-  }, [title]);
+  useEffect(() => setTitle(title), [title]);
   // A screen reader hears the new page's title, and Tab goes on from there.
   useEffect(() => {
     if (document.querySelector("dialog[open]") === null) heading.current?.focus({ preventScroll: true });
@@ -106,6 +105,7 @@ export function LoadError({ error, what, onRetry }: { error: Error; what: string
     <div class="state" role="alert">
       <h2>{missing ? `There is no such ${what}` : `The ${what} could not be loaded`}</h2>
       <p>{missing ? "It may have been deleted, or the link is from another organization." : sentence(error.message)}</p>
+      {mayGoBetter(error) && <p>It is tried again every few seconds.</p>}
       {!missing && (
         <Button icon="refresh" onClick={onRetry}>
           Try again
@@ -146,46 +146,47 @@ export function Empty({
   );
 }
 
-/** A table that scrolls inside itself on narrow screens, and in height where it is `capped`. */
-export function TableFrame({
-  label,
-  children,
-  capped,
-}: {
+interface TableFrameProps {
   label: string;
   children: ComponentChildren;
+  /** Scrolls in height too. */
   capped?: boolean;
-}) {
+  /** On a phone each row is a block of lines, each with its cell's `data-label` in front. */
+  stacked?: boolean;
+}
+
+/** A table that scrolls inside itself where it is wider than the screen. */
+export function TableFrame({ label, children, capped, stacked }: TableFrameProps) {
+  const names = ["table-frame", capped ? "capped" : "", stacked ? "stacked" : ""].filter((name) => name !== "");
   return (
-    <div class={capped ? "table-frame capped" : "table-frame"} tabIndex={0} role="group" aria-label={label}>
+    <div class={names.join(" ")} tabIndex={0} role="group" aria-label={label}>
       <table>{children}</table>
     </div>
   );
 }
 
-/** Steps through a long list. */
-export function Pager({
-  offset,
-  limit,
-  total,
-  onMove,
-}: {
+interface PagerProps {
   offset: number;
   limit: number;
   total: number;
   onMove: (offset: number) => void;
-}) {
+  back?: string;
+  forward?: string;
+}
+
+/** Steps through a long list. */
+export function Pager({ offset, limit, total, onMove, back = "Newer", forward = "Older" }: PagerProps) {
   if (total <= limit) return null;
   return (
     <nav class="pager" aria-label="Pages">
       <Button small icon="back" disabled={offset === 0} onClick={() => onMove(Math.max(0, offset - limit))}>
-        Newer
+        {back}
       </Button>
       <span class="muted">
         {offset + 1} to {Math.min(total, offset + limit)} of {total.toLocaleString("en-GB")}
       </span>
       <Button small icon="forward" disabled={offset + limit >= total} onClick={() => onMove(offset + limit)}>
-        Older
+        {forward}
       </Button>
     </nav>
   );

@@ -43,12 +43,19 @@ export function Pill({ tone, children }: { tone: Tone; children: ComponentChildr
   );
 }
 
-export function CopyButton({ text, label = "Copy", small = true }: { text: string; label?: string; small?: boolean }) {
+interface CopyProps {
+  text: string;
+  label?: string;
+  onCopied?: () => void;
+}
+
+export function CopyButton({ text, label = "Copy", onCopied }: CopyProps) {
   const [copied, setCopied] = useState<"no" | "yes" | "failed">("no");
   const copy = async () => {
     try {
       await navigator.clipboard.writeText(text);
       setCopied("yes");
+      onCopied?.();
     } catch {
       setCopied("failed");
     }
@@ -56,7 +63,7 @@ export function CopyButton({ text, label = "Copy", small = true }: { text: strin
   };
   return (
     <>
-      <Button icon={copied === "yes" ? "check" : "copy"} small={small} onClick={() => void copy()} class="copy">
+      <Button icon={copied === "yes" ? "check" : "copy"} small onClick={() => void copy()} class="copy">
         {copied === "yes" ? "Copied" : copied === "failed" ? "Select it by hand" : label}
       </Button>
       <span class="visually-hidden" role="status">
@@ -82,7 +89,7 @@ export function Snippet({ title, code }: { title: string; code: string }) {
 }
 
 /** A value that is shown this once. */
-export function SecretOnce({ what, value }: { what: string; value: string }) {
+export function SecretOnce({ what, value, onCopied }: { what: string; value: string; onCopied: () => void }) {
   return (
     <div class="secret">
       <p class="secret-warning">
@@ -90,7 +97,7 @@ export function SecretOnce({ what, value }: { what: string; value: string }) {
       </p>
       <div class="secret-value">
         <code class="mono">{value}</code>
-        <CopyButton text={value} label={`Copy ${what}`} />
+        <CopyButton text={value} label={`Copy ${what}`} onCopied={onCopied} />
       </div>
     </div>
   );

@@ -135,6 +135,45 @@ export async function makeWorld(account: Account, given: Partial<Names> = {}): P
   return { bucketId, sourceId, ruleId, webhookId: webhook.webhook._id, integrationKey: integration.apiKey.key };
 }
 
+export interface SourceRef {
+  bucketId: string;
+  sourceId: string;
+}
+
+export interface Sent {
+  at: number;
+  values: Record<string, number | string | boolean>;
+}
+
+/** A source of its own, in a bucket of its own or in `bucketId`. */
+export async function makeSource(
+  account: Account,
+  schema: Record<string, { type: string; unit?: string }>,
+  { name = "Meter", bucketId }: { name?: string; bucketId?: string } = {},
+): Promise<SourceRef> {
+  const made = bucketId ?? (await makeBucket(account, `${name} ${++bucketsMade}`));
+  const path = `/api/buckets/${made}/sources`;
+  const source = await call<{ dataSource: { _id: string } }>(account, "POST", path, { name, schema });
+  return { bucketId: made, sourceId: source.dataSource._id };
+}
+
+let bucketsMade = 0;
+
+async function makeBucket(account: Account, name: string): Promise<string> {
+  return (await call<{ bucket: { _id: string } }>(account, "POST", "/api/buckets", { name })).bucket._id;
+}
+
+export async function send(account: Account, { bucketId, sourceId }: SourceRef, points: Sent[]): Promise<void> {
+  for (let start = 0; start < points.length; start += 1000) {
+    const dataPoints = points.slice(start, start + 1000).map(({ at, values }) => ({
+      dataSourceId: sourceId,
+      timestamp: new Date(at).toISOString(),
+      values,
+    }));
+    await call(account, "POST", "/api/data/batch", { bucketId, dataPoints });
+  }
+}
+
 /** Somewhere for webhooks to go. */
 export async function startReceiver(): Promise<{ url: string; bodies: string[]; server: Server }> {
   const bodies: string[] = [];

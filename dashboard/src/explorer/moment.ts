@@ -1,0 +1,74 @@
+/**
+ * Moments as they are typed: `2026-01-31 14:30`, ISO 8601, `2026-01-31` for a whole day, `now`, `now-6h`, `today`,
+ * `yesterday`. Pure: the time and the zone come as arguments.
+ */
+import type { Zone } from "../app/preferences";
+
+/** Which end of a range a moment is: a day begins one, and its end ends one. */
+export type Edge = "from" | "to";
+
+const RELATIVE = /^(?:now|(?:now\s*)?([+-])\s*(\d{1,6})\s*(s|m|h|d|w|M|y))$/;
+const DAYS: Record<string, number> = { yesterday: -1, today: 0, tomorrow: 1 };
+const SECONDS: Record<string, number> = { s: 1, m: 60, h: 3_600 };
+
+/** Whether a text means another moment as time goes on. */
+export const isRelative = (text: string): boolean => text in DAYS || RELATIVE.test(text);
+
+/** Null where the text is no moment. */
+export function momentOf(text: string, zone: Zone, now: number, edge: Edge): number | null {
+  const days = DAYS[text];
+  if (days !== undefined) return dayEdge(now, days, zone, edge);
+  const relative = RELATIVE.exec(text);
+  if (relative !== null) {
+    const [, sign, amount = "0", unit = "s"] = relative;
+    return shifted(now, Number(amount) * (sign === "-" ? -1 : 1), unit, zone);
+  }
+  const at = parseTyped(text, zone);
+  return at !== null && edge === "to" && isDay(text) ? dayEdge(at, 0, zone, "to") : at;
+}
+
+const isDay = (text: string): boolean => /^\s*\d{4}-\d{2}-\d{2}\s*$/.test(text);
+
+/** Whether a text alone is a range: a day from its beginning to its end. */
+export const isWholeDay = (text: string): boolean => isDay(text) || text in DAYS;
+
+function dayEdge(at: number, days: number, zone: Zone, edge: Edge): number {
+  const date = new Date(at);
+  const more = days + (edge === "to" ? 1 : 0);
+  return zone === "utc"
+    ? Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate() + more)
+    : new Date(date.getFullYear(), date.getMonth(), date.getDate() + more).getTime();
+}
+
+/** Days and longer go by the calendar: a day of a change of clocks has another length. */
+function shifted(at: number, amount: number, unit: string, zone: Zone): number {
+  const seconds = SECONDS[unit];
+  if (seconds !== undefined) return at + amount * seconds * 1000;
+  const date = new Date(at);
+  const utc = zone === "utc";
+  if (unit === "d" || unit === "w") {
+    const days = amount * (unit === "w" ? 7 : 1);
+    if (utc) date.setUTCDate(date.getUTCDate() + days);
+    else date.setDate(date.getDate() + days);
+  } else {
+    const months = amount * (unit === "y" ? 12 : 1);
+    if (utc) date.setUTCMonth(date.getUTCMonth() + months);
+    else date.setMonth(date.getMonth() + months);
+  }
+  return date.getTime();
+}
+
+/** A time as typed: ISO, or `YYYY-MM-DD HH:MM[:SS]`, read in the chosen zone. Null when it is neither. */
+export function parseTyped(text: string, zone: Zone): number | null {
+  const match =
+    /^\s*(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,3}))?)?)?\s*(Z|[+-]\d{2}:\d{2})?\s*$/i.exec(
+      text,
+    );
+  if (match === null) return null;
+  const [, year, month, day, hour = "00", minute = "00", second = "00", fraction = "", offset] = match;
+  const iso = `${year}-${month}-${day}T${hour}:${minute}:${second}.${fraction.padEnd(3, "0")}`;
+  const at = Date.parse(iso + (offset ?? (zone === "utc" ? "Z" : "")));
+  if (!Number.isFinite(at)) return null;
+  // Date.parse takes 31 February for 3 March; what was typed must be a day that there is.
+  return new Date(Date.parse(`${iso}Z`)).getUTCDate() === Number(day) ? at : null;
+}

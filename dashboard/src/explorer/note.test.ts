@@ -1,0 +1,68 @@
+import { describe, expect, test } from "vitest";
+import type { Step } from "../api/query";
+import type { Source } from "../api/sources";
+import type { Part, View } from "./fetch";
+import { noteOf, remarksOf } from "./note";
+import type { Plan } from "./plan";
+import type { Line } from "./series";
+
+const PLAN: Plan = {
+  kind: "auto",
+  groupBy: null,
+  aggregation: "avg",
+  maxPoints: 1000,
+  buckets: [],
+  coarsenedFrom: null,
+  leftOut: [],
+};
+const part = (groupBy: Step | null, points: number | null): Part => ({
+  tables: new Map(),
+  groupBy,
+  points,
+  truncated: false,
+});
+const view = (parts: Part[], plan: Partial<Plan> = {}): View => ({
+  span: { from: 0, to: 3_600_000 },
+  plan: { ...PLAN, ...plan },
+  parts,
+  latest: [],
+  newest: new Map(),
+  tookMs: 1,
+  readAt: 0,
+});
+const lines = (...counts: number[]) => counts.map((count) => ({ values: new Array<number>(count).fill(1) }) as Line);
+const said = (shown: View, drawn: Line[]) => {
+  const { drawn: what, how } = noteOf(shown, drawn, "utc");
+  return what + how;
+};
+
+describe("what is drawn", () => {
+  test.each([
+    [view([part(null, 3600)]), lines(3600), "3,600 points as they came"],
+    [view([part(null, 1)]), lines(1), "1 point as they came"],
+    [
+      view([part("5s", 10_800)]),
+      lines(720, 720, 720),
+      "720 values a line, averaged by 5 s of 10,800 points; the band is min to max",
+    ],
+    [
+      view([part("5s", 3600), part("minute", 90_000)]),
+      lines(720, 60),
+      "up to 720 values a line, averaged by 5 s or minute of 93,600 points; the band is min to max",
+    ],
+    [
+      view([part("day", null)], { kind: "grouped", groupBy: "day", aggregation: "count" }),
+      lines(532),
+      "532 values, the number of points of each day",
+    ],
+  ])("%#", (shown, drawn, text) => expect(said(shown, drawn)).toBe(text));
+});
+
+test("what is left out is named", () => {
+  const source = { schema: { mode: { type: "string" } } } as unknown as Source;
+  const fields = [{ bucketId: "b", sourceId: "a", field: "mode" }];
+  expect(remarksOf(view([part(null, 1)]), fields, new Map([["a", source]]), "utc")).toEqual([
+    "Texts are no lines: the table has mode.",
+  ]);
+  expect(remarksOf(view([{ ...part(null, 1), truncated: true }]), [], new Map(), "utc")).toHaveLength(1);
+});

@@ -1,0 +1,80 @@
+import { describe, expect, test } from "vitest";
+import type { Columns } from "../api/query";
+import { joined, rowsOf, tablesOf, withBand } from "./table";
+
+const iso = (second: number) => new Date(second * 1000).toISOString();
+const columns = (rows: [second: number, source: string, value: number | null][]): Columns => ({
+  timestamp: rows.map(([second]) => iso(second)),
+  dataSourceId: rows.map(([, source]) => source),
+  values: { v: rows.map(([, , value]) => value) },
+});
+
+describe("tables", () => {
+  test("each source has its own rows, in order of time whatever the answer's order was", () => {
+    const rows: [number, string, number][] = [
+      [1, "a", 1],
+      [1, "b", 7],
+      [2, "a", 2],
+    ];
+    for (const order of [rows, rows.toReversed()]) {
+      const tables = tablesOf(columns(order));
+      expect(tables.get("a")).toMatchObject({ times: [1000, 2000], values: new Map([["v", [1, 2]]]) });
+      expect(tables.get("b")).toMatchObject({ times: [1000], values: new Map([["v", [7]]]) });
+    }
+  });
+
+  test("a field may be called anything", () => {
+    const hostile = JSON.parse('{"__proto__": [1]}') as Record<string, number[]>;
+    const tables = tablesOf({ timestamp: [iso(1)], dataSourceId: ["a"], values: hostile });
+    expect(tables.get("a")?.values.get("__proto__")).toEqual([1]);
+    expect(JSON.stringify(rowsOf([tables])[0]?.values)).toBe('{"__proto__":1}');
+  });
+
+  test("a tail takes the place of what it reads again, and what has left the span is dropped", () => {
+    const before = tablesOf(columns([1, 2, 3, 4].map((second) => [second, "a", second])));
+    const tail = tablesOf({
+      ...columns([
+        [3, "a", 30],
+        [5, "a", 50],
+        [5, "b", 7],
+      ]),
+      metadata: [null, { late: true }, null],
+    });
+    const all = joined(before, tail, 2000, 3000);
+    expect(all.get("a")?.values.get("v")).toEqual([2, 30, 50]);
+    expect(all.get("b")?.values.get("v")).toEqual([7]);
+  });
+
+  test("a band comes from the answers for least and greatest, by time", () => {
+    const averages = tablesOf(
+      columns([
+        [1, "a", 2],
+        [2, "a", 3],
+      ]),
+    );
+    // A group that came in between stands in one answer only.
+    const least = tablesOf(columns([[2, "a", 1]]));
+    const greatest = tablesOf(
+      columns([
+        [1, "a", 8],
+        [2, "a", 9],
+        [3, "a", 9],
+      ]),
+    );
+    const table = withBand(averages, least, greatest).get("a")!;
+    expect([table.lows.get("v"), table.highs.get("v")]).toEqual([
+      [null, 1],
+      [8, 9],
+    ]);
+  });
+
+  test("rows come back in order of time, with what averages smoothed", () => {
+    const stats = { v: { min: [1], max: [9] } };
+    const averaged = tablesOf({ ...columns([[2, "a", 4]]), stats });
+    const other = tablesOf(columns([[1, "b", 7]]));
+    expect(rowsOf([averaged, other])).toEqual([
+      { timestamp: iso(1), dataSourceId: "b", values: { v: 7 } },
+      { timestamp: iso(2), dataSourceId: "a", values: { v: 4 }, stats: { v: { min: 1, max: 9 } } },
+    ]);
+  });
+});

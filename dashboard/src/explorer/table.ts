@@ -1,0 +1,151 @@
+/** Answers as the chart reads them: the columns of each source, in order of time. Pure. */
+import type { Columns, QueryRow, Value } from "../api/query";
+
+export interface SourceTable {
+  /** Milliseconds, ascending; `timestamps` keep every digit. */
+  times: number[];
+  timestamps: string[];
+  /** By field, as are the next two. */
+  values: Map<string, Value[]>;
+  /** The least and the greatest of what an average smoothed. */
+  lows: Map<string, (number | null)[]>;
+  highs: Map<string, (number | null)[]>;
+  /** Of points; groups have none. */
+  metadata: (Record<string, unknown> | null)[] | null;
+}
+
+/** By source. */
+export type Tables = ReadonlyMap<string, SourceTable>;
+
+export function tablesOf(columns: Columns): Tables {
+  const places = new Map<string, number[]>();
+  for (const [row, id] of columns.dataSourceId.entries()) {
+    const rows = places.get(id);
+    if (rows === undefined) places.set(id, [row]);
+    else rows.push(row);
+  }
+  const times = parsed(columns.timestamp);
+  const tables = new Map<string, SourceTable>();
+  for (const [id, rows] of places) {
+    if (rows.length > 1 && times[rows[0]!]! > times[rows.at(-1)!]!) rows.reverse();
+    const pick = <T>(column: T[]): T[] => rows.map((row) => column[row]!);
+    const each = <T, U>(record: Record<string, T>, column: (of: T) => U[]) =>
+      new Map(Object.entries(record).map(([field, of]) => [field, pick(column(of))]));
+    const stats = columns.stats ?? {};
+    tables.set(id, {
+      times: pick(times),
+      timestamps: pick(columns.timestamp),
+      values: each(columns.values, (column) => column),
+      lows: each(stats, ({ min }) => min),
+      highs: each(stats, ({ max }) => max),
+      metadata: columns.metadata === undefined ? null : pick(columns.metadata),
+    });
+  }
+  return tables;
+}
+
+/** Sources of one step share their times, and rows come in order of time: most times need no second reading. */
+function parsed(timestamps: string[]): number[] {
+  let [before, at] = ["", NaN];
+  return timestamps.map((text) => {
+    if (text !== before) [before, at] = [text, Date.parse(text)];
+    return at;
+  });
+}
+
+/** `before` of the times from `start` to `end`, that not included, and `after` behind it. */
+export function joined(before: Tables, after: Tables, start: number, end: number): Tables {
+  const tables = new Map<string, SourceTable>();
+  for (const id of new Set([...before.keys(), ...after.keys()])) {
+    const [old, late] = [before.get(id), after.get(id)];
+    const kept = old === undefined ? null : cut(old, start, end);
+    if (kept === null || late === undefined) tables.set(id, (kept ?? late)!);
+    else tables.set(id, appended(kept, late));
+  }
+  return tables;
+}
+
+function cut(table: SourceTable, start: number, end: number): SourceTable {
+  const first = table.times.findIndex((at) => at >= start);
+  const behind = table.times.findLastIndex((at) => at < end) + 1;
+  const part = <T>(column: T[]): T[] => (first < 0 ? [] : column.slice(first, behind));
+  const parts = <T>(columns: Map<string, T[]>) => new Map([...columns].map(([field, column]) => [field, part(column)]));
+  return {
+    times: part(table.times),
+    timestamps: part(table.timestamps),
+    values: parts(table.values),
+    lows: parts(table.lows),
+    highs: parts(table.highs),
+    metadata: table.metadata === null ? null : part(table.metadata),
+  };
+}
+
+function appended(a: SourceTable, b: SourceTable): SourceTable {
+  const both = <T>(left: Map<string, (T | null)[]>, right: Map<string, (T | null)[]>) =>
+    new Map(
+      [...new Set([...left.keys(), ...right.keys()])].map((field) => [
+        field,
+        [
+          ...(left.get(field) ?? new Array<null>(a.times.length).fill(null)),
+          ...(right.get(field) ?? new Array<null>(b.times.length).fill(null)),
+        ],
+      ]),
+    );
+  return {
+    times: [...a.times, ...b.times],
+    timestamps: [...a.timestamps, ...b.timestamps],
+    values: both(a.values, b.values),
+    lows: both(a.lows, b.lows),
+    highs: both(a.highs, b.highs),
+    metadata: a.metadata === null || b.metadata === null ? null : [...a.metadata, ...b.metadata],
+  };
+}
+
+/** Averages with the least and greatest of what they average, where these were asked for by themselves. */
+export function withBand(average: Tables, least: Tables, greatest: Tables): Tables {
+  const band = (id: string, times: number[], from: Tables) => {
+    const table = from.get(id);
+    if (table === undefined) return new Map<string, (number | null)[]>();
+    const places = new Map(table.times.map((at, index) => [at, index]));
+    const numberAt = (column: Value[], at: number) => {
+      const value = column[places.get(at) ?? -1];
+      return typeof value === "number" ? value : null;
+    };
+    return new Map([...table.values].map(([field, column]) => [field, times.map((at) => numberAt(column, at))]));
+  };
+  return new Map(
+    [...average].map(([id, table]) => [
+      id,
+      { ...table, lows: band(id, table.times, least), highs: band(id, table.times, greatest) },
+    ]),
+  );
+}
+
+/** All rows again, in order of time, for a file. */
+export function rowsOf(all: Tables[]): QueryRow[] {
+  const rows: { at: number; row: QueryRow }[] = [];
+  for (const tables of all) {
+    for (const [dataSourceId, table] of tables) {
+      const fields = [...table.values.keys()];
+      for (const [index, at] of table.times.entries()) {
+        const values = Object.fromEntries(fields.map((field) => [field, table.values.get(field)![index] ?? null]));
+        const row: QueryRow = { timestamp: table.timestamps[index]!, dataSourceId, values };
+        const stats = statsAt(table, index);
+        if (stats !== null) row.stats = stats;
+        const metadata = table.metadata?.[index];
+        if (metadata !== null && metadata !== undefined) row.metadata = metadata;
+        rows.push({ at, row });
+      }
+    }
+  }
+  return rows.sort((a, b) => a.at - b.at).map(({ row }) => row);
+}
+
+function statsAt(table: SourceTable, index: number): NonNullable<QueryRow["stats"]> | null {
+  if (table.lows.size === 0) return null;
+  const of = (field: string) => ({
+    min: table.lows.get(field)?.[index] ?? null,
+    max: table.highs.get(field)?.[index] ?? null,
+  });
+  return Object.fromEntries([...table.lows.keys()].map((field) => [field, of(field)]));
+}

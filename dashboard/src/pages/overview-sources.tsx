@@ -1,0 +1,57 @@
+/** Whether the sources send: silent ones first, of all buckets. */
+import type { Bucket } from "../api/buckets";
+import type { Source } from "../api/sources";
+import { plural } from "../app/format";
+import { useNow } from "../app/load";
+import { Section, TableFrame } from "../parts/page";
+import { Ago } from "../parts/show";
+import { bySilence, silentSince } from "./silence";
+import { SourceStatus } from "./source-status";
+
+const NOW_MS = 5000;
+/** As many as are read at a glance; what is silent is never left out for one that sends. */
+const ROWS_MAX = 8;
+
+export function OverviewSources({ sources, buckets }: { sources: Source[]; buckets: Bucket[] }) {
+  const now = useNow(NOW_MS);
+  if (sources.length === 0) return null;
+  const silent = sources.filter((source) => silentSince(source, now) !== null).length;
+  const shown = [...sources].sort(bySilence(now)).slice(0, ROWS_MAX);
+  const names = new Map(buckets.map((bucket) => [bucket._id, bucket.name]));
+  const more = sources.length - shown.length;
+  return (
+    <Section
+      title="Sources"
+      note={silent === 0 ? "No source has fallen silent." : `${plural(silent, "source")} silent.`}
+    >
+      <TableFrame label="Sources" stacked>
+        <thead>
+          <tr>
+            <th scope="col">Source</th>
+            <th scope="col">Status</th>
+            <th scope="col">Newest</th>
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map((source) => (
+            <tr key={source._id}>
+              <td>
+                <a class="name" href={`#/buckets/${source.bucketId}/sources/${source._id}`}>
+                  {source.name}
+                </a>
+                <div class="hint name">{names.get(source.bucketId)}</div>
+              </td>
+              <td data-label="Status">
+                <SourceStatus source={source} />
+              </td>
+              <td class="nowrap" data-label="Newest">
+                <Ago at={source.stats.lastDataPoint} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </TableFrame>
+      {more > 0 && <p class="hint">{plural(more, "more source")} in the buckets below.</p>}
+    </Section>
+  );
+}

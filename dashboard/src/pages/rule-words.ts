@@ -1,0 +1,87 @@
+/** What a rule says, in words that are made from its parameters. Pure. */
+import type { Rule } from "../api/rules";
+import { formatSpan } from "../app/format";
+import { draftOf, sourceOf, typeOf, type InputDraft, type KnownSource, type RuleDraft } from "./rule-draft";
+import { OPERATORS } from "./rule-kinds";
+
+/** The words of a draft; the server understands those of a single field, and they then say what is judged. */
+export function wordsOf(draft: RuleDraft, sources: KnownSource[]): string {
+  const { kind, condition, inputs } = draft;
+  if (kind === null) return draft.text;
+  const what = inputs.map((input) => subjectOf(draft, input, sources)).join(" or ");
+  const first = inputs[0];
+  const unit = first === undefined || first.grouping.startsWith("count ") ? "" : unitOf(draft, first, sources);
+  const amount = (text: string) => (unit === "" ? shown(text) : `${shown(text)} ${unit}`);
+  switch (kind) {
+    case "threshold": {
+      const textual = first !== undefined && typeOf(draft, first, sources) === "string";
+      const value = textual ? `"${condition.value}"` : amount(condition.value);
+      return `${what} ${OPERATORS[condition.operator]?.words ?? "…"} ${value}${matchOf(draft)}`;
+    }
+    case "range": {
+      const bounds = condition.inside
+        ? `is between ${shown(condition.low)} and ${amount(condition.high)}`
+        : `is outside ${shown(condition.low)} to ${amount(condition.high)}`;
+      return `${what} ${bounds}${matchOf(draft)}`;
+    }
+    case "change": {
+      const verb = { increase: "increases", decrease: "decreases" }[condition.direction] ?? "changes";
+      // Of a field that is measured in percent, a share and a difference are told apart by words.
+      const by = condition.percent
+        ? `${shown(condition.by)} %`
+        : unit === "%"
+          ? `${shown(condition.by)} percentage points`
+          : amount(condition.by);
+      const from = { min: " from its least value", max: " from its greatest value" }[condition.from] ?? "";
+      return `${what} ${verb} by ${by}${from}`;
+    }
+    case "absence": {
+      const span = condition.maxGapSeconds.trim() === "" ? draft.windowSeconds : condition.maxGapSeconds;
+      return `no ${what} for ${Number(span) > 0 ? formatSpan(Number(span)) : "…"}`;
+    }
+    case "zscore":
+      return `${what} is more than ${shown(condition.limit)} standard deviations from its mean`;
+  }
+}
+
+const shown = (text: string): string => (text.trim() === "" ? "…" : text.trim());
+
+function subjectOf(draft: RuleDraft, input: InputDraft, sources: KnownSource[]): string {
+  if (input.field === "") return "…";
+  // A name that is not one word stands in quotes, as the server reads it.
+  const field = /^[\p{L}_][\p{L}\p{N}_]*$/u.test(input.field) ? input.field : `"${input.field}"`;
+  const of = input.sourceId === "" ? "" : ` of ${sourceOf(draft, input, sources)?.name ?? input.sourceId}`;
+  const grouped = input.grouping === "" ? "" : ` (${input.grouping.replace(" ", " by ")})`;
+  return field + of + grouped;
+}
+
+const unitOf = (draft: RuleDraft, input: InputDraft, sources: KnownSource[]): string =>
+  sourceOf(draft, input, sources)?.schema[input.field]?.unit ?? "";
+
+function matchOf({ condition: { match, minCount }, inputs }: RuleDraft): string {
+  const row = inputs[0]?.grouping.split(" ")[1] ?? "point";
+  if (match === "all") return `, every ${row}`;
+  if (match === "last") return `, the newest ${row}`;
+  return match === "count" ? `, at least ${shown(minCount)} ${row}s` : "";
+}
+
+/** Whether the words of a stored rule were understood to say something else than what is judged. */
+export function wordsDisagree(rule: Rule): boolean {
+  const { parsedCondition: parsed, evaluation } = rule;
+  if (parsed === null || evaluation === null) return false;
+  const { kind, condition, inputs } = draftOf(rule);
+  if (kind === null) return false;
+  if (!inputs.some((input) => input.field === parsed.field)) return true;
+  const value = Array.isArray(parsed.value) ? parsed.value.map(String) : [String(parsed.value)];
+  const same = (...judged: string[]) => judged.join(" ") === [parsed.operator, ...value].join(" ");
+  switch (kind) {
+    case "threshold":
+      return !same(condition.operator, condition.value);
+    case "range":
+      return !same(condition.inside ? "between" : "outside", condition.low, condition.high);
+    case "change":
+      return !same(`${condition.direction}s_by`, condition.by) || (parsed.percent === true) !== condition.percent;
+    default:
+      return true;
+  }
+}

@@ -1,0 +1,107 @@
+/** What is drawn is about a value for each pixel, to the end of the range, and the text under the chart says so. */
+import { makeSource, send, signUp, type Account, type SourceRef } from "./support/api";
+import { inkOf } from "./support/ink";
+import { expect, open, settled, test, visit } from "./support/test";
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+let account: Account;
+test.beforeAll(async ({ service }) => {
+  account = await signUp(service.url);
+});
+
+const hashOf = (sources: SourceRef[], rest: string, field = "v") =>
+  `#/explore?${sources.map(({ bucketId, sourceId }) => `f=${bucketId}.${sourceId}.${field}`).join("&")}&${rest}`;
+const valuesDrawn = async (text: Promise<string>) => Number.parseInt((await text).replace(/,|up to /g, ""), 10);
+
+test("an hour of three sources at 1 Hz is not some values a line, though each paused for days", async ({ page }) => {
+  const now = Date.now();
+  const sources: SourceRef[] = [];
+  for (const name of ["One", "Two", "Three"]) {
+    const bucketId = sources[0]?.bucketId;
+    const schema = { v: { type: "number" } };
+    const source = await makeSource(account, schema, bucketId === undefined ? { name } : { name, bucketId });
+    // Its average interval is minutes; what is looked at is seconds.
+    await send(account, source, [{ at: now - 20 * DAY, values: { v: 1 } }]);
+    const hour = Array.from({ length: 3600 }, (_, n) => ({
+      at: now - n * SECOND,
+      values: { v: n === 1800 ? 99 : (n % 7) + 20 * sources.length },
+    }));
+    await send(account, source, hour);
+    sources.push(source);
+  }
+  await open(page, account, hashOf(sources, "r=1h"));
+  const drawn = page.getByTestId("chart-points");
+  expect(await valuesDrawn(drawn.innerText())).toBeGreaterThanOrEqual(700);
+  await expect(page.locator(".chart-note")).toContainText(/averaged by 5 s of 10,\d{3} points; the band is min to max/);
+  await expect(page.locator(".legend tbody tr").first()).toContainText("99");
+  await expect.poll(async () => (await inkOf(page)).to).toBeGreaterThan(0.98);
+  await visit(page, hashOf(sources, "r=1h&by=raw"));
+  await expect(page.locator(".remarks")).toContainText("the newest 10,000 are shown");
+  await page.setViewportSize({ width: 390, height: 844 });
+  await visit(page, hashOf(sources, "r=1h"));
+  await expect.poll(() => valuesDrawn(drawn.innerText())).toBeLessThanOrEqual(400);
+});
+
+test("groups by hour reach to the newest point", async ({ page }) => {
+  const source = await makeSource(account, { v: { type: "number" } });
+  // The range ends fifty minutes into an hour, whose group begins far from its end.
+  const to = Math.floor(Date.now() / HOUR) * HOUR - 10 * MINUTE;
+  await send(
+    account,
+    source,
+    Array.from({ length: 600 }, (_, n) => ({ at: to - n * MINUTE, values: { v: n % 5 } })),
+  );
+  const range = `from=${new Date(to - 6 * HOUR).toISOString()}&to=${new Date(to).toISOString()}`;
+  await open(page, account, hashOf([source], `${range}&by=hour`));
+  await expect.poll(async () => (await inkOf(page)).to).toBeGreaterThan(0.98);
+});
+
+test("a switch over a day is the share of the time that it was true", async ({ page }) => {
+  const source = await makeSource(account, { running: { type: "boolean" } });
+  const now = Date.now();
+  const steps = Array.from({ length: 8000 }, (_, n) => ({
+    at: now - n * 10 * SECOND,
+    values: { running: n % 4 === 0 },
+  }));
+  await send(account, source, steps);
+  await open(page, account, hashOf([source], "r=24h", "running"));
+  await expect(page.locator(".chart-note")).toContainText("of 8,000 points");
+  await expect.poll(async () => (await inkOf(page)).pixels).toBeGreaterThan(500);
+  await page.locator(".plot").focus();
+  await page.keyboard.press("ArrowLeft");
+  await page.keyboard.press("ArrowLeft");
+  await expect(page.locator(".legend-value")).toContainText(/true 2\d(\.\d)? % of the time/);
+});
+
+test.describe("in Los Angeles", () => {
+  test.use({ timezoneId: "America/Los_Angeles" });
+
+  test("groups by day say that they are days of UTC, and stand within them", async ({ page }) => {
+    const source = await makeSource(account, { v: { type: "number" } });
+    const midnight = Math.floor(Date.now() / DAY) * DAY;
+    const hours = Array.from({ length: 240 }, (_, n) => ({ at: midnight - n * HOUR - MINUTE, values: { v: n } }));
+    await send(account, source, hours);
+    await open(page, account, hashOf([source], "r=30d&by=day&agg=max"));
+    await page.getByRole("button", { name: "Local" }).click();
+    await settled(page);
+    await expect(page.locator(".chart-note")).toContainText("the greatest value of each UTC day");
+    await expect(page.locator(".remarks")).toContainText(/each begins at 1[67]:00 of your time/);
+    await page.locator(".plot").focus();
+    await page.keyboard.press("Home");
+    const day = new Date(midnight - 10 * DAY).toISOString().slice(0, 10);
+    await expect(page.locator(".legend-time")).toHaveText(`${day} UTC`);
+    // The dot stands on the same day of the local axis: in the morning, not in the afternoon of the day before.
+    await expect(page.locator(".legend caption")).toContainText(new RegExp(`^${day} 0[45]:00`));
+  });
+
+  test("counts are in plain words", async ({ page }) => {
+    const source = await makeSource(account, { v: { type: "number" } });
+    await send(account, source, [{ at: Date.now() - HOUR, values: { v: 1 } }]);
+    await open(page, account, hashOf([source], "r=7d&agg=count&by=day"));
+    await expect(page.locator(".chart-note")).toContainText("1 value, the number of points of each day");
+  });
+});

@@ -1,0 +1,85 @@
+/** Choosing the range: typed words and times, zooming that leaves the chart where it is, and names that say what is read. */
+import AxeBuilder from "@axe-core/playwright";
+import type { Page } from "@playwright/test";
+import { makeWorld, signUp, POINTS, type Account, type World } from "./support/api";
+import { expect, open, settled, test, visit } from "./support/test";
+
+let account: Account;
+let world: World;
+test.beforeAll(async ({ service }) => {
+  account = await signUp(service.url);
+  world = await makeWorld(account);
+});
+
+const hashOf = (rest: string) => `#/explore?f=${world.bucketId}.${world.sourceId}.vibration&${rest}`;
+
+async function type(page: Page, from: string, to: string): Promise<void> {
+  await page.getByLabel(/^From \(/).fill(from);
+  await page.getByLabel(/^To \(/).fill(to);
+  await page.getByRole("button", { name: "Show", exact: true }).click();
+}
+
+test("relative ranges, days and words are typed, stay in the address, and can be followed", async ({ page }) => {
+  await open(page, account, hashOf("r=24h"));
+  await page.getByRole("button", { name: "from–to" }).click();
+  await expect(page.getByLabel(/^From \(/)).toHaveValue("now-24h");
+  await type(page, "now-6h", "now");
+  await expect.poll(() => page.url()).toContain("from=now-6h&to=now");
+  await settled(page);
+  await expect(page.getByTestId("chart-points")).toHaveText(`${POINTS} points`);
+  await page.getByRole("button", { name: "Live" }).click();
+  await expect(page.getByText("· following")).toBeVisible();
+  await expect(page.getByLabel(/^From \(/)).toHaveValue("now-6h");
+
+  await type(page, "2026-03-01", "");
+  await expect.poll(() => page.url()).toContain("from=2026-03-01T00%3A00%3A00.000Z&to=2026-03-02T00%3A00%3A00.000Z");
+  await type(page, "yesterday", "");
+  await expect.poll(() => page.url()).toContain("from=yesterday&to=yesterday");
+  await type(page, "soon", "");
+  await expect(page.locator(".fault")).toContainText("Write a time as 2026-01-31 14:30, a day, now-6h");
+});
+
+test("the boxes hold a time with milliseconds", async ({ page }) => {
+  await open(page, account, hashOf("from=2026-03-01T10:00:00.123Z&to=2026-03-01T11:00:00.456Z"));
+  await page.getByRole("button", { name: "from–to" }).click();
+  for (const box of await page.locator(".typed-range input").all()) {
+    await expect(box).toHaveValue(/\.\d{3}$/);
+    expect(await box.evaluate((input) => input.scrollWidth - input.clientWidth)).toBeLessThanOrEqual(0);
+  }
+});
+
+test("zooming leaves the chart where it is and says the range; zooming out ends at now", async ({ page }) => {
+  await open(page, account, hashOf("r=6h"));
+  const plot = page.locator(".u-over");
+  const before = (await plot.boundingBox())!;
+  await page.getByRole("button", { name: "Zoom in" }).click();
+  await settled(page);
+  await expect(page.locator(".chart-note")).toContainText(/over 3 h: \d{4}-\d\d-\d\d \d\d:\d\d:\d\d/);
+  expect((await plot.boundingBox())!.y).toBe(before.y);
+  for (let times = 0; times < 5; times++) await page.getByRole("button", { name: "Zoom out" }).click();
+  await expect
+    .poll(() => Date.parse(new URLSearchParams(page.url().split("?")[1]).get("to") ?? ""))
+    .toBeLessThanOrEqual(Date.now());
+});
+
+test("the last time of the axis is not cut off", async ({ page }) => {
+  // The end of the range is a tick.
+  await open(page, account, hashOf("from=2026-03-01T10:00:00Z&to=2026-03-01T11:00:00Z"));
+  await visit(page, hashOf("from=2026-03-01T10:00:00Z&to=2026-03-01T11:00:00Z"));
+  const edge = () =>
+    page.evaluate(() => {
+      const canvas = document.querySelector<HTMLCanvasElement>(".plot canvas")!;
+      const strip = canvas.getContext("2d")!.getImageData(canvas.width - 2, 0, 2, canvas.height).data;
+      return strip.filter((_, index) => index % 4 === 3).reduce((sum, alpha) => sum + alpha, 0);
+    });
+  await expect(page.locator(".plot canvas")).toBeVisible();
+  expect(await edge()).toBe(0);
+});
+
+test("what is read on a button is in its name", async ({ page }) => {
+  await open(page, account, hashOf("r=6h"));
+  const found = await new AxeBuilder({ page }).withRules(["label-content-name-mismatch"]).analyze();
+  expect(found.violations.flatMap((rule) => rule.nodes.map((node) => node.html))).toEqual([]);
+  await page.getByRole("button", { name: "15m: the last 15 minutes" }).click();
+  await expect.poll(() => page.url()).toContain("r=15m");
+});

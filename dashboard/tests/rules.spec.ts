@@ -1,0 +1,152 @@
+/** Rules: what cannot fire is not saved, words and parameters are one, and a rule that nobody can judge is seen. */
+import { call, makeWorld, signUp, type Account, type World } from "./support/api";
+import { expect, open, test, visit } from "./support/test";
+
+interface Stored {
+  _id: string;
+  condition: string;
+  parsedCondition: unknown;
+  evaluation: { kind: string; parameters: unknown; inputs: unknown };
+}
+
+const read = async (account: Account, id: string) =>
+  (await call<{ alertRule: Stored }>(account, "GET", `/api/alerts/${id}`)).alertRule;
+
+async function addRule(account: Account, world: World, part: object): Promise<string> {
+  const { alertRule } = await call<{ alertRule: Stored }>(account, "POST", "/api/alerts", {
+    bucketId: world.bucketId,
+    dataSourceId: world.sourceId,
+    name: "Odd",
+    naturalLanguageQuery: "vibration exceeds 5",
+    evaluation: {
+      kind: "threshold",
+      intervalSeconds: 60,
+      windowSeconds: 300,
+      inputs: [{ key: "x", field: "vibration" }],
+      parameters: { operator: "gt", value: 500 },
+      ...part,
+    },
+  });
+  return alertRule._id;
+}
+
+test("the form takes only what can fire, and its words are made of the parameters", async ({ page, service }) => {
+  const account = await signUp(service.url);
+  const world = await makeWorld(account);
+  await open(page, account, `#/rules/new?bucket=${world.bucketId}&source=${world.sourceId}`);
+  await page.getByLabel("Name", { exact: true }).fill("Shakes");
+  const create = page.getByRole("button", { name: "Create rule" });
+  await create.click();
+  await expect(page.getByText("Choose a field.")).toBeVisible();
+  await expect(page.getByText("A number is needed here.")).toBeVisible();
+  await page.getByLabel("Field", { exact: true }).selectOption("vibration");
+  await page.getByLabel("Value (mm/s)").pressSequentially("5,5");
+  await expect(page.getByText("Must be a number such as 5.5, not 5,5.")).toBeVisible();
+  await create.click();
+  expect(page.url()).toContain("#/rules/new");
+  await page.getByLabel("Value (mm/s)").fill("5.5");
+  await page.getByLabel("Operator").selectOption("lte");
+  await expect(page.getByLabel("The rule in words")).toHaveText("vibration is at most 5.5 mm/s");
+  await create.click();
+  await expect(page.getByRole("heading", { level: 1, name: "Shakes" })).toBeVisible();
+  const id = /rules\/([0-9a-f]{24})/.exec(page.url())![1]!;
+  expect(await read(account, id)).toMatchObject({
+    condition: "vibration is at most 5.5 mm/s",
+    parsedCondition: { field: "vibration", operator: "lte", value: 5.5 },
+    evaluation: { kind: "threshold", parameters: { operator: "lte", value: 5.5 }, inputs: [{ field: "vibration" }] },
+  });
+
+  // Booleans have no order, and their value is one of two.
+  await page.getByRole("link", { name: "Edit" }).click();
+  await page.getByLabel("Field", { exact: true }).selectOption("running");
+  await expect(page.getByLabel("Operator").locator("option")).toHaveText(["choose one", "= is", "≠ is not"]);
+  await page.getByLabel("Operator").selectOption("eq");
+  await page.getByLabel("Value", { exact: true }).selectOption("false");
+  await page.getByRole("button", { name: "Save" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Shakes" })).toBeVisible();
+  expect(await read(account, id)).toMatchObject({
+    condition: "running is false",
+    parsedCondition: { field: "running", operator: "eq", value: false },
+  });
+
+  // Only numbers lie in a range.
+  await page.getByRole("link", { name: "Edit" }).click();
+  await page.getByRole("button", { name: "Range" }).click();
+  await page.getByLabel("Field", { exact: true }).selectOption("");
+  await expect(page.getByLabel("Field", { exact: true }).locator("option")).toHaveText([
+    "choose a field",
+    "vibration (mm/s)",
+  ]);
+});
+
+test("words of another client that say something else are shown as such, and made anew", async ({ page, service }) => {
+  const account = await signUp(service.url);
+  const world = await makeWorld(account);
+  const id = await addRule(account, world, {});
+  await open(page, account, `#/rules/${id}`);
+  await expect(page.getByText("vibration is above 500 mm/s")).toBeVisible();
+  await expect(page.getByText("The words of this rule say something else: vibration > 5.")).toBeVisible();
+  await page.getByRole("link", { name: "Edit", exact: true }).first().click();
+  await page.getByRole("button", { name: "Save" }).click();
+  await expect(page.locator(".intro")).toHaveText("vibration is above 500 mm/s");
+  await expect(page.getByText("say something else")).toHaveCount(0);
+});
+
+test("an inconclusive rule and one that no evaluator answers are not green", async ({ page, service }) => {
+  const account = await signUp(service.url);
+  const world = await makeWorld(account);
+  const id = await addRule(account, world, { parameters: { operator: ">", value: 5 } });
+  await call(account, "POST", `/api/evaluations/${id}/verdict`, { outcome: "inconclusive" }, world.integrationKey);
+  // Twelve minutes pass in which nobody judges.
+  await page.route(/\/api\/(buckets\/[^/]*\/alerts|alerts\/[^/]*$)/, async (route) => {
+    const response = await route.fetch();
+    const body = (await response.json()) as { alertRules?: Record<string, unknown>[] };
+    for (const rule of body.alertRules ?? []) {
+      if (rule["_id"] !== id) rule["nextDueAt"] = new Date(Date.now() - 12.5 * 60_000).toISOString();
+    }
+    await route.fulfill({ response, json: body });
+  });
+  await open(page, account, "#/rules");
+  const odd = page.getByRole("row", { name: /Odd/ });
+  await expect(odd).toContainText("inconclusive");
+  await expect(odd.locator(".pill.ok")).toHaveCount(0);
+  await expect(page.getByRole("row", { name: /Pump 1 shakes/ })).toContainText("no evaluator has answered for 12 min");
+  await visit(page, "#/");
+  const troubled = page.getByRole("region", { name: "Rules to look at" });
+  await expect(troubled.getByRole("row", { name: /Odd/ })).toContainText("inconclusive");
+  await expect(troubled.getByRole("row", { name: /Pump 1 shakes/ })).toContainText("firing");
+  // The editor does not take over what the evaluator does not know.
+  await page.goto(`${account.url}/#/rules/${id}/edit`);
+  await page.getByRole("button", { name: "Save" }).click();
+  await expect(page.getByText("Choose how it is compared.")).toBeVisible();
+});
+
+test("a rule that clears is armed by time alone, and the page knows", async ({ page, service }) => {
+  const account = await signUp(service.url);
+  const world = await makeWorld(account);
+  await call(account, "PATCH", `/api/alerts/${world.ruleId}`, {
+    evaluation: {
+      kind: "auto",
+      intervalSeconds: 60,
+      windowSeconds: 300,
+      dwellSeconds: 8,
+      inputs: [{ key: "x", field: "vibration" }],
+      parameters: {},
+    },
+  });
+  // A second verdict is due after a minute only: the server's answer is taken back by that much.
+  const cleared = new Date().toISOString();
+  let over = false;
+  await page.route(/\/api\/buckets\/[^/]*\/alerts/, async (route) => {
+    const response = await route.fetch();
+    const body = (await response.json()) as { alertRules: Record<string, unknown>[] };
+    Object.assign(body.alertRules[0]!, { state: over ? "armed" : "clearing", conditionClearedAt: cleared });
+    await route.fulfill({ response, json: body });
+  });
+  await page.clock.install();
+  await open(page, account, "#/rules");
+  await expect(page.getByRole("row", { name: /Pump 1 shakes/ })).toContainText("clearing");
+  over = true;
+  await page.clock.runFor(9500);
+  await expect(page.getByRole("row", { name: /Pump 1 shakes/ })).toContainText("armed");
+});
