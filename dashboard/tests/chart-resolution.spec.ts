@@ -80,22 +80,25 @@ test("a switch over a day is the share of the time that it was true", async ({ p
 test.describe("in Los Angeles", () => {
   test.use({ timezoneId: "America/Los_Angeles" });
 
-  test("groups by day say that they are days of UTC, and stand within them", async ({ page }) => {
+  test("days are those of the place, and a value stands within its day", async ({ page }) => {
     const source = await makeSource(account, { v: { type: "number" } });
     const midnight = Math.floor(Date.now() / DAY) * DAY;
     const hours = Array.from({ length: 240 }, (_, n) => ({ at: midnight - n * HOUR - MINUTE, values: { v: n } }));
     await send(account, source, hours);
     await open(page, account, hashOf([source], "r=30d&by=day&agg=max"));
+    const asked = page.waitForRequest((request) => request.postDataJSON()?.groupBy === "day");
     await page.getByRole("button", { name: "Local" }).click();
+    expect((await asked).postDataJSON().timezone).toBe("America/Los_Angeles");
     await settled(page);
-    await expect(page.locator(".chart-note")).toContainText("the greatest value of each UTC day");
-    await expect(page.locator(".remarks")).toContainText(/each begins at 1[67]:00 of your time/);
+    await expect(page.locator(".chart-note")).toContainText("the greatest value of each day");
     await page.locator(".plot").focus();
     await page.keyboard.press("Home");
-    const day = new Date(midnight - 10 * DAY).toISOString().slice(0, 10);
-    await expect(page.locator(".legend-time")).toHaveText(`${day} UTC`);
-    // The dot stands on the same day of the local axis: in the morning, not in the afternoon of the day before.
-    await expect(page.locator(".legend caption")).toContainText(new RegExp(`^${day} 0[45]:00`));
+    // The oldest point is of the evening before, by the clock of the place; its day is drawn around noon.
+    const oldest = new Date(midnight - 239 * HOUR - MINUTE).toLocaleDateString("sv-SE", {
+      timeZone: "America/Los_Angeles",
+    });
+    await expect(page.locator(".legend-time")).toHaveText(oldest);
+    await expect(page.locator(".legend caption")).toContainText(new RegExp(`^${oldest} 1[123]:`));
   });
 
   test("counts are in plain words", async ({ page }) => {

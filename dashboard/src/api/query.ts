@@ -48,6 +48,8 @@ export interface Query {
   downsampling?: boolean;
   /** Raw points where no source has more of them than this, else averages of at most so many rows for each. */
   maxPoints?: number;
+  /** By whose clock hours, days and longer begin: a name of the IANA database; UTC when absent. */
+  timezone?: string;
 }
 
 export type Value = number | string | boolean | null;

@@ -7,6 +7,10 @@ export type Zone = "utc" | "local";
 export const theme = kept<Theme>("tidewatch.theme", ["system", "light", "dark"]);
 export const zone = kept<Zone>("tidewatch.zone", ["utc", "local"]);
 
+/** The name of the chosen zone for the server; null for UTC, which it goes by when it is told none. */
+export const timezoneOf = (zone: Zone): string | null =>
+  zone === "local" ? Intl.DateTimeFormat().resolvedOptions().timeZone : null;
+
 export const useZone = (): Zone => useStore(zone);
 
 const darkSystem = window.matchMedia("(prefers-color-scheme: dark)");

@@ -32,7 +32,7 @@ export function Download({ view, state, sources, onClose }: DownloadProps) {
   const rowsShown = tables.reduce((sum, table) => sum + table.times.length, 0);
   const steps = new Set(view.parts.flatMap((part) => part.groupBy ?? []));
   const grouped = steps.size > 0;
-  const stepsShown = [...steps].map((step) => stepName(step, "utc")).join(" or ");
+  const stepsShown = [...steps].map((step) => stepName(step)).join(" or ");
   const points = pointsInRange(view);
   const close = () => {
     abort.current?.abort();

@@ -11,6 +11,7 @@ const PLAN: Plan = {
   groupBy: null,
   aggregation: "avg",
   maxPoints: 1000,
+  timezone: null,
   buckets: [],
   coarsenedFrom: null,
   leftOut: [],
@@ -32,7 +33,7 @@ const view = (parts: Part[], plan: Partial<Plan> = {}): View => ({
 });
 const lines = (...counts: number[]) => counts.map((count) => ({ values: new Array<number>(count).fill(1) }) as Line);
 const said = (shown: View, drawn: Line[]) => {
-  const { drawn: what, how } = noteOf(shown, drawn, "utc");
+  const { drawn: what, how } = noteOf(shown, drawn);
   return what + how;
 };
 
@@ -61,8 +62,8 @@ describe("what is drawn", () => {
 test("what is left out is named", () => {
   const source = { schema: { mode: { type: "string" } } } as unknown as Source;
   const fields = [{ bucketId: "b", sourceId: "a", field: "mode" }];
-  expect(remarksOf(view([part(null, 1)]), fields, new Map([["a", source]]), "utc")).toEqual([
+  expect(remarksOf(view([part(null, 1)]), fields, new Map([["a", source]]))).toEqual([
     "Texts are no lines: the table has mode.",
   ]);
-  expect(remarksOf(view([{ ...part(null, 1), truncated: true }]), [], new Map(), "utc")).toHaveLength(1);
+  expect(remarksOf(view([{ ...part(null, 1), truncated: true }]), [], new Map())).toHaveLength(1);
 });

@@ -2,12 +2,11 @@
 import type { Aggregation } from "../api/query";
 import type { Source } from "../api/sources";
 import { formatCount, plural } from "../app/format";
-import type { Zone } from "../app/preferences";
 import type { View } from "./fetch";
 import { hasBand } from "./plan";
 import { pointsOf, type Line } from "./series";
 import type { FieldRef } from "./state";
-import { isDays, stepName } from "./steps";
+import { stepName } from "./steps";
 
 const WHAT: Record<Aggregation, string> = {
   avg: "the mean",
@@ -18,8 +17,8 @@ const WHAT: Record<Aggregation, string> = {
 };
 
 /** `720 values a line` and `, averaged by 5 s of 10,800 points; the band is min to max`. */
-export function noteOf(view: View, lines: Line[], zone: Zone): { drawn: string; how: string } {
-  const steps = [...new Set(view.parts.flatMap((part) => part.groupBy ?? []))].map((step) => stepName(step, zone));
+export function noteOf(view: View, lines: Line[]): { drawn: string; how: string } {
+  const steps = [...new Set(view.parts.flatMap((part) => part.groupBy ?? []))].map((step) => stepName(step));
   if (steps.length === 0) {
     return {
       drawn: plural(
@@ -41,8 +40,8 @@ export function noteOf(view: View, lines: Line[], zone: Zone): { drawn: string; 
 }
 
 /** What the view leaves out or puts otherwise than its reader may think. */
-export function remarksOf(view: View, fields: FieldRef[], sources: ReadonlyMap<string, Source>, zone: Zone): string[] {
-  const { plan, parts, span } = view;
+export function remarksOf(view: View, fields: FieldRef[], sources: ReadonlyMap<string, Source>): string[] {
+  const { plan, parts } = view;
   const remarks: string[] = [];
   if (plan.leftOut.length > 0) {
     remarks.push(
@@ -60,17 +59,5 @@ export function remarksOf(view: View, fields: FieldRef[], sources: ReadonlyMap<s
     const shown = plan.groupBy ?? "coarser groups";
     remarks.push(`By ${plan.coarsenedFrom} this range has more rows than one answer holds; it is shown by ${shown}.`);
   }
-  if (zone === "local" && parts.some((part) => part.groupBy !== null && isDays(part.groupBy))) {
-    remarks.push(
-      `Days are those of UTC: each begins at ${utcMidnight(span.to)} of your time. A value stands in the middle of its group.`,
-    );
-  }
   return remarks;
-}
-
-/** `16:00`: what a clock of this browser shows when a day of UTC begins. */
-function utcMidnight(at: number): string {
-  const midnight = new Date(Math.floor(at / 86_400_000) * 86_400_000);
-  const two = (n: number) => String(n).padStart(2, "0");
-  return `${two(midnight.getHours())}:${two(midnight.getMinutes())}`;
 }

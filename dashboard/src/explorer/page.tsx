@@ -187,7 +187,7 @@ function Explorer({ catalog }: { catalog: Catalog }) {
           {view !== null && (
             <Note loaded={loaded} view={view} lines={lines} zone={zone} fixed={!endsNow(state.range)} />
           )}
-          <Remarks view={view} fields={fields} catalog={catalog} zone={zone} gone={gone} marks={shownMarks} />
+          <Remarks view={view} fields={fields} catalog={catalog} gone={gone} marks={shownMarks} />
           {lines.length > 0 && (
             <Legend lines={lines} hidden={hidden} onToggle={toggle} cursorAt={cursorAt} zone={zone} theme={theme} />
           )}

@@ -33,6 +33,8 @@ export interface Plan {
   aggregation: Aggregation;
   /** Rows for each source that an automatic view asks for at most. */
   maxPoints: number;
+  /** By whose clock days begin; null for UTC. */
+  timezone: string | null;
   buckets: BucketPlan[];
   /** The grouping that was asked for, when its rows would not fit into an answer. */
   coarsenedFrom: GroupBy | null;
@@ -49,6 +51,7 @@ export function planOf(
   span: Span,
   widthPx: number,
   now: number,
+  timezone: string | null = null,
 ): Plan {
   const typeOf = (ref: FieldRef) => sources.get(ref.sourceId)?.schema[ref.field]?.type;
   const numbers = state.fields.filter((ref) => typeOf(ref) === "number");
@@ -57,6 +60,7 @@ export function planOf(
   const plan = {
     aggregation,
     groupBy: null,
+    timezone,
     maxPoints: Math.max(least, Math.min(most, Math.round(widthPx))),
     coarsenedFrom: null,
     leftOut: [],
@@ -103,10 +107,11 @@ export function queryOf(plan: Plan, bucket: BucketPlan, span: Span): Query {
       endTime: new Date(span.to).toISOString(),
     },
   };
-  if (plan.kind === "auto") return { ...query, maxPoints: plan.maxPoints };
+  const zoned = plan.timezone === null ? query : { ...query, timezone: plan.timezone };
+  if (plan.kind === "auto") return { ...zoned, maxPoints: plan.maxPoints };
   // The newest points are the ones to see, when there are more than an answer holds.
   if (plan.groupBy === null) return { ...query, limit: QUERY_ROWS_MAX, sort: "desc", downsampling: false };
-  return { ...query, limit: QUERY_ROWS_MAX, aggregation: plan.aggregation, groupBy: plan.groupBy };
+  return { ...zoned, limit: QUERY_ROWS_MAX, aggregation: plan.aggregation, groupBy: plan.groupBy };
 }
 
 /** Groups of a unit in the part of `span` in which the source has points at all. */

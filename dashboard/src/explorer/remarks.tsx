@@ -20,7 +20,7 @@ interface NoteProps {
 }
 
 export function Note({ loaded, view, lines, zone, fixed }: NoteProps) {
-  const { drawn, how } = noteOf(view, lines, zone);
+  const { drawn, how } = noteOf(view, lines);
   return (
     <p class="chart-note" role="status">
       <span data-testid="chart-points">{drawn}</span>
@@ -39,14 +39,13 @@ interface RemarksProps {
   view: View | null;
   fields: FieldRef[];
   catalog: Catalog;
-  zone: Zone;
   /** Fields of the address that are no longer there. */
   gone: number;
   marks: Mark[];
 }
 
-export function Remarks({ view, fields, catalog, zone, gone, marks }: RemarksProps) {
-  const remarks = view === null ? [] : remarksOf(view, fields, catalog.byId, zone);
+export function Remarks({ view, fields, catalog, gone, marks }: RemarksProps) {
+  const remarks = view === null ? [] : remarksOf(view, fields, catalog.byId);
   if (gone > 0) remarks.push(`${plural(gone, "field")} of this view ${gone === 1 ? "is" : "are"} no longer there.`);
   if (marks.length > 0) remarks.push(`${plural(marks.length, "trigger")} of alert rules marked.`);
   if (remarks.length === 0) return null;

@@ -23,6 +23,7 @@ const PLAN: Plan = {
   groupBy: null,
   aggregation: "avg",
   maxPoints: 1000,
+  timezone: null,
   buckets: [BUCKET],
   coarsenedFrom: null,
   leftOut: [],

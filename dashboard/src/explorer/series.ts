@@ -1,6 +1,7 @@
 /** Lines out of tables: one per field and source, gaps where data is missing, all on one time axis. Pure. */
 import { STEP_SECONDS, type Step } from "../api/query";
 import type { FieldType, Source } from "../api/sources";
+import type { Zone } from "../app/preferences";
 import type { Part, View } from "./fetch";
 import { groupGaps, pointGaps } from "./gaps";
 import type { Span } from "./range";
@@ -56,7 +57,7 @@ export function linesOf(view: View, fields: FieldRef[], sources: ReadonlyMap<str
       newest: counted ? null : newestOf(view, ref),
     };
     const table = part.tables.get(ref.sourceId);
-    if (table !== undefined) fill(line, table, part, view.span);
+    if (table !== undefined) fill(line, table, part, view);
     return [line];
   });
 }
@@ -67,7 +68,8 @@ function newestOf(view: View, ref: FieldRef): Line["newest"] {
   return { at: newest.at, value: Number(newest.value) };
 }
 
-function fill(line: Line, table: SourceTable, { groupBy }: Part, span: Span): void {
+function fill(line: Line, table: SourceTable, { groupBy }: Part, { span, plan }: View): void {
+  const zone = plan.timezone === null ? "utc" : "local";
   const column = table.values.get(line.ref.field) ?? [];
   const [lows, highs] = [table.lows.get(line.ref.field), table.highs.get(line.ref.field)];
   const present = [...column.keys()].filter((row) => (column[row] ?? null) !== null);
@@ -83,7 +85,7 @@ function fill(line: Line, table: SourceTable, { groupBy }: Part, span: Span): vo
   };
   for (const [index, row] of present.entries()) {
     const start = times[index]!;
-    const at = groupBy === null ? start : placeOf(start, groupBy, span, line.newest?.at ?? null);
+    const at = groupBy === null ? start : placeOf(start, groupBy, span, zone, line.newest?.at ?? null);
     if (index > 0 && isGap(index)) {
       const before = line.times.at(-1)!;
       push(before + (at - before) / 2, start, null, null, null);
@@ -98,8 +100,8 @@ function fill(line: Line, table: SourceTable, { groupBy }: Part, span: Span): vo
  * Where a group's value is drawn: in the middle of its part of the range. A group that goes on reaches to the newest
  * point, so that the end of the line is where the data end.
  */
-function placeOf(start: number, step: Step, span: Span, newest: number | null): number {
-  const [from, to] = [Math.max(start, span.from), Math.min(stepEnd(start, step), span.to)];
+function placeOf(start: number, step: Step, span: Span, zone: Zone, newest: number | null): number {
+  const [from, to] = [Math.max(start, span.from), Math.min(stepEnd(start, step, zone), span.to)];
   if (newest !== null && newest >= from && newest <= to) return newest;
   return from + (to - from) / 2;
 }

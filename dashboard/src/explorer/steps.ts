@@ -3,27 +3,28 @@ import { STEP_SECONDS, type Step } from "../api/query";
 import type { Zone } from "../app/preferences";
 import { formatSpan, formatTime } from "../app/format";
 
-/** Steps of calendar days, which the server begins by UTC. */
-const DAYS: readonly Step[] = ["day", "week", "month"];
+/** Steps of calendar days, of which not all are of one length. */
+const DAYS: Partial<Record<Step, [months: number, days: number]>> = { day: [0, 1], week: [0, 7], month: [1, 0] };
 
-export const isDays = (step: Step): boolean => DAYS.includes(step);
-
-export function stepEnd(start: number, step: Step): number {
-  if (step !== "month") return start + STEP_SECONDS[step] * 1000;
+/** Where a step ends that begins at `start`, by the clock of the zone. */
+export function stepEnd(start: number, step: Step, zone: Zone): number {
+  const [months, days] = DAYS[step] ?? [0, 0];
+  if (months + days === 0) return start + STEP_SECONDS[step] * 1000;
   const date = new Date(start);
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1);
+  return zone === "local"
+    ? new Date(date.getFullYear(), date.getMonth() + months, date.getDate() + days).getTime()
+    : Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months, date.getUTCDate() + days);
 }
 
-/** `minute`, `5 s`, `day`; `UTC day` where the reader's days are others. */
-export function stepName(step: Step, zone: Zone): string {
-  if (isDays(step)) return zone === "local" ? `UTC ${step}` : step;
-  if (step === "minute" || step === "hour") return step;
+/** `minute`, `5 s`, `day`. */
+export function stepName(step: Step): string {
+  if (step === "minute" || step === "hour" || DAYS[step] !== undefined) return step;
   return formatSpan(STEP_SECONDS[step]);
 }
 
 /** What a step is called that begins at `start`: a day has no time of day. */
 export function stepTime(start: number, step: Step, zone: Zone): string {
-  if (!isDays(step)) return formatTime(start, zone);
-  const date = new Date(start).toISOString().slice(0, step === "month" ? 7 : 10);
-  return `${step === "week" ? "week of " : ""}${date}${zone === "local" ? " UTC" : ""}`;
+  const time = formatTime(start, zone);
+  if (DAYS[step] === undefined) return time;
+  return `${step === "week" ? "week of " : ""}${time.slice(0, step === "month" ? 7 : 10)}`;
 }

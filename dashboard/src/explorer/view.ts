@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isAbort } from "../api/client";
 import { asError } from "../app/load";
-import type { Zone } from "../app/preferences";
+import { timezoneOf, type Zone } from "../app/preferences";
 import { extentOf, knownFields, type Catalog } from "./catalog";
 import { within } from "./deadline";
 import { fetchView, followView, type View } from "./fetch";
@@ -45,7 +45,7 @@ export function useView(state: ExplorerState, catalog: Catalog, widthPx: number,
   const [slow, setSlow] = useState(false);
   const [round, setRound] = useState(0);
   const width = plotWidth(widthPx);
-  const key = `${writeState({ ...state, live: false })} ${width} ${state.range.kind === "typed" ? zone : ""}`;
+  const key = `${writeState({ ...state, live: false })} ${width} ${zone}`;
   const ready = widthPx > 0;
 
   useEffect(() => {
@@ -69,7 +69,7 @@ export function useView(state: ExplorerState, catalog: Catalog, widthPx: number,
       setError(failed);
     };
     const span = spanOf(state.range, Date.now(), extentOf(catalog, fields), zone);
-    const plan = planOf({ ...state, fields }, catalog.byId, span, width, Date.now());
+    const plan = planOf({ ...state, fields }, catalog.byId, span, width, Date.now(), timezoneOf(zone));
     within(ANSWER_MS_MAX, abort.signal, (signal) => fetchView(plan, span, signal)).then(
       (answer) => {
         if (abort.signal.aborted) return;
