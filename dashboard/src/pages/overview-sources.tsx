@@ -9,14 +9,15 @@ import { bySilence, silentSince } from "./silence";
 import { SourceStatus } from "./source-status";
 
 const NOW_MS = 5000;
-/** As many as are read at a glance; what is silent is never left out for one that sends. */
+/** As many as are read at a glance; where all is well, fewer will do. */
 const ROWS_MAX = 8;
+const ROWS_LEAST = 4;
 
 export function OverviewSources({ sources, buckets }: { sources: Source[]; buckets: Bucket[] }) {
   const now = useNow(NOW_MS);
   if (sources.length === 0) return null;
   const silent = sources.filter((source) => silentSince(source, now) !== null).length;
-  const shown = [...sources].sort(bySilence(now)).slice(0, ROWS_MAX);
+  const shown = [...sources].sort(bySilence(now)).slice(0, Math.min(ROWS_MAX, Math.max(ROWS_LEAST, silent)));
   const names = new Map(buckets.map((bucket) => [bucket._id, bucket.name]));
   const more = sources.length - shown.length;
   return (
