@@ -1,4 +1,7 @@
-/** The latest points of the range as a table: the place of texts, switches and metadata. */
+/**
+ * The latest points of the range as a table: the place of texts, switches and metadata. Values stand behind the time, so
+ * that a phone shows them.
+ */
 import { formatAny, formatTime, zoneName } from "../app/format";
 import type { Zone } from "../app/preferences";
 import type { Source } from "../api/sources";
@@ -29,12 +32,12 @@ export function Rows({ rows, fields, sources, zone }: RowsProps) {
       <thead>
         <tr>
           <th scope="col">Time ({zoneName(zone, newest.at)})</th>
-          <th scope="col">Source</th>
           {names.map((name) => (
             <th scope="col" class="number" key={name}>
               {name} {unitOf(name) && <span class="unit">{unitOf(name)}</span>}
             </th>
           ))}
+          <th scope="col">Source</th>
           {withMetadata && <th scope="col">Metadata</th>}
         </tr>
       </thead>
@@ -42,12 +45,12 @@ export function Rows({ rows, fields, sources, zone }: RowsProps) {
         {rows.map((row) => (
           <tr key={row._id}>
             <td class="mono nowrap">{formatTime(row.at, zone)}</td>
-            <td class="name">{sources.get(row.dataSourceId)?.name ?? row.dataSourceId}</td>
             {names.map((name) => (
               <td class="number" key={name}>
                 {formatAny(row.values[name])}
               </td>
             ))}
+            <td class="name">{sources.get(row.dataSourceId)?.name ?? row.dataSourceId}</td>
             {withMetadata && (
               <td class="mono metadata">{row.metadata === undefined ? "" : JSON.stringify(row.metadata)}</td>
             )}
