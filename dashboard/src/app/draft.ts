@@ -2,7 +2,7 @@
  * What somebody types into a form, kept over the end of a session and over a reload, until it is saved or given up. In
  * this tab's storage only, under the user's id: whoever logs in next sees none of it. Never for secrets.
  */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { guardLeaving } from "./route";
 import { session } from "./session";
 
@@ -29,7 +29,8 @@ export function useDraft<T extends object>(name: string, start: T): Draft<T> {
     sessionStorage.removeItem(key);
     release.current();
   };
-  useEffect(() => {
+  // Before the next key can be pressed: an effect behind the picture would come too late for a quick Escape.
+  useLayoutEffect(() => {
     if (!dirty) {
       sessionStorage.removeItem(key);
       return;
