@@ -4,6 +4,7 @@
 //! bucket's actor gives a snapshot, and `raw` or `grouped` answer.
 
 mod answer;
+mod choice;
 mod columns;
 mod cursor;
 mod grouped;
@@ -16,8 +17,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use engine::query::{Budget, Downsampling, Estimate, Expected, choose_unit, finest_step};
-use engine::{EngineError, SeriesStats, Step as TimeStep, Unit, View, Zone};
+use engine::query::{Budget, Estimate};
+use engine::{EngineError, Step as TimeStep, Unit, View};
 use jiff::tz::TimeZone;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
@@ -27,23 +28,16 @@ pub use zones::{DATABASE_VERSION, zone_named};
 
 use super::{Caller, Service};
 use crate::bucket::DamagedBlocks;
-use crate::catalog::FieldType;
-use crate::clock::DAY_NS;
 use crate::error::{ErrorKind, ServiceError};
 use crate::ids::ObjectId;
 use crate::limits::{QUERY_LIMIT_DEFAULT, QUERY_LIMIT_MAX};
 use crate::query_pool::{QueryPool, Step, Stop, Turn, wait};
+use choice::{Grouping, Kind};
 use plan::{Plan, Reached};
 use raw::Progress;
 
 /// Values, about, that are read and written in a short turn: a few milliseconds.
 pub(in crate::service) const SHORT_VALUES_MAX: u64 = 1 << 19;
-
-/// No step is longer than a month and what a clock may change by.
-const STEP_NS_MAX: i64 = 33 * DAY_NS;
-
-/// Sources whose points are counted in a short turn.
-const SHORT_COUNTS_MAX: usize = 64;
 
 /// The aggregations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -317,23 +311,6 @@ fn finished<R, F: FnOnce(AnswerBytes, bool) -> Result<R, ServiceError>>(
     Ok(Step::Answer(Answered { piece, rest }))
 }
 
-/// Which answer a query gets.
-#[derive(Clone, Copy)]
-enum Kind {
-    Raw,
-    Grouped(Grouping),
-}
-
-/// How rows are grouped, and whether that was asked for or chosen by downsampling.
-#[derive(Clone, Copy)]
-struct Grouping {
-    aggregation: Aggregation,
-    step: TimeStep<'static>,
-    chosen: Option<Downsampling>,
-    /// Whether booleans have a share of time true.
-    shares: bool,
-}
-
 impl Plan {
     /// Makes a piece of the answer, the first one or one behind others, as the bucket was in this view.
     fn piece(
@@ -374,77 +351,6 @@ impl Plan {
         Ok(Step::Answer((bytes, rest)))
     }
 
-    /// The clock that steps go by, as far as there are points; `None` for UTC.
-    fn zone(&self, reached: &Reached<'_>) -> Result<Option<Zone>, ServiceError> {
-        let Some(timezone) = &self.input.timezone else {
-            return Ok(None);
-        };
-        let mut bounds = None;
-        for series in &reached.series {
-            let stats = series.stats(self.cutoff_ns).map_err(engine_error)?;
-            let (first, last) = stats.bounds_ns.unwrap_or(self.range_ns);
-            let (least, greatest) = bounds.unwrap_or((first, last));
-            bounds = Some((first.min(least), last.max(greatest)));
-        }
-        let (first, last) = bounds.unwrap_or((0, 0));
-        let within = (
-            first.max(self.range_ns.0).saturating_sub(STEP_NS_MAX),
-            last.min(self.range_ns.1).saturating_add(STEP_NS_MAX),
-        );
-        Ok(Some(zones::offsets_within(timezone, within)))
-    }
-
-    fn kind(&self, reached: &Reached<'_>, zone: Option<&Zone>, stop: &Stop) -> Result<Kind, ServiceError> {
-        if let Some((aggregation, unit)) = self.input.grouping {
-            return Ok(Kind::Grouped(Grouping {
-                aggregation,
-                step: unit.into(),
-                chosen: None,
-                shares: false,
-            }));
-        }
-        let chosen = match self.input.max_points {
-            Some(points_max) => self.fitting(reached, points_max, zone, stop)?,
-            None => self.downsampling(reached, stop.budget())?,
-        };
-        Ok(chosen.map_or(Kind::Raw, |chosen| {
-            Kind::Grouped(Grouping {
-                aggregation: Aggregation::Avg,
-                step: chosen.step,
-                chosen: Some(chosen),
-                shares: self.input.max_points.is_some(),
-            })
-        }))
-    }
-
-    /// Whether choosing a step alone takes more than a short turn: of each source, blocks are read that the range cuts.
-    fn counts_many(&self, reached: &Reached<'_>) -> bool {
-        self.input.max_points.is_some() && reached.sources.len() > SHORT_COUNTS_MAX
-    }
-
-    /// Whether, and by which step, to downsample a query that says how many points it wants of a source at most.
-    fn fitting(
-        &self,
-        reached: &Reached<'_>,
-        points_max: u64,
-        zone: Option<&Zone>,
-        stop: &Stop,
-    ) -> Result<Option<Downsampling>, ServiceError> {
-        let has_any = self.has_field(FieldType::Number) || self.has_field(FieldType::Boolean);
-        if self.input.cursor.is_some() || !has_any {
-            return Ok(None);
-        }
-        let mut held = stop.budget().hold();
-        let mut found: Vec<SeriesStats> = Vec::new();
-        held.reserve(&mut found, reached.series.len())
-            .map_err(engine_error)?;
-        for series in &reached.series {
-            let stats = series.within(self.range_ns, &|| stop.now());
-            found.push(stats.map_err(engine_error)?);
-        }
-        Ok(finest_step(&found, points_max, zone))
-    }
-
     /// Whether it costs more than a short turn, by what is known of blocks without reading them.
     fn is_long(
         &self,
@@ -460,29 +366,6 @@ impl Plan {
             Kind::Raw => self.estimate_raw(reached, progress, &mut estimate)?,
         }
         Ok(estimate.is_over())
-    }
-
-    /// Whether, and by which unit, to downsample a query that did not ask for groups.
-    fn downsampling(
-        &self,
-        reached: &Reached<'_>,
-        budget: &Budget,
-    ) -> Result<Option<Downsampling>, ServiceError> {
-        let wanted = self.input.downsampling
-            && self.input.cursor.is_none()
-            && self.sources.all_downsampling()
-            && self.has_field(FieldType::Number);
-        if !wanted {
-            return Ok(None);
-        }
-        let mut held = budget.hold();
-        let mut expected = Vec::new();
-        for series in &reached.series {
-            let stats = series.stats(self.cutoff_ns).map_err(engine_error)?;
-            held.reserve(&mut expected, 1).map_err(engine_error)?;
-            expected.extend(Expected::of(stats, self.range_ns));
-        }
-        Ok(choose_unit(&expected))
     }
 
     fn limit(&self, default: u64) -> usize {

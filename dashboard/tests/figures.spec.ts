@@ -1,0 +1,96 @@
+/** What the page costs: counted where it can be, else measured and reported. Times are never judged here. */
+import type { Page } from "@playwright/test";
+import { call, makeSource, makeWorld, pagesOf, send, signUp } from "./support/api";
+import { startService } from "./support/service";
+import { expect, open, test, visit } from "./support/test";
+
+const FIRST_VISIT_BYTES_MAX = 150_000;
+const ROUNDS = 7;
+
+const report = (what: string, value: string) => console.log(`figure: ${what}: ${value}`);
+
+const median = (values: number[]): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]!;
+
+/** Runs in the page: clicks, and tells how long it takes until another view stands there and a frame has been made. */
+function clickToPainted(button: Node): Promise<number> {
+  const shown = () => document.querySelector(".chart-note")?.textContent?.split(" · ")[0];
+  const before = shown();
+  const began = performance.now();
+  (button as HTMLButtonElement).click();
+  return new Promise((resolve) => {
+    const look = () => {
+      const now = shown();
+      const isPainted = now !== undefined && now !== before;
+      requestAnimationFrame(isPainted ? () => resolve(performance.now() - began) : look);
+    };
+    look();
+  });
+}
+
+/** Bytes that came over the wire, heads included, from now on. */
+async function received(page: Page): Promise<() => number> {
+  const session = await page.context().newCDPSession(page);
+  let bytes = 0;
+  session.on("Network.loadingFinished", (event) => {
+    bytes += event.encodedDataLength;
+  });
+  await session.send("Network.enable");
+  return () => bytes;
+}
+
+test("a first visit with a chart is small", async ({ page, service }) => {
+  const account = await signUp(service.url);
+  const world = await makeWorld(account);
+  const bytes = await received(page);
+  await open(page, account, `#/explore?f=${world.bucketId}.${world.sourceId}.vibration&r=6h`);
+  report("first visit, compressed, with a chart", `${Math.round(bytes() / 1000)} KB`);
+  expect(bytes()).toBeLessThanOrEqual(FIRST_VISIT_BYTES_MAX);
+});
+
+test("open pages use nothing of the Free plan", async ({ page }) => {
+  const service = await startService("Free");
+  try {
+    const account = await signUp(service.url);
+    const world = await makeWorld(account);
+    const used = async () => {
+      const { overview } = await call<{ overview: { usage: { apiCallsThisMonth: number } } }>(
+        account,
+        "GET",
+        "/api/analytics/overview",
+      );
+      return overview.usage.apiCallsThisMonth;
+    };
+    const before = await used();
+    await open(page, account);
+    for (const hash of Object.values(pagesOf(world, "vibration"))) await visit(page, hash);
+    const calls = (await used()) - before;
+    report("calls that an open page of any kind counts", String(calls));
+    expect(calls).toBe(0);
+  } finally {
+    await service.stop();
+  }
+});
+
+test("ranges of 13 lines are painted", async ({ page, service }) => {
+  const account = await signUp(service.url);
+  const names = Array.from({ length: 13 }, (_, n) => `f${n}`);
+  const source = await makeSource(account, Object.fromEntries(names.map((name) => [name, { type: "number" }])));
+  const now = Date.now();
+  // Half a day at 1 s: more than half a million values.
+  const points = Array.from({ length: 43_200 }, (_, n) => ({
+    at: now - n * 1_000,
+    values: Object.fromEntries(names.map((name, field) => [name, Math.round(1000 * Math.sin(n / (20 + field))) / 10])),
+  }));
+  await send(account, source, points);
+  const fields = names.map((name) => `f=${source.bucketId}.${source.sourceId}.${name}`).join("&");
+  await open(page, account, `#/explore?${fields}&r=1h`);
+  const took: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const label of ["6h: the last 6 hours", "24h: the last 24 hours"]) {
+      const button = page.getByRole("button", { name: label });
+      took.push(await button.evaluate(clickToPainted));
+    }
+  }
+  report("click to painted, 560,000 values behind 13 lines, median", `${Math.round(median(took))} ms`);
+  expect(took).toHaveLength(2 * ROUNDS);
+});

@@ -1,0 +1,135 @@
+//! Which answer a query gets: points, or groups by a step that was asked for or is chosen, by the clock of which zone.
+
+use engine::query::{Budget, Downsampling, Expected, choose_unit, finest_step};
+use engine::{SeriesStats, Step as TimeStep, Zone};
+
+use super::plan::{Plan, Reached};
+use super::{Aggregation, engine_error, zones};
+use crate::catalog::FieldType;
+use crate::clock::DAY_NS;
+use crate::error::ServiceError;
+use crate::query_pool::Stop;
+
+/// No step is longer than a month and what a clock may change by.
+const STEP_NS_MAX: i64 = 33 * DAY_NS;
+
+/// Sources whose points are counted in a short turn.
+const SHORT_COUNTS_MAX: usize = 64;
+
+/// Which answer a query gets.
+#[derive(Clone, Copy)]
+pub(super) enum Kind {
+    Raw,
+    Grouped(Grouping),
+}
+
+/// How rows are grouped, and whether that was asked for or chosen by downsampling.
+#[derive(Clone, Copy)]
+pub(super) struct Grouping {
+    pub(super) aggregation: Aggregation,
+    pub(super) step: TimeStep<'static>,
+    pub(super) chosen: Option<Downsampling>,
+    /// Whether booleans have a share of time true.
+    pub(super) shares: bool,
+}
+
+impl Plan {
+    /// The clock that steps go by, as far as there are points; `None` for UTC.
+    pub(super) fn zone(&self, reached: &Reached<'_>) -> Result<Option<Zone>, ServiceError> {
+        let Some(timezone) = &self.input.timezone else {
+            return Ok(None);
+        };
+        let mut bounds = None;
+        for series in &reached.series {
+            let stats = series.stats(self.cutoff_ns).map_err(engine_error)?;
+            let (first, last) = stats.bounds_ns.unwrap_or(self.range_ns);
+            let (least, greatest) = bounds.unwrap_or((first, last));
+            bounds = Some((first.min(least), last.max(greatest)));
+        }
+        let (first, last) = bounds.unwrap_or((0, 0));
+        let within = (
+            first.max(self.range_ns.0).saturating_sub(STEP_NS_MAX),
+            last.min(self.range_ns.1).saturating_add(STEP_NS_MAX),
+        );
+        Ok(Some(zones::offsets_within(timezone, within)))
+    }
+
+    pub(super) fn kind(
+        &self,
+        reached: &Reached<'_>,
+        zone: Option<&Zone>,
+        stop: &Stop,
+    ) -> Result<Kind, ServiceError> {
+        if let Some((aggregation, unit)) = self.input.grouping {
+            return Ok(Kind::Grouped(Grouping {
+                aggregation,
+                step: unit.into(),
+                chosen: None,
+                shares: false,
+            }));
+        }
+        let chosen = match self.input.max_points {
+            Some(points_max) => self.fitting(reached, points_max, zone, stop)?,
+            None => self.downsampling(reached, stop.budget())?,
+        };
+        Ok(chosen.map_or(Kind::Raw, |chosen| {
+            Kind::Grouped(Grouping {
+                aggregation: Aggregation::Avg,
+                step: chosen.step,
+                chosen: Some(chosen),
+                shares: self.input.max_points.is_some(),
+            })
+        }))
+    }
+
+    /// Whether choosing a step alone takes more than a short turn: of each source, blocks are read that the range cuts.
+    pub(super) fn counts_many(&self, reached: &Reached<'_>) -> bool {
+        self.input.max_points.is_some() && reached.sources.len() > SHORT_COUNTS_MAX
+    }
+
+    /// Whether, and by which step, to downsample a query that says how many points it wants of a source at most.
+    fn fitting(
+        &self,
+        reached: &Reached<'_>,
+        points_max: u64,
+        zone: Option<&Zone>,
+        stop: &Stop,
+    ) -> Result<Option<Downsampling>, ServiceError> {
+        let has_any = self.has_field(FieldType::Number) || self.has_field(FieldType::Boolean);
+        if self.input.cursor.is_some() || !has_any {
+            return Ok(None);
+        }
+        let mut held = stop.budget().hold();
+        let mut found: Vec<SeriesStats> = Vec::new();
+        held.reserve(&mut found, reached.series.len())
+            .map_err(engine_error)?;
+        for series in &reached.series {
+            let stats = series.within(self.range_ns, &|| stop.now());
+            found.push(stats.map_err(engine_error)?);
+        }
+        Ok(finest_step(&found, points_max, zone))
+    }
+
+    /// Whether, and by which unit, to downsample a query that did not ask for groups.
+    fn downsampling(
+        &self,
+        reached: &Reached<'_>,
+        budget: &Budget,
+    ) -> Result<Option<Downsampling>, ServiceError> {
+        let wanted = self.input.downsampling
+            && self.input.cursor.is_none()
+            && self.sources.all_downsampling()
+            && self.has_field(FieldType::Number);
+        if !wanted {
+            return Ok(None);
+        }
+        let mut held = budget.hold();
+        let mut expected = Vec::new();
+        for series in &reached.series {
+            let stats = series.stats(self.cutoff_ns).map_err(engine_error)?;
+            held.reserve(&mut expected, 1).map_err(engine_error)?;
+            expected.extend(Expected::of(stats, self.range_ns));
+        }
+        Ok(choose_unit(&expected))
+    }
+}
