@@ -95,7 +95,7 @@ pub struct ColumnsDoc {
     #[schema(nullable = false)]
     pub data_source_id: Option<Vec<ObjectId>>,
     /// Measurements, or aggregated numbers, by field.
-    pub values: BTreeMap<String, Vec<Option<MeasurementDoc>>>,
+    pub values: BTreeMap<String, Vec<MeasurementDoc>>,
     /// What the averages smoothed, by field; in downsampled answers.
     #[schema(nullable = false)]
     pub stats: Option<BTreeMap<String, StatsColumnsDoc>>,
