@@ -105,6 +105,8 @@ def aim_member(name, member):
         return {**member, "items": {"type": "string", "enum": FIELDS[:1]}}
     if name in ("url", "webhookUrl"):
         return choice(member, ["https://receiver.invalid/hooks"])
+    if name == "timezone":
+        return choice(member, ["Europe/Stockholm", "Etc/GMT+5"])
     if name == "cursor":
         return {"type": "null"}
     if name == "startTime":

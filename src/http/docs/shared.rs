@@ -286,8 +286,13 @@ fn rules_between_members() -> [(&'static str, Value); 9] {
             "QueryBody",
             json!({"anyOf": [
                 {"required": ["aggregation", "groupBy"],
-                 "properties": {"aggregation": {"type": "string"}, "groupBy": {"type": "string"}}},
-                {"properties": {"aggregation": {"type": "null"}, "groupBy": {"type": "null"}}},
+                 "properties": {"aggregation": {"type": "string"}, "groupBy": {"type": "string"},
+                     "maxPoints": {"type": "null"}}},
+                {"properties": {"aggregation": {"type": "null"}, "groupBy": {"type": "null"},
+                    "maxPoints": {"type": "null"}}},
+                {"required": ["maxPoints"],
+                 "properties": {"aggregation": {"type": "null"}, "groupBy": {"type": "null"},
+                     "maxPoints": {"type": "integer"}, "downsampling": {"enum": [true, null]}}},
             ]}),
         ),
         (
