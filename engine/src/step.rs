@@ -1,39 +1,34 @@
-//! The steps of time that a grouped answer has a row for: a calendar unit, or whole seconds that divide a day, in UTC or
-//! by the clock of a time zone.
+//! The steps of time that a grouped answer has a row for: a calendar unit, or whole seconds that divide a day. Here in
+//! UTC; [`LocalStep`] has them by the clock of a time zone.
 
 use crate::calendar::Unit;
 use crate::rollup::LEVELS;
 use crate::zone::{LocalStep, Zone};
 
 const SECOND_NS: i64 = 1_000_000_000;
-const HOUR_NS: i64 = 3_600 * SECOND_NS;
+pub(crate) const HOUR_NS: i64 = 3_600 * SECOND_NS;
 const DAY_SECONDS: u32 = 86_400;
-
-/// More than an answer has rows.
-const LOCAL_CELLS_MAX: usize = 1 << 16;
 
 /// A step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step<'z> {
-    /// One of the calendar, in UTC.
+pub enum Step {
+    /// One of the calendar.
     Unit(Unit),
-    /// One of a length, counted from midnight UTC.
+    /// One of a length, counted from midnight.
     Length(Length),
-    /// One of a zone's clock.
-    Local(LocalStep<'z>),
 }
 
 /// Whole seconds that divide a day and are no unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Length(u32);
 
-impl From<Unit> for Step<'_> {
+impl From<Unit> for Step {
     fn from(unit: Unit) -> Self {
         Step::Unit(unit)
     }
 }
 
-impl Step<'_> {
+impl Step {
     /// A step of so many seconds; `None` unless they divide a day.
     pub const fn seconds(seconds: u32) -> Option<Self> {
         match seconds {
@@ -45,6 +40,11 @@ impl Step<'_> {
         }
     }
 
+    /// The step by the clock of a zone; in UTC without one.
+    pub fn by(self, zone: Option<&Zone>) -> LocalStep<'_> {
+        LocalStep::new(self, zone)
+    }
+
     /// Start of the step that holds `timestamp_ns`. Saturates at the ends of the time that 64 bits can say.
     #[inline]
     pub fn start_ns(self, timestamp_ns: i64) -> i64 {
@@ -52,7 +52,6 @@ impl Step<'_> {
             Step::Unit(unit) => unit.start_ns(timestamp_ns),
             // The epoch was a midnight.
             Step::Length(length) => timestamp_ns.saturating_sub(timestamp_ns.rem_euclid(length.ns())),
-            Step::Local(step) => step.start_ns(timestamp_ns),
         }
     }
 
@@ -61,25 +60,10 @@ impl Step<'_> {
         match self {
             Step::Unit(unit) => unit.next_ns(timestamp_ns),
             Step::Length(length) => self.start_ns(timestamp_ns).saturating_add(length.ns()),
-            Step::Local(step) => step.next_ns(timestamp_ns),
         }
     }
 
-    /// The same by the clock of a zone: hours, lengths of whole hours, days and longer. All others are as in UTC.
-    #[must_use]
-    pub fn in_zone(self, zone: &Zone) -> Step<'_> {
-        match self {
-            Step::Unit(Unit::Hour) => Step::Local(zone.hours(HOUR_NS)),
-            Step::Unit(unit @ (Unit::Day | Unit::Week | Unit::Month)) => Step::Local(zone.days(unit)),
-            Step::Length(length) if length.ns() % HOUR_NS == 0 => Step::Local(zone.hours(length.ns())),
-            Step::Unit(unit) => Step::Unit(unit),
-            Step::Length(length) => Step::Length(length),
-            Step::Local(step) => Step::Local(step.in_zone(zone)),
-        }
-    }
-
-    /// How many steps the range touches, both ends inclusive. Those of a zone are counted one by one, and no further than
-    /// to [`LOCAL_CELLS_MAX`].
+    /// How many steps the range touches, both ends inclusive.
     pub fn cells(self, first_ns: i64, last_ns: i64) -> u64 {
         match self {
             Step::Unit(unit) => unit.cells(first_ns, last_ns),
@@ -87,14 +71,6 @@ impl Step<'_> {
             Step::Length(length) => {
                 let index = |ns: i64| ns.div_euclid(length.ns());
                 index(last_ns).abs_diff(index(first_ns)) + 1
-            }
-            Step::Local(step) => {
-                let next = |at_ns: &i64| Some(step.next_ns(*at_ns)).filter(|next| next > at_ns);
-                let starts = std::iter::successors(Some(first_ns), next);
-                starts
-                    .take_while(|start| *start <= last_ns)
-                    .take(LOCAL_CELLS_MAX)
-                    .count() as u64
             }
         }
     }
@@ -106,7 +82,6 @@ impl Step<'_> {
             Step::Length(length) => LEVELS
                 .iter()
                 .rposition(|level| length.ns() % (level.next_ns(0) - level.start_ns(0)) == 0),
-            Step::Local(step) => step.level(),
         }
     }
 }
@@ -117,7 +92,7 @@ impl Length {
         self.0
     }
 
-    fn ns(self) -> i64 {
+    pub(crate) fn ns(self) -> i64 {
         i64::from(self.0) * SECOND_NS
     }
 }

@@ -8,9 +8,9 @@ use std::iter;
 
 use crate::calendar::Unit;
 use crate::rollup::{HOUR, MINUTE};
+use crate::step::{HOUR_NS, Step};
 
 const MINUTE_NS: i64 = 60_000_000_000;
-const HOUR_NS: i64 = 60 * MINUTE_NS;
 
 /// The offsets of a zone's clock over time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,19 +30,18 @@ struct Stretch {
     reached_ns: i64,
 }
 
-/// A step of time by the clock of a zone.
+/// A step of time by the clock of a zone, or in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LocalStep<'z> {
-    zone: &'z Zone,
-    length: LocalLength,
-}
+pub struct LocalStep<'z>(Clocked<'z>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LocalLength {
-    /// Whole hours that divide a day, in nanoseconds.
-    Hours(i64),
-    /// A day, or longer.
-    Days(Unit),
+enum Clocked<'z> {
+    /// In UTC.
+    Utc(Step),
+    /// Nanoseconds that are whole hours and divide a day.
+    Hours(&'z Zone, i64),
+    /// Days, weeks or months.
+    Days(&'z Zone, Unit),
 }
 
 impl Zone {
@@ -74,22 +73,6 @@ impl Zone {
             () => None,
         };
         Zone { stretches, level }
-    }
-
-    /// Steps of so many nanoseconds: whole hours that divide a day.
-    pub(crate) fn hours(&self, ns: i64) -> LocalStep<'_> {
-        LocalStep {
-            zone: self,
-            length: LocalLength::Hours(ns),
-        }
-    }
-
-    /// Days, weeks or months.
-    pub(crate) fn days(&self, unit: Unit) -> LocalStep<'_> {
-        LocalStep {
-            zone: self,
-            length: LocalLength::Days(unit),
-        }
     }
 
     fn index_of(&self, at_ns: i64) -> usize {
@@ -157,6 +140,25 @@ impl Zone {
         }
     }
 
+    /// How many steps of hours begin behind the first instant, up to the last.
+    fn hours_begun(&self, (first_ns, last_ns): (i64, i64), length_ns: i64) -> u64 {
+        let begun = |index: usize| {
+            let Stretch {
+                from_ns, offset_ns, ..
+            } = self.stretches[index];
+            let end_ns = self.end_of(index).map_or(i64::MAX, |(end_ns, _)| end_ns - 1);
+            let (before_ns, last_ns) = (first_ns.max(from_ns.saturating_sub(1)), last_ns.min(end_ns));
+            let lengths_by = |ns: i64| ns.saturating_add(offset_ns).div_euclid(length_ns);
+            let at_change = from_ns > first_ns
+                && from_ns.saturating_add(offset_ns).rem_euclid(length_ns) != 0
+                && self.begins_with(index, length_ns);
+            lengths_by(last_ns).abs_diff(lengths_by(before_ns)) + u64::from(at_change)
+        };
+        (self.index_of(first_ns)..=self.index_of(last_ns))
+            .map(begun)
+            .sum()
+    }
+
     /// The first instant at which the clock has reached a reading.
     fn first_at(&self, reading_ns: i64) -> i64 {
         let index = self.stretches.partition_point(|it| it.reached_ns <= reading_ns);
@@ -180,34 +182,40 @@ impl Zone {
     }
 }
 
-impl LocalStep<'_> {
-    /// The same step by another clock.
-    pub(crate) fn in_zone<'o>(self, zone: &'o Zone) -> LocalStep<'o> {
-        LocalStep {
-            zone,
-            length: self.length,
+impl<'z> LocalStep<'z> {
+    /// Hours, lengths of whole hours, days and longer go by the zone's clock. All others are as in UTC.
+    pub(crate) fn new(step: Step, zone: Option<&'z Zone>) -> Self {
+        let Some(zone) = zone else {
+            return LocalStep(Clocked::Utc(step));
+        };
+        LocalStep(match step {
+            Step::Unit(Unit::Hour) => Clocked::Hours(zone, HOUR_NS),
+            Step::Unit(unit @ (Unit::Day | Unit::Week | Unit::Month)) => Clocked::Days(zone, unit),
+            Step::Length(length) if length.ns() % HOUR_NS == 0 => Clocked::Hours(zone, length.ns()),
+            Step::Unit(Unit::Minute) | Step::Length(_) => Clocked::Utc(step),
+        })
+    }
+
+    /// Start of the step that holds `at_ns`. Saturates at the ends of the time that 64 bits can say.
+    #[inline]
+    pub fn start_ns(self, at_ns: i64) -> i64 {
+        match self.0 {
+            Clocked::Utc(step) => step.start_ns(at_ns),
+            Clocked::Hours(zone, ns) => zone.hour_start_ns(at_ns, ns),
+            Clocked::Days(zone, unit) => zone.first_at(unit.start_ns(zone.day_of(at_ns))),
         }
     }
 
-    pub(crate) fn level(self) -> Option<usize> {
-        self.zone.level
-    }
-
-    pub(crate) fn start_ns(self, at_ns: i64) -> i64 {
-        match self.length {
-            LocalLength::Hours(ns) => self.zone.hour_start_ns(at_ns, ns),
-            LocalLength::Days(unit) => self.zone.first_at(unit.start_ns(self.zone.day_of(at_ns))),
-        }
-    }
-
-    pub(crate) fn next_ns(self, at_ns: i64) -> i64 {
-        match self.length {
-            LocalLength::Hours(ns) => self.zone.hour_next_ns(at_ns, ns),
-            LocalLength::Days(unit) => {
-                let mut reading_ns = unit.next_ns(self.zone.day_of(at_ns));
+    /// Start of the step behind the one that holds `at_ns`.
+    pub fn next_ns(self, at_ns: i64) -> i64 {
+        match self.0 {
+            Clocked::Utc(step) => step.next_ns(at_ns),
+            Clocked::Hours(zone, ns) => zone.hour_next_ns(at_ns, ns),
+            Clocked::Days(zone, unit) => {
+                let mut reading_ns = unit.next_ns(zone.day_of(at_ns));
                 // A date that the zone passed over has no instant of its own.
                 loop {
-                    let next_ns = self.zone.first_at(reading_ns);
+                    let next_ns = zone.first_at(reading_ns);
                     if next_ns > at_ns || reading_ns == i64::MAX {
                         return next_ns;
                     }
@@ -216,12 +224,41 @@ impl LocalStep<'_> {
             }
         }
     }
+
+    /// How many steps the range touches, both ends inclusive. A date that a zone passed over is counted.
+    pub fn cells(self, first_ns: i64, last_ns: i64) -> u64 {
+        match self.0 {
+            Clocked::Utc(step) => step.cells(first_ns, last_ns),
+            _ if last_ns < first_ns => 0,
+            Clocked::Hours(zone, ns) => zone.hours_begun((first_ns, last_ns), ns).saturating_add(1),
+            Clocked::Days(zone, unit) => unit.cells(zone.day_of(first_ns), zone.day_of(last_ns)),
+        }
+    }
+
+    /// The coarsest of the kept rollup levels whose cells each lie within one step; `None` for steps finer than all.
+    pub(crate) fn level(self) -> Option<usize> {
+        match self.0 {
+            Clocked::Utc(step) => step.level(),
+            Clocked::Hours(zone, _) | Clocked::Days(zone, _) => zone.level,
+        }
+    }
+}
+
+impl From<Step> for LocalStep<'_> {
+    fn from(step: Step) -> Self {
+        LocalStep(Clocked::Utc(step))
+    }
+}
+
+impl From<Unit> for LocalStep<'_> {
+    fn from(unit: Unit) -> Self {
+        LocalStep(Clocked::Utc(unit.into()))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::step::Step;
 
     const HALF_NS: i64 = 30 * MINUTE_NS;
     const DAY_NS: i64 = 24 * HOUR_NS;
@@ -250,21 +287,19 @@ mod tests {
     }
 
     /// The half hours at which a step begins, told by reading the clock at each of them.
-    fn beginnings(offsets: &[i64], step: Step<'_>) -> Vec<i64> {
-        let Step::Local(LocalStep { length, .. }) = step else {
-            panic!("{step:?} is of a zone");
-        };
+    fn beginnings(offsets: &[i64], step: LocalStep<'_>) -> Vec<i64> {
         let mut reached = i64::MIN;
         let mut found = Vec::new();
         for half in 1..offsets.len() {
             let at_ns = half as i64 * HALF_NS;
             let (before, reads) = (at_ns + offsets[half - 1], at_ns + offsets[half]);
-            let begins = match length {
-                LocalLength::Hours(ns) => {
+            let begins = match step.0 {
+                Clocked::Utc(step) => panic!("{step:?} is of no zone"),
+                Clocked::Hours(_, ns) => {
                     let passed = (before.min(reads)..reads).step_by(HALF_NS as usize);
                     reads % ns == 0 || passed.into_iter().any(|reading| reading % ns == 0)
                 }
-                LocalLength::Days(unit) => {
+                Clocked::Days(_, unit) => {
                     // All readings so far were less than this.
                     reached = reached.max(before);
                     unit.start_ns(reads) >= reached
@@ -292,12 +327,22 @@ mod tests {
                 Step::from(Unit::Week),
                 Step::from(Unit::Month),
             ] {
-                let step = step.in_zone(&zone);
+                let step = step.by(Some(&zone));
                 let expected = beginnings(&offsets, step);
                 let first = expected.partition_point(|beginning| *beginning < 10 * DAY_NS);
                 let Some(mut at_ns) = expected.get(first).copied() else {
                     continue;
                 };
+                let from_ns = at_ns + random.i64(0..HALF_NS);
+                for (more, beginning) in (1..).zip(&expected[first..]) {
+                    let cells = step.cells(from_ns, (beginning + random.i64(0..HALF_NS)).max(from_ns));
+                    let passed_over = cells.checked_sub(more);
+                    assert!(
+                        passed_over == Some(0)
+                            || (matches!(step.0, Clocked::Days(..)) && passed_over.is_some()),
+                        "{cells} {step:?} up to {beginning}, not {more}"
+                    );
+                }
                 for beginning in &expected[first..] {
                     assert_eq!(step.start_ns(at_ns), *beginning, "{step:?}");
                     let next_ns = step.next_ns(at_ns);
@@ -333,7 +378,7 @@ mod tests {
             Step::from(Unit::Month),
         ] {
             for edge in [i64::MIN, i64::MIN + 1, i64::MAX - 1, i64::MAX] {
-                let step = step.in_zone(&zone);
+                let step = step.by(Some(&zone));
                 let _ = (step.start_ns(edge), step.next_ns(edge));
             }
         }

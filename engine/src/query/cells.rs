@@ -7,7 +7,7 @@
 
 use crate::EngineError;
 use crate::aggregate::Aggregate;
-use crate::step::Step;
+use crate::zone::LocalStep;
 
 use super::budget::{Budget, Held};
 
@@ -144,7 +144,7 @@ impl<'b> Cells<'b> {
     }
 
     /// What is left to look at, of a source, of a range whose ends are inclusive.
-    pub(super) fn reach(&self, source: u32, step: Step<'_>, (start, end): (i64, i64)) -> (i64, i64) {
+    pub(super) fn reach(&self, source: u32, step: LocalStep<'_>, (start, end): (i64, i64)) -> (i64, i64) {
         let Some((last_ns, last_source)) = self.last else {
             return (start, end);
         };

@@ -44,7 +44,7 @@ impl Expected {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Downsampling {
     /// The step to group by.
-    pub step: Step<'static>,
+    pub step: Step,
     /// Points expected in all.
     pub expected_points: u64,
 }
@@ -79,14 +79,15 @@ pub fn choose_unit(sources: &[Expected]) -> Option<Downsampling> {
 const CHART_SECONDS: [u32; 12] = [1, 5, 15, 30, 60, 300, 900, 1_800, 3_600, 10_800, 21_600, 43_200];
 
 /// By which step to group sources with these points, so that none of them gives more than so many rows, steps without
-/// points included; months where none is coarse enough. Steps are counted by the clock of the zone, else in UTC. `None` when no source has more points than that.
+/// points included; months where none is coarse enough. Steps are counted by the clock of the zone, else in UTC.
+/// `None` when no source has more points than that.
 pub fn finest_step(sources: &[SeriesStats], rows_max: u64, zone: Option<&Zone>) -> Option<Downsampling> {
     if sources.iter().all(|stats| stats.points <= rows_max) {
         return None;
     }
-    let few_enough = |step: &Step<'static>| {
+    let few_enough = |step: &Step| {
         let mut bounds = sources.iter().filter_map(|stats| stats.bounds_ns);
-        let step = zone.map_or(*step, |zone| step.in_zone(zone));
+        let step = step.by(zone);
         bounds.all(|(first, last)| step.cells(first, last) <= rows_max)
     };
     let lengths = CHART_SECONDS.into_iter().filter_map(Step::seconds);

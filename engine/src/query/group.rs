@@ -23,14 +23,14 @@ use crate::columns::Columns;
 use crate::entry::BlockEntry;
 use crate::rollup::LEVELS;
 use crate::snapshot::SeriesSnapshot;
-use crate::step::Step;
+use crate::zone::LocalStep;
 
 /// What to group.
 pub struct GroupQuery<'a> {
     /// First and last timestamp, both inclusive.
     pub range_ns: (i64, i64),
     /// The step of time of a cell.
-    pub step: Step<'a>,
+    pub step: LocalStep<'a>,
     /// The fields to aggregate, ascending; of fields that are no numbers only the count means something.
     pub fields: &'a [u16],
     /// Which rows count, by their metadata.
@@ -250,8 +250,9 @@ impl<'b> Walk<'_, 'b> {
         let (step, source) = (self.query.step, self.source);
         let grouping = &mut *self.grouping;
         grouping.touched.cells += cells.len() as u64;
+        let are_steps = LocalStep::from(level) == step;
         for cell in cells {
-            let start_ns = match Step::from(level) == step {
+            let start_ns = match are_steps {
                 true => starts_ns[cell],
                 false => step.start_ns(starts_ns[cell]),
             };

@@ -13,8 +13,8 @@ use crate::aggregate::Aggregate;
 use crate::block::{BlockReader, BlockSummary};
 use crate::column::{Column, Values};
 use crate::columns::Columns;
-use crate::step::Step;
 use crate::times::Times;
+use crate::zone::LocalStep;
 
 /// The rows of a chunk or a block with the fields asked for.
 pub(super) struct Rows<'c, 'b> {
@@ -165,7 +165,7 @@ impl<'c, 'b> Rows<'c, 'b> {
     pub(super) fn group(
         &self,
         rows: Range<usize>,
-        step: Step<'_>,
+        step: LocalStep<'_>,
         source: u32,
         cells: &mut Cells<'_>,
     ) -> Result<u64, EngineError> {

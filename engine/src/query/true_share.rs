@@ -10,7 +10,7 @@ use crate::EngineError;
 use crate::aggregate::Aggregate;
 use crate::column::Values;
 use crate::snapshot::SeriesSnapshot;
-use crate::step::Step;
+use crate::zone::LocalStep;
 
 /// Rows read at a time.
 const PAGE_ROWS: usize = 16_384;
@@ -19,11 +19,11 @@ const PAGE_ROWS: usize = 16_384;
 struct Field {
     ordinal: u16,
     number: u32,
-    held: Option<Held>,
+    holding: Option<Holding>,
 }
 
 /// The value that holds, and the step that it is in.
-struct Held {
+struct Holding {
     value: bool,
     /// Until here its time is accounted for.
     since_ns: i64,
@@ -61,7 +61,7 @@ impl Grouping<'_> {
             .map(|(ordinal, number)| Field {
                 ordinal: *ordinal,
                 number: *number,
-                held: None,
+                holding: None,
             })
             .collect();
         let selection = [Selection {
@@ -73,9 +73,9 @@ impl Grouping<'_> {
             after = Some(last);
         }
         for field in &mut fields {
-            if let Some(held) = field.held.take() {
-                let until_ns = held.next_ns.min(query.range_ns.1);
-                self.put(source, field.number, held, until_ns)?;
+            if let Some(holding) = field.holding.take() {
+                let until_ns = holding.next_ns.min(query.range_ns.1);
+                self.put(source, field.number, holding, until_ns)?;
             }
         }
         Ok(())
@@ -136,16 +136,16 @@ impl Grouping<'_> {
         &mut self,
         source: u32,
         field: &mut Field,
-        step: Step<'_>,
+        step: LocalStep<'_>,
         at_ns: i64,
         value: bool,
     ) -> Result<(), EngineError> {
         let number = field.number;
-        let mut held = match field.held.take() {
-            Some(held) if at_ns < held.next_ns => held,
+        let mut holding = match field.holding.take() {
+            Some(holding) if at_ns < holding.next_ns => holding,
             before => {
                 let start_ns = step.start_ns(at_ns);
-                let mut held = Held {
+                let mut holding = Holding {
                     value,
                     since_ns: at_ns,
                     start_ns,
@@ -157,36 +157,42 @@ impl Grouping<'_> {
                     has_true: false,
                 };
                 if let Some(before) = before {
-                    held.value = before.value;
-                    held.since_ns = start_ns;
+                    holding.value = before.value;
+                    holding.since_ns = start_ns;
                     let until_ns = before.next_ns;
                     self.put(source, number, before, until_ns)?;
                 }
-                held
+                holding
             }
         };
-        held.account(at_ns);
-        held.value = value;
-        held.count += 1;
-        held.has_true |= value;
-        held.has_false |= !value;
-        field.held = Some(held);
+        holding.account(at_ns);
+        holding.value = value;
+        holding.count += 1;
+        holding.has_true |= value;
+        holding.has_false |= !value;
+        field.holding = Some(holding);
         Ok(())
     }
 
     /// Ends a step.
-    fn put(&mut self, source: u32, number: u32, mut held: Held, until_ns: i64) -> Result<(), EngineError> {
-        held.account(until_ns);
-        let start_ns = held.start_ns;
+    fn put(
+        &mut self,
+        source: u32,
+        number: u32,
+        mut holding: Holding,
+        until_ns: i64,
+    ) -> Result<(), EngineError> {
+        holding.account(until_ns);
+        let start_ns = holding.start_ns;
         if let Some(into) = self.cells.entry(start_ns, source, number)? {
-            into.merge(&held.aggregate());
+            into.merge(&holding.aggregate());
         }
         self.touched.cells += 1;
         Ok(())
     }
 }
 
-impl Held {
+impl Holding {
     /// The value has held until here.
     fn account(&mut self, until_ns: i64) {
         let ns = until_ns.saturating_sub(self.since_ns).max(0);

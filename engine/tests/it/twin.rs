@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use engine::Step;
+use engine::LocalStep;
 use engine::query::Groups;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -60,7 +60,7 @@ impl Twin {
     pub fn groups(
         &self,
         question: &Question<'_>,
-        step: Step<'_>,
+        step: LocalStep<'_>,
         fields: &[u16],
     ) -> BTreeMap<i64, Vec<(u64, f64, f64, f64)>> {
         let mut cells: BTreeMap<i64, Vec<(u64, f64, f64, f64)>> = BTreeMap::new();

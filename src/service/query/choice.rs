@@ -1,7 +1,7 @@
 //! Which answer a query gets: points, or groups by a step that was asked for or is chosen, by the clock of which zone.
 
 use engine::query::{Budget, Downsampling, Expected, choose_unit, finest_step};
-use engine::{SeriesStats, Step as TimeStep, Zone};
+use engine::{LocalStep, SeriesStats, Step as TimeStep, Zone};
 
 use super::plan::{Plan, Reached};
 use super::{Aggregation, engine_error, zones};
@@ -17,25 +17,32 @@ const STEP_NS_MAX: i64 = 33 * DAY_NS;
 const SHORT_COUNTS_MAX: usize = 64;
 
 /// Which answer a query gets.
-#[derive(Clone, Copy)]
 pub(super) enum Kind {
     Raw,
     Grouped(Grouping),
 }
 
 /// How rows are grouped, and whether that was asked for or chosen by downsampling.
-#[derive(Clone, Copy)]
 pub(super) struct Grouping {
     pub(super) aggregation: Aggregation,
-    pub(super) step: TimeStep<'static>,
+    pub(super) step: TimeStep,
+    /// The clock that steps go by; `None` for UTC.
+    zone: Option<Zone>,
     pub(super) chosen: Option<Downsampling>,
     /// Whether booleans have a share of time true.
     pub(super) shares: bool,
 }
 
+impl Grouping {
+    /// The step by its clock.
+    pub(super) fn local_step(&self) -> LocalStep<'_> {
+        self.step.by(self.zone.as_ref())
+    }
+}
+
 impl Plan {
-    /// The clock that steps go by, as far as there are points; `None` for UTC.
-    pub(super) fn zone(&self, reached: &Reached<'_>) -> Result<Option<Zone>, ServiceError> {
+    /// The clock that steps go by, as far as there are points.
+    fn zone(&self, reached: &Reached<'_>) -> Result<Option<Zone>, ServiceError> {
         let Some(timezone) = &self.input.timezone else {
             return Ok(None);
         };
@@ -54,28 +61,26 @@ impl Plan {
         Ok(Some(zones::offsets_within(timezone, within)))
     }
 
-    pub(super) fn kind(
-        &self,
-        reached: &Reached<'_>,
-        zone: Option<&Zone>,
-        stop: &Stop,
-    ) -> Result<Kind, ServiceError> {
+    pub(super) fn kind(&self, reached: &Reached<'_>, stop: &Stop) -> Result<Kind, ServiceError> {
+        let zone = self.zone(reached)?;
         if let Some((aggregation, unit)) = self.input.grouping {
             return Ok(Kind::Grouped(Grouping {
                 aggregation,
                 step: unit.into(),
+                zone,
                 chosen: None,
                 shares: false,
             }));
         }
         let chosen = match self.input.max_points {
-            Some(points_max) => self.fitting(reached, points_max, zone, stop)?,
+            Some(points_max) => self.fitting(reached, points_max, zone.as_ref(), stop)?,
             None => self.downsampling(reached, stop.budget())?,
         };
         Ok(chosen.map_or(Kind::Raw, |chosen| {
             Kind::Grouped(Grouping {
                 aggregation: Aggregation::Avg,
                 step: chosen.step,
+                zone,
                 chosen: Some(chosen),
                 shares: self.input.max_points.is_some(),
             })

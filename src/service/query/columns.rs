@@ -52,7 +52,7 @@ impl Plan {
         groups: &Grouped<'_>,
         sources: &[Selected],
         coverage: &Coverage,
-        grouping: Grouping,
+        grouping: &Grouping,
         stop: &'b Stop,
     ) -> Result<(AnswerBytes, Held<'b>), ServiceError> {
         let (page, more) = self.page_of(groups);
@@ -134,7 +134,7 @@ impl Plan {
         stop: &'b Stop,
     ) -> Result<(AnswerBytes, Held<'b>), ServiceError> {
         let (selections, _selected) = self.selections(reached, stop)?;
-        let filter = |text: Option<&str>| self.filter.as_ref().is_none_or(|filter| filter.passes(text));
+        let filter = |text: Option<&str>| self.passes(text);
         let stop_now = || stop.now();
         let progress = Progress::whole(self.raw_limit());
         let query = self.scan_query(&filter, &progress, &stop_now);

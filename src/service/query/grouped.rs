@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use engine::Aggregate;
 use engine::query::{Budget, Cell, Estimate, GroupQuery, Grouped, Held, Wanted};
-use engine::{Aggregate, Zone};
 
 use super::answer::Answer;
 use super::plan::{MemberNames, Plan, Reached, Resolved, Selected};
@@ -46,7 +46,7 @@ pub(super) struct Coverage {
 type Member = (Vec<u8>, bool);
 
 impl Coverage {
-    fn of(plan: &Plan, grouping: Grouping, held: &mut Held<'_>) -> Result<Self, ServiceError> {
+    fn of(plan: &Plan, grouping: &Grouping, held: &mut Held<'_>) -> Result<Self, ServiceError> {
         let mut by_schema = Vec::new();
         held.reserve(&mut by_schema, plan.schemas.len())
             .map_err(engine_error)?;
@@ -122,13 +122,12 @@ impl Plan {
     pub(super) fn grouped<'b>(
         &self,
         mut reached: Reached<'_>,
-        grouping: Grouping,
-        zone: Option<&Zone>,
+        grouping: &Grouping,
         stop: &'b Stop,
     ) -> Result<(AnswerBytes, Held<'b>), ServiceError> {
         let mut held = stop.budget().hold();
         let coverage = Coverage::of(self, grouping, &mut held)?;
-        let groups = self.group(&reached, grouping, zone, &coverage, stop)?;
+        let groups = self.group(&reached, grouping, &coverage, stop)?;
         // Nothing more is read of the store.
         reached.series = Vec::new();
         stop.touched(groups.touched);
@@ -141,8 +140,7 @@ impl Plan {
     fn group<'b>(
         &self,
         reached: &Reached<'_>,
-        grouping: Grouping,
-        zone: Option<&Zone>,
+        grouping: &Grouping,
         coverage: &Coverage,
         stop: &'b Stop,
     ) -> Result<Grouped<'b>, ServiceError> {
@@ -152,9 +150,9 @@ impl Plan {
             rows_max: page.saturating_add(1),
             descending: self.input.descending,
         };
-        let filter = |text: Option<&str>| self.filter.as_ref().is_none_or(|filter| filter.passes(text));
+        let filter = |text: Option<&str>| self.passes(text);
         let stop_now = || stop.now();
-        let step = zone.map_or(grouping.step, |zone| grouping.step.in_zone(zone));
+        let step = grouping.local_step();
         let mut groups = engine::query::Grouping::new(wanted, stop.budget());
         for (place, (selected, series)) in (0..).zip(reached.iter()) {
             let covered = &coverage.by_schema[selected.schema];
@@ -187,7 +185,7 @@ impl Plan {
 
     pub(super) fn estimate_grouped(
         &self,
-        grouping: Grouping,
+        grouping: &Grouping,
         reached: &Reached<'_>,
         estimate: &mut Estimate,
         budget: &Budget,
@@ -202,7 +200,7 @@ impl Plan {
             };
             let query = GroupQuery {
                 range_ns: self.range_ns,
-                step: grouping.step,
+                step: grouping.local_step(),
                 fields,
                 metadata: self.filter.as_ref().map(|_| &filter as _),
                 stop: &|| false,
@@ -232,7 +230,7 @@ impl Plan {
         groups: &Grouped<'_>,
         sources: &[Selected],
         coverage: &Coverage,
-        grouping: Grouping,
+        grouping: &Grouping,
         stop: &'b Stop,
     ) -> Result<(AnswerBytes, Held<'b>), ServiceError> {
         let (page, more) = self.page_of(groups);
@@ -286,7 +284,7 @@ impl Plan {
         (page, offset + page.len() < cells.len())
     }
 
-    pub(super) fn write_groups_end(&self, count: usize, more: bool, grouping: Grouping, out: &mut Vec<u8>) {
+    pub(super) fn write_groups_end(&self, count: usize, more: bool, grouping: &Grouping, out: &mut Vec<u8>) {
         out.extend_from_slice(br#","metadata":{"count":"#);
         write_number(count as f64, out);
         out.extend_from_slice(br#","aggregation":""#);
@@ -304,7 +302,7 @@ impl Plan {
         } else {
             br#","hasMore":false"#
         });
-        if let Some(chosen) = grouping.chosen {
+        if let Some(chosen) = &grouping.chosen {
             out.extend_from_slice(br#","downsamplingApplied":true,"downsampling":{"groupBy":""#);
             out.extend_from_slice(step_name(chosen.step).as_bytes());
             out.extend_from_slice(br#"","expectedPoints":"#);

@@ -97,13 +97,11 @@ pub fn unit_name(unit: Unit) -> &'static str {
 }
 
 /// The name of a step of time in the API: a unit's, else its length.
-fn step_name(step: TimeStep<'_>) -> Cow<'static, str> {
-    let length = match step {
+fn step_name(step: TimeStep) -> Cow<'static, str> {
+    let seconds = match step {
         TimeStep::Unit(unit) => return Cow::Borrowed(unit_name(unit)),
-        TimeStep::Length(length) => length,
-        TimeStep::Local(_) => unreachable!("BUG: a name is that of the step as it was asked for"),
+        TimeStep::Length(length) => length.whole_seconds(),
     };
-    let seconds = length.whole_seconds();
     Cow::Owned(match seconds {
         _ if seconds.is_multiple_of(3_600) => format!("{}h", seconds / 3_600),
         _ if seconds.is_multiple_of(60) => format!("{}m", seconds / 60),
@@ -322,20 +320,19 @@ impl Plan {
     ) -> Result<Step<(AnswerBytes, Option<Progress>)>, ServiceError> {
         let _held = plan::hold_sources(self.sources.named_len(), stop.budget())?;
         let reached = self.reach(view, stop.budget())?;
-        let zone = self.zone(&reached)?;
         let kind = match progress.is_at_beginning() {
             true if turn == Turn::Short && self.counts_many(&reached) => return Ok(Step::Long),
-            true => self.kind(&reached, zone.as_ref(), stop)?,
+            true => self.kind(&reached, stop)?,
             // Groups are one piece.
             false => Kind::Raw,
         };
-        if turn == Turn::Short && self.is_long(kind, &reached, &progress, stop.budget())? {
+        if turn == Turn::Short && self.is_long(&kind, &reached, &progress, stop.budget())? {
             // They are chosen again: waiting holds no memory of the store.
             return Ok(Step::Long);
         }
-        let (bytes, rest, _held) = match kind {
+        let (bytes, rest, _held) = match &kind {
             Kind::Grouped(grouping) => {
-                let (bytes, held) = self.grouped(reached, grouping, zone.as_ref(), stop)?;
+                let (bytes, held) = self.grouped(reached, grouping, stop)?;
                 (bytes, None, held)
             }
             Kind::Raw if self.input.layout == Layout::Columns => {
@@ -354,7 +351,7 @@ impl Plan {
     /// Whether it costs more than a short turn, by what is known of blocks without reading them.
     fn is_long(
         &self,
-        kind: Kind,
+        kind: &Kind,
         reached: &Reached<'_>,
         progress: &Progress,
         budget: &Budget,

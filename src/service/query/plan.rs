@@ -195,6 +195,11 @@ impl Plan {
         })
     }
 
+    /// Whether a row's metadata, as JSON, says what was asked for.
+    pub(super) fn passes(&self, metadata: Option<&str>) -> bool {
+        self.filter.as_ref().is_none_or(|filter| filter.passes(metadata))
+    }
+
     /// The schema of a source and the fields wanted of it.
     pub(super) fn resolved(&self, selected: &Selected) -> &Resolved {
         &self.schemas[selected.schema]

@@ -135,7 +135,7 @@ impl Plan {
         progress: &mut Progress,
         stop: &'b Stop,
     ) -> Result<(Page, Held<'b>), ServiceError> {
-        let filter = |text: Option<&str>| self.filter.as_ref().is_none_or(|filter| filter.passes(text));
+        let filter = |text: Option<&str>| self.passes(text);
         let stop_now = || stop.now();
         loop {
             let query = self.scan_query(&filter, progress, &stop_now);

@@ -75,13 +75,13 @@ mod tests {
     }
 
     /// The starts of all steps between two dates, as local readings.
-    fn starts(name: &str, step: Step<'static>, from: jiff::civil::Date, days: i64) -> Vec<String> {
+    fn starts(name: &str, step: Step, from: jiff::civil::Date, days: i64) -> Vec<String> {
         let zone = zone_named(name).unwrap();
         let begin = from.to_zoned(zone.clone()).unwrap().timestamp();
         let ns = |at: Timestamp| i64::try_from(at.as_nanosecond()).unwrap();
         let (first, last) = (ns(begin), ns(begin) + days * 86_400_000_000_000);
         let offsets = offsets_within(&zone, (first - 86_400_000_000_000 * 40, last));
-        let step = step.in_zone(&offsets);
+        let step = step.by(Some(&offsets));
         let mut at = step.start_ns(first);
         let mut found = Vec::new();
         while at < last {

@@ -27,7 +27,7 @@ impl Bucket {
     }
 
     /// A unit, or a length.
-    pub(super) fn step(&mut self) -> Step<'static> {
+    pub(super) fn step(&mut self) -> Step {
         match self.rng.bool() {
             true => Step::from(*self.rng.choice(&Unit::ALL).unwrap()),
             false => {
@@ -145,8 +145,8 @@ impl Bucket {
         let range_ns = self.range();
         let zone = self.zone();
         let step = match self.rng.bool() {
-            true => self.step(),
-            false => self.step().in_zone(&zone),
+            true => self.step().into(),
+            false => self.step().by(Some(&zone)),
         };
         let fields: Vec<u16> = (0..FIELDS).filter(|_| self.rng.bool()).collect();
         let metadata = (self.rng.u8(0..4) == 0).then_some("{\"room\":1}");

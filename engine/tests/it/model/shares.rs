@@ -21,7 +21,7 @@ impl Bucket {
         let filter = |text: Option<&str>| text == metadata;
         let query = GroupQuery {
             range_ns,
-            step,
+            step: step.into(),
             fields: &[FIELD],
             metadata: metadata.map(|_| &filter as _),
             stop: &|| false,
