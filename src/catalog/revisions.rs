@@ -22,6 +22,21 @@ pub struct Revisions {
     pub keys: u64,
 }
 
+impl Revisions {
+    /// Another one whenever any of them is: they only grow.
+    pub fn total(&self) -> u64 {
+        let Revisions {
+            organization,
+            buckets,
+            sources,
+            rules,
+            webhooks,
+            keys,
+        } = self;
+        organization + buckets + sources + rules + webhooks + keys
+    }
+}
+
 /// One kind, to be set.
 type Kind = fn(&mut Revisions) -> &mut u64;
 

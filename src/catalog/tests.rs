@@ -149,16 +149,7 @@ fn with_bucket() -> Catalog {
         created_at_ns: 0,
         updated_at_ns: 0,
     };
-    let user = User {
-        id: id(2),
-        organization_id: id(1),
-        email: "a@example.com".into(),
-        name: "a".into(),
-        password: password(0),
-        password_version: 0,
-        ended_sessions: Vec::new(),
-        created_at_ns: 0,
-    };
+    let user = User::new(id(2), id(1), "a@example.com", "a", password(0), 0);
     catalog.apply(&Command::SignedUp { organization, user });
     catalog.apply(&create_bucket(3, "b"));
     catalog

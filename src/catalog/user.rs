@@ -43,6 +43,27 @@ pub struct EndedSession {
 }
 
 impl User {
+    /// With a first password, and no session ended.
+    pub fn new(
+        id: ObjectId,
+        organization_id: ObjectId,
+        email: impl Into<Box<str>>,
+        name: impl Into<Box<str>>,
+        password: PasswordHash,
+        created_at_ns: i64,
+    ) -> Self {
+        User {
+            id,
+            organization_id,
+            email: email.into(),
+            name: name.into(),
+            password,
+            password_version: 0,
+            ended_sessions: Vec::new(),
+            created_at_ns,
+        }
+    }
+
     /// Whether a token of this session is to be refused.
     pub fn has_ended(&self, session: u64) -> bool {
         self.ended_sessions.iter().any(|ended| ended.session == session)
@@ -87,22 +108,20 @@ mod tests {
     use super::*;
 
     fn user() -> User {
-        User {
-            id: ObjectId::from_bytes([1; 12]),
-            organization_id: ObjectId::from_bytes([2; 12]),
-            email: "a@example.com".into(),
-            name: "a".into(),
-            password: PasswordHash {
+        User::new(
+            ObjectId::from_bytes([1; 12]),
+            ObjectId::from_bytes([2; 12]),
+            "a@example.com",
+            "a",
+            PasswordHash {
                 memory_kib: 8,
                 passes: 1,
                 lanes: 1,
                 salt: Bytes([0; 16]),
                 hash: Bytes([0; 32]),
             },
-            password_version: 3,
-            ended_sessions: Vec::new(),
-            created_at_ns: 0,
-        }
+            0,
+        )
     }
 
     #[test]

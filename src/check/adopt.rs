@@ -147,16 +147,14 @@ fn catalog(buckets: &BTreeMap<u32, Fields>, owner: &Owner, now_ns: i64) -> Resul
         updated_at_ns: now_ns,
     };
     let organization_id = organization.id;
-    let user = User {
-        id: id(),
+    let user = User::new(
+        id(),
         organization_id,
-        email: owner.email.as_str().into(),
-        name: owner.email.as_str().into(),
-        password: owner.password.clone(),
-        password_version: 0,
-        ended_sessions: Vec::new(),
-        created_at_ns: now_ns,
-    };
+        owner.email.as_str(),
+        owner.email.as_str(),
+        owner.password.clone(),
+        now_ns,
+    );
     let mut catalog = Catalog::default();
     catalog.apply(&Command::SignedUp { organization, user });
     let last = buckets.keys().next_back().copied().unwrap_or(0);

@@ -11,19 +11,6 @@ use crate::service::{Access, Admission, Caller, Service};
 static API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const SCHEME: &str = "bearer";
 
-/// The caller of a request that takes points in. Unlike elsewhere, a bearer's call counts too, and is refused when the
-/// month's are used up.
-///
-/// # Errors
-/// As [`authenticate`].
-pub fn authenticate_ingest(
-    request: &HttpRequest,
-    service: &Service,
-    access: Access,
-) -> Result<Caller, ServiceError> {
-    authenticate_as(request, service, access, true)
-}
-
 /// The caller of a request, in the contract's order: both credentials at once (400), none or a wrong
 /// one (401), a month's quota that is used up (429), a credential of a kind that the route does not take (403). A page's
 /// cookie counts where there is nothing else, and is no second credential.
@@ -35,20 +22,11 @@ pub fn authenticate(
     service: &Service,
     access: Access,
 ) -> Result<Caller, ServiceError> {
-    authenticate_as(request, service, access, false)
-}
-
-fn authenticate_as(
-    request: &HttpRequest,
-    service: &Service,
-    access: Access,
-    is_bearer_counted: bool,
-) -> Result<Caller, ServiceError> {
     let presented = presented(request)?;
     let Admission { caller, call } = match presented {
         Presented::Key(key) => service.admit_key(key)?,
         Presented::Token(token) | Presented::Cookie(token) => {
-            service.admit_token(token, is_bearer_counted)?
+            service.admit_token(token, access.counts_bearer())?
         }
         Presented::Nothing => {
             return Err(ServiceError::unauthorized(

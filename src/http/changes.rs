@@ -57,16 +57,8 @@ pub async fn show(request: HttpRequest, service: Data<Service>) -> Result<HttpRe
         webhooks: text(revisions.webhooks),
         keys: text(revisions.keys),
     };
-    let parts = [
-        revisions.organization,
-        revisions.buckets,
-        revisions.sources,
-        revisions.rules,
-        revisions.webhooks,
-        revisions.keys,
-    ];
-    let all = parts.map(|part| format!("{part:x}")).join(".");
-    let tag = HeaderValue::try_from(format!("\"{run:x}-{all}\"")).map_err(ServiceError::internal)?;
+    let tag = format!("\"{}\"", text(revisions.total()));
+    let tag = HeaderValue::try_from(tag).map_err(ServiceError::internal)?;
     let mut response = if is_known(&request, &tag) {
         HttpResponse::new(StatusCode::NOT_MODIFIED)
     } else {

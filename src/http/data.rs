@@ -20,7 +20,7 @@ use crate::timestamp::Timestamp;
 static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 static IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-const ACCESS: Access = Access::ADMIN.or(Access::WRITE);
+const ACCESS: Access = Access::ADMIN.or(Access::WRITE).counting_bearer();
 
 /// Body of a single ingest.
 #[derive(ToSchema)]
@@ -186,7 +186,7 @@ pub async fn ingest(
     payload: Payload,
     service: Data<Service>,
 ) -> Result<HttpResponse, ServiceError> {
-    let caller = auth::authenticate_ingest(&request, &service, ACCESS)?;
+    let caller = auth::authenticate(&request, &service, ACCESS)?;
     let body = points_of(&request, payload, &service, INGEST_BODY_BYTES_MAX).await?;
     let key = idempotency_key(&request)?;
     let answer = service.ingest_point(&caller, &body, key.as_ref()).await?;
@@ -216,7 +216,7 @@ pub async fn ingest_batch(
     payload: Payload,
     service: Data<Service>,
 ) -> Result<HttpResponse, ServiceError> {
-    let caller = auth::authenticate_ingest(&request, &service, ACCESS)?;
+    let caller = auth::authenticate(&request, &service, ACCESS)?;
     let body = points_of(&request, payload, &service, BATCH_BODY_BYTES_MAX).await?;
     let key = idempotency_key(&request)?;
     let answer = service.ingest_batch(&caller, &body, key.as_ref()).await?;

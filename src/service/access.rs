@@ -79,7 +79,7 @@ impl Caller {
     }
 }
 
-/// The credentials that a route takes.
+/// The credentials that a route takes, and whether a call counts that comes without a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access(u8);
 
@@ -94,11 +94,23 @@ impl Access {
     pub const READ: Self = Self(1 << 3);
     /// Integration keys.
     pub const INTEGRATION: Self = Self(1 << 4);
+    const COUNTS_BEARER: u8 = 1 << 5;
 
     /// Both sets together.
     #[must_use]
     pub const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+
+    /// The same for a route whose calls count for a bearer, too: others count for keys alone.
+    #[must_use]
+    pub const fn counting_bearer(self) -> Self {
+        Self(self.0 | Self::COUNTS_BEARER)
+    }
+
+    /// Whether a bearer's call counts, and is refused when the month's are used up.
+    pub fn counts_bearer(self) -> bool {
+        self.0 & Self::COUNTS_BEARER != 0
     }
 
     fn takes(self, credential: &Credential) -> bool {

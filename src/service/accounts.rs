@@ -89,19 +89,17 @@ impl Service {
             created_at_ns: now_ns,
             updated_at_ns: now_ns,
         };
-        let user = User {
-            id: self.next_id(),
-            organization_id: organization.id,
-            email: input.email.into_boxed_str(),
-            name: input.name.into_boxed_str(),
+        let user = User::new(
+            self.next_id(),
+            organization.id,
+            input.email,
+            input.name,
             password,
-            password_version: 0,
-            ended_sessions: Vec::new(),
-            created_at_ns: now_ns,
-        };
+            now_ns,
+        );
         let user_id = user.id;
         let _settled = decision.commit(Command::SignedUp { organization, user }).await?;
-        self.signed_in(user_id, Session::begin(now_ns)?)
+        self.signed_in(user_id)
     }
 
     fn check_email_free(&self, email: &str) -> Result<(), ServiceError> {
@@ -142,7 +140,7 @@ impl Service {
             })
             .await??;
         let user = user.ok_or_else(|| ServiceError::unauthorized("wrong email or password"))?;
-        self.signed_in(user.id, Session::begin(self.now_ns())?)
+        self.signed_in(user.id)
     }
 
     /// The account of a bearer.
@@ -194,7 +192,7 @@ impl Service {
         let _settled = decision
             .commit(Command::PasswordChanged { user_id, password })
             .await?;
-        self.signed_in(user_id, Session::begin(self.now_ns())?)
+        self.signed_in(user_id)
     }
 
     /// A new token for the session of the one that was sent.
@@ -210,7 +208,7 @@ impl Service {
                 SESSION_HOURS_MAX / 24
             )));
         }
-        self.signed_in(user_id, session)
+        self.token_for(user_id, session)
     }
 
     /// Ends the bearer's session: none of its tokens works any more.
@@ -235,7 +233,12 @@ impl Service {
         self.catalog.read(|catalog| catalog.organizations().len() == 0)
     }
 
-    fn signed_in(&self, user_id: ObjectId, session: Session) -> Result<SignedIn, ServiceError> {
+    /// Begins a session.
+    fn signed_in(&self, user_id: ObjectId) -> Result<SignedIn, ServiceError> {
+        self.token_for(user_id, Session::begin(self.now_ns())?)
+    }
+
+    fn token_for(&self, user_id: ObjectId, session: Session) -> Result<SignedIn, ServiceError> {
         let account = self.catalog.read(|catalog| account_of(catalog, user_id))?;
         let token = self
             .tokens

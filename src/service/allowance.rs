@@ -188,22 +188,20 @@ mod tests {
             created_at_ns: 0,
             updated_at_ns: 0,
         };
-        let user = User {
-            id: id(number),
-            organization_id: id(number),
-            email: number.to_string().into(),
-            name: "u".into(),
-            password: PasswordHash {
+        let user = User::new(
+            id(number),
+            id(number),
+            number.to_string(),
+            "u",
+            PasswordHash {
                 memory_kib: 1,
                 passes: 1,
                 lanes: 1,
                 salt: Bytes([0; 16]),
                 hash: Bytes([0; 32]),
             },
-            password_version: 0,
-            ended_sessions: Vec::new(),
-            created_at_ns: 0,
-        };
+            0,
+        );
         catalog.apply(&Command::SignedUp { organization, user });
         let delivery = Delivery {
             id: id(number),

@@ -108,16 +108,7 @@ impl Author {
                         created_at_ns: at_ns,
                         updated_at_ns: at_ns,
                     },
-                    user: User {
-                        id: user_id,
-                        organization_id: new,
-                        email: name.clone(),
-                        name,
-                        password: password(1),
-                        password_version: 0,
-                        ended_sessions: Vec::new(),
-                        created_at_ns: at_ns,
-                    },
+                    user: User::new(user_id, new, name.clone(), name, password(1), at_ns),
                 }
             }
             2 => Command::PasswordChanged {

@@ -37,22 +37,20 @@ pub(super) async fn set_up(rooms: &Rooms) {
         created_at_ns: NOW_NS,
         updated_at_ns: NOW_NS,
     };
-    let user = User {
-        id: id(2),
-        organization_id: id(1),
-        email: "a@b".into(),
-        name: "a".into(),
-        password: PasswordHash {
+    let user = User::new(
+        id(2),
+        id(1),
+        "a@b",
+        "a",
+        PasswordHash {
             memory_kib: 1,
             passes: 1,
             lanes: 1,
             salt: Bytes([1; 16]),
             hash: Bytes([2; 32]),
         },
-        password_version: 0,
-        ended_sessions: Vec::new(),
-        created_at_ns: NOW_NS,
-    };
+        NOW_NS,
+    );
     let bucket = NewBucket {
         id: id(3),
         organization_id: id(1),

@@ -78,16 +78,7 @@ impl World {
             salt: Bytes([1; 16]),
             hash: Bytes([2; 32]),
         };
-        let user = User {
-            id: self.next_id(),
-            organization_id: organization.id,
-            email: "a@b".into(),
-            name: "a".into(),
-            password,
-            password_version: 0,
-            ended_sessions: Vec::new(),
-            created_at_ns: at_ns,
-        };
+        let user = User::new(self.next_id(), organization.id, "a@b", "a", password, at_ns);
         rooms
             .journal
             .commit(Command::SignedUp { organization, user })

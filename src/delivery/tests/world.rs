@@ -62,16 +62,7 @@ impl World {
             salt: Bytes([1; 16]),
             hash: Bytes([2; 32]),
         };
-        let user = User {
-            id: id(3),
-            organization_id: organization.id,
-            email: "a@b".into(),
-            name: "a".into(),
-            password,
-            password_version: 0,
-            ended_sessions: Vec::new(),
-            created_at_ns: at_ns,
-        };
+        let user = User::new(id(3), organization.id, "a@b", "a", password, at_ns);
         world.commit(Command::SignedUp { organization, user }).await;
         let bucket = NewBucket {
             id: id(BUCKET),
