@@ -3,11 +3,11 @@
  * is loaded of a kind that has is loaded again (`useLoad`). Only while the tab is seen.
  */
 import { readChanges, type Versions } from "../api/changes";
-import { isAbort, onMutation } from "../api/client";
+import { onMutation } from "../api/client";
+import { within } from "./deadline";
 import { createStore } from "./store";
 
 const PERIOD_MS = 10_000;
-/** One that does not come is an error too: a connection may hang for minutes. */
 const ANSWER_WITHIN_MS = 15_000;
 
 /** Null until the first answer. */
@@ -28,10 +28,9 @@ async function ask(): Promise<void> {
   }
   const abort = new AbortController();
   asking = abort;
-  const timer = setTimeout(() => abort.abort(), ANSWER_WITHIN_MS);
   const askedAt = Date.now();
   try {
-    const answer = await readChanges(etag, abort.signal);
+    const answer = await within(ANSWER_WITHIN_MS, abort.signal, (signal) => readChanges(etag, signal));
     if (asking !== abort) return;
     if (answer !== null) {
       etag = answer.etag;
@@ -39,12 +38,10 @@ async function ask(): Promise<void> {
     }
     upToDateAt = askedAt;
     staleSince.set(null);
-  } catch (error) {
-    // Given up by `unfollowChanges`; given up by the timer is a failure like any other.
-    if (isAbort(error) && asking !== abort) return;
+  } catch {
+    if (asking !== abort) return;
     staleSince.set(upToDateAt);
   } finally {
-    clearTimeout(timer);
     if (asking === abort) asking = null;
   }
   if (askAgain) {

@@ -6,17 +6,17 @@ import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { Kind } from "../api/changes";
 import { ApiError, isAbort } from "../api/client";
 import { versions } from "./changes";
+import { within } from "./deadline";
 import { useStore } from "./store";
 
 /** Below this, a skeleton would be a flicker. */
-const SLOW_AFTER_MS = 300;
+export const SLOW_AFTER_MS = 300;
 /** Soon enough for who waits in front of the page. */
 const RETRY_MS = 5000;
-/** The server gives up after 30 s itself; a connection that hangs tells nothing at all. */
+/** The server gives up after 30 s itself. */
 const ANSWER_WITHIN_MS = 35_000;
 /** Timers hold 31 bits of milliseconds. */
 const LONGEST_WAIT_MS = 2 ** 31 - 1;
-const TOO_SLOW = new ApiError(0, "No answer", "the server has not answered in time");
 const NO_KINDS: readonly Kind[] = [];
 
 export interface Loaded<T> {
@@ -62,27 +62,25 @@ export function useLoad<T>(
       return;
     }
     const abort = new AbortController();
-    const timers = [setTimeout(() => setSlow(true), SLOW_AFTER_MS), setTimeout(() => abort.abort(), ANSWER_WITHIN_MS)];
-    let ended = false;
+    const timer = setTimeout(() => setSlow(true), SLOW_AFTER_MS);
     under.current = { way: true, again: false };
     setLoading(true);
     const done = () => {
-      timers.forEach(clearTimeout);
+      clearTimeout(timer);
       setSlow(false);
       setLoading(false);
       const { again } = under.current;
       under.current = { way: false, again: false };
       if (again) refresh();
     };
-    latest.current(abort.signal).then(
+    within(ANSWER_WITHIN_MS, abort.signal, (signal) => latest.current(signal)).then(
       (data) => {
-        if (ended) return;
+        if (abort.signal.aborted) return;
         setHeld({ key, data, error: null });
         done();
       },
-      (caught: unknown) => {
-        if (ended) return;
-        const error: unknown = abort.signal.aborted ? TOO_SLOW : caught;
+      (error: unknown) => {
+        if (abort.signal.aborted) return;
         // What is gone must not stay on the page.
         const gone = error instanceof ApiError && error.status === 404;
         setHeld((before) => ({ key, data: before.key === key && !gone ? before.data : null, error: asError(error) }));
@@ -90,8 +88,7 @@ export function useLoad<T>(
       },
     );
     return () => {
-      ended = true;
-      timers.forEach(clearTimeout);
+      clearTimeout(timer);
       abort.abort();
       under.current = { way: false, again: false };
       setSlow(false);

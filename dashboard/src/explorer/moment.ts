@@ -32,12 +32,15 @@ const isDay = (text: string): boolean => /^\s*\d{4}-\d{2}-\d{2}\s*$/.test(text);
 /** Whether a text alone is a range: a day from its beginning to its end. */
 export const isWholeDay = (text: string): boolean => isDay(text) || text in DAYS;
 
-function dayEdge(at: number, days: number, zone: Zone, edge: Edge): number {
+const dayEdge = (at: number, days: number, zone: Zone, edge: Edge): number =>
+  dayBegin(at, 0, days + (edge === "to" ? 1 : 0), zone);
+
+/** Where the day begins that is so many months and days behind that of a moment. */
+export function dayBegin(at: number, months: number, days: number, zone: Zone): number {
   const date = new Date(at);
-  const more = days + (edge === "to" ? 1 : 0);
   return zone === "utc"
-    ? Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate() + more)
-    : new Date(date.getFullYear(), date.getMonth(), date.getDate() + more).getTime();
+    ? Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months, date.getUTCDate() + days)
+    : new Date(date.getFullYear(), date.getMonth() + months, date.getDate() + days).getTime();
 }
 
 /** Days and longer go by the calendar: a day of a change of clocks has another length. */

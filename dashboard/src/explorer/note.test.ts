@@ -4,18 +4,9 @@ import type { Source } from "../api/sources";
 import type { Part, View } from "./fetch";
 import { noteOf, remarksOf } from "./note";
 import type { Plan } from "./plan";
+import { PLAN } from "./plan.fixture";
 import type { Line } from "./series";
 
-const PLAN: Plan = {
-  kind: "auto",
-  groupBy: null,
-  aggregation: "avg",
-  maxPoints: 1000,
-  timezone: null,
-  buckets: [],
-  coarsenedFrom: null,
-  leftOut: [],
-};
 const part = (groupBy: Step | null, points: number | null): Part => ({
   tables: new Map(),
   groupBy,

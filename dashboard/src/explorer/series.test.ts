@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Step, Value } from "../api/query";
 import type { Source } from "../api/sources";
 import type { View } from "./fetch";
-import type { Plan } from "./plan";
+import { PLAN } from "./plan.fixture";
 import { aligned, linesOf, pointsOf } from "./series";
 import type { SourceTable } from "./table";
 
@@ -18,16 +18,6 @@ const SOURCES = new Map(
 );
 const HOUR = 3_600_000;
 const BUCKET = { bucketId: "x", sourceIds: ["a", "b"], refs: [], fields: [] };
-const PLAN: Plan = {
-  kind: "auto",
-  groupBy: null,
-  aggregation: "avg",
-  maxPoints: 1000,
-  timezone: null,
-  buckets: [BUCKET],
-  coarsenedFrom: null,
-  leftOut: [],
-};
 
 /** `[time, value]`, and the least and the greatest where the value is an average. */
 type Cell = [at: number, value: Value, low?: number, high?: number];
@@ -48,7 +38,7 @@ function table(field: string, cells: Cell[]): SourceTable {
 function view(tables: Record<string, SourceTable>, groupBy: Step | null = null, more: Partial<View> = {}): View {
   return {
     span: { from: 0, to: Infinity },
-    plan: PLAN,
+    plan: { ...PLAN, buckets: [BUCKET] },
     parts: [{ tables: new Map(Object.entries(tables)), groupBy, points: null, truncated: false }],
     latest: [],
     newest: new Map(),

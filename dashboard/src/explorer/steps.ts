@@ -2,6 +2,7 @@
 import { STEP_SECONDS, type Step } from "../api/query";
 import type { Zone } from "../app/preferences";
 import { formatSpan, formatTime } from "../app/format";
+import { dayBegin } from "./moment";
 
 /** Steps of calendar days, of which not all are of one length. */
 const DAYS: Partial<Record<Step, [months: number, days: number]>> = { day: [0, 1], week: [0, 7], month: [1, 0] };
@@ -10,10 +11,7 @@ const DAYS: Partial<Record<Step, [months: number, days: number]>> = { day: [0, 1
 export function stepEnd(start: number, step: Step, zone: Zone): number {
   const [months, days] = DAYS[step] ?? [0, 0];
   if (months + days === 0) return start + STEP_SECONDS[step] * 1000;
-  const date = new Date(start);
-  return zone === "local"
-    ? new Date(date.getFullYear(), date.getMonth() + months, date.getDate() + days).getTime()
-    : Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months, date.getUTCDate() + days);
+  return dayBegin(start, months, days, zone);
 }
 
 /** `minute`, `5 s`, `day`. */

@@ -1,10 +1,10 @@
 /** The view of a state, loaded, kept for a while, and moved on while it is live. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isAbort } from "../api/client";
-import { asError } from "../app/load";
+import { within } from "../app/deadline";
+import { asError, SLOW_AFTER_MS } from "../app/load";
 import { timezoneOf, type Zone } from "../app/preferences";
 import { extentOf, knownFields, type Catalog } from "./catalog";
-import { within } from "./deadline";
 import { fetchView, followView, type View } from "./fetch";
 import { planOf } from "./plan";
 import { spanOf } from "./range";
@@ -13,7 +13,6 @@ import { writeState, type ExplorerState } from "./state";
 /** A view is shown again without a call for so long: going back from a zoom costs nothing. */
 const KEPT_MS = 60_000;
 const KEPT_VIEWS = 24;
-const SLOW_AFTER_MS = 300;
 const ANSWER_MS_MAX = 30_000;
 /** Between two rounds of a live view; a slow server is given twice the time that it took. */
 const LIVE_MS = 1_000;

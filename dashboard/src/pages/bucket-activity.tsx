@@ -6,7 +6,7 @@ import { useInterval, useLoad } from "../app/load";
 import { exploreHref } from "../explorer/state";
 import { HourBars } from "../parts/bars";
 import { LinkButton } from "../parts/button";
-import { ListBar, ListPager, byMoment, byNumber, byText, useListing } from "../parts/listing";
+import { byMoment, byNumber, byText, Listed, useListing } from "../parts/listing";
 import { Empty, Section, TableFrame, WhenLoaded } from "../parts/page";
 import { Ago, Figure } from "../parts/show";
 
@@ -88,75 +88,75 @@ function Analytics({ analytics, at }: { analytics: BucketAnalytics; at: number }
         />
       </Section>
       <Section title="Sources in the period">
-        <ListBar listing={listing} one="source" label="Sources in the period" />
-        <TableFrame label="Sources in the period" capped>
-          <thead>
-            <tr>
-              <th scope="col">Source</th>
-              <th scope="col">Field</th>
-              <th scope="col" class="number wide-only">
-                Least
-              </th>
-              <th scope="col" class="number">
-                Mean
-              </th>
-              <th scope="col" class="number wide-only">
-                Greatest
-              </th>
-              <th scope="col" class="number wide-only">
-                Points
-              </th>
-              <th scope="col">Newest</th>
-            </tr>
-          </thead>
-          {listing.shown.map((source) => {
-            const fields = Object.keys(source.avgValues);
-            const rows = fields.length === 0 ? [null] : fields;
-            return (
-              <tbody key={source._id} class="group">
-                {rows.map((field, index) => (
-                  <tr key={field ?? ""}>
-                    {index === 0 && (
-                      <th scope="rowgroup" rowSpan={rows.length}>
-                        <a class="name" href={`#/buckets/${bucket._id}/sources/${source._id}`}>
-                          {source.name}
-                        </a>
-                      </th>
-                    )}
-                    <td class="name">
-                      {field === null ? (
-                        <span class="muted">nothing in this period</span>
-                      ) : (
-                        <a
-                          href={exploreHref(
-                            [{ bucketId: bucket._id, sourceId: source._id, field }],
-                            period === "90d" ? { kind: "last", preset: "90d" } : { kind: "last", preset: period },
-                          )}
-                        >
-                          {field}
-                        </a>
+        <Listed listing={listing} one="source" label="Sources in the period">
+          <TableFrame label="Sources in the period" capped>
+            <thead>
+              <tr>
+                <th scope="col">Source</th>
+                <th scope="col">Field</th>
+                <th scope="col" class="number wide-only">
+                  Least
+                </th>
+                <th scope="col" class="number">
+                  Mean
+                </th>
+                <th scope="col" class="number wide-only">
+                  Greatest
+                </th>
+                <th scope="col" class="number wide-only">
+                  Points
+                </th>
+                <th scope="col">Newest</th>
+              </tr>
+            </thead>
+            {listing.shown.map((source) => {
+              const fields = Object.keys(source.avgValues);
+              const rows = fields.length === 0 ? [null] : fields;
+              return (
+                <tbody key={source._id} class="group">
+                  {rows.map((field, index) => (
+                    <tr key={field ?? ""}>
+                      {index === 0 && (
+                        <th scope="rowgroup" rowSpan={rows.length}>
+                          <a class="name" href={`#/buckets/${bucket._id}/sources/${source._id}`}>
+                            {source.name}
+                          </a>
+                        </th>
                       )}
-                    </td>
-                    <td class="number wide-only">{valueOf(source.minValues, field)}</td>
-                    <td class="number">{valueOf(source.avgValues, field)}</td>
-                    <td class="number wide-only">{valueOf(source.maxValues, field)}</td>
-                    {index === 0 && (
-                      <>
-                        <td class="number wide-only" rowSpan={rows.length}>
-                          {formatCount(source.dataPointCount)}
-                        </td>
-                        <td class="nowrap" rowSpan={rows.length}>
-                          <Ago at={source.lastDataPoint} />
-                        </td>
-                      </>
-                    )}
-                  </tr>
-                ))}
-              </tbody>
-            );
-          })}
-        </TableFrame>
-        <ListPager listing={listing} />
+                      <td class="name">
+                        {field === null ? (
+                          <span class="muted">nothing in this period</span>
+                        ) : (
+                          <a
+                            href={exploreHref(
+                              [{ bucketId: bucket._id, sourceId: source._id, field }],
+                              period === "90d" ? { kind: "last", preset: "90d" } : { kind: "last", preset: period },
+                            )}
+                          >
+                            {field}
+                          </a>
+                        )}
+                      </td>
+                      <td class="number wide-only">{valueOf(source.minValues, field)}</td>
+                      <td class="number">{valueOf(source.avgValues, field)}</td>
+                      <td class="number wide-only">{valueOf(source.maxValues, field)}</td>
+                      {index === 0 && (
+                        <>
+                          <td class="number wide-only" rowSpan={rows.length}>
+                            {formatCount(source.dataPointCount)}
+                          </td>
+                          <td class="nowrap" rowSpan={rows.length}>
+                            <Ago at={source.lastDataPoint} />
+                          </td>
+                        </>
+                      )}
+                    </tr>
+                  ))}
+                </tbody>
+              );
+            })}
+          </TableFrame>
+        </Listed>
       </Section>
       {analytics.alertActivity.byRule.length > 0 && (
         <Section title="Triggers by rule" class="card">

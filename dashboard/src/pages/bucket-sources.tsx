@@ -3,11 +3,11 @@ import { listSources, type Source } from "../api/sources";
 import { formatCompact, formatSpan } from "../app/format";
 import { useInterval, useLoad } from "../app/load";
 import { LinkButton } from "../parts/button";
-import { ListBar, ListPager, byMoment, byNumber, byText, useListing } from "../parts/listing";
+import { byMoment, byNumber, byText, Listed, useListing } from "../parts/listing";
 import { Empty, Section, TableFrame, WhenLoaded } from "../parts/page";
 import { Ago } from "../parts/show";
 import { bySilence } from "./silence";
-import { SourceStatus } from "./source-status";
+import { SourceCells } from "./source-status";
 
 /** Counts and newest points are no change of a source; they come all the time. */
 const RELOAD_MS = 10_000;
@@ -59,8 +59,7 @@ function SourceTable({ sources }: { sources: Source[] }) {
     ],
   });
   return (
-    <>
-      <ListBar listing={listing} one="source" label="Sources" />
+    <Listed listing={listing} one="source" label="Sources">
       <TableFrame label="Sources" stacked>
         <thead>
           <tr>
@@ -79,15 +78,7 @@ function SourceTable({ sources }: { sources: Source[] }) {
         <tbody>
           {listing.shown.map((source) => (
             <tr key={source._id}>
-              <td>
-                <a class="name" href={`#/buckets/${source.bucketId}/sources/${source._id}`}>
-                  {source.name}
-                </a>
-                <div class="hint">{source.type}</div>
-              </td>
-              <td data-label="Status">
-                <SourceStatus source={source} />
-              </td>
+              <SourceCells source={source} hint={source.type} />
               <td class="text muted" data-label="Fields">
                 {Object.keys(source.schema).join(", ")}
               </td>
@@ -104,7 +95,6 @@ function SourceTable({ sources }: { sources: Source[] }) {
           ))}
         </tbody>
       </TableFrame>
-      <ListPager listing={listing} />
-    </>
+    </Listed>
   );
 }

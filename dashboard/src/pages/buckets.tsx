@@ -7,7 +7,7 @@ import { useLoad } from "../app/load";
 import { notify } from "../app/notices";
 import { go, useRoute } from "../app/route";
 import { Button } from "../parts/button";
-import { ListBar, ListPager, byMoment, byText, useListing } from "../parts/listing";
+import { byMoment, byText, Listed, useListing } from "../parts/listing";
 import { Empty, Page, TableFrame, WhenLoaded } from "../parts/page";
 import { Time } from "../parts/show";
 import { BucketForm } from "./bucket-form";
@@ -68,8 +68,7 @@ function BucketTable({ buckets }: { buckets: Bucket[] }) {
     ],
   });
   return (
-    <>
-      <ListBar listing={listing} one="bucket" label="Buckets" />
+    <Listed listing={listing} one="bucket" label="Buckets">
       <TableFrame label="Buckets" stacked>
         <thead>
           <tr>
@@ -102,7 +101,6 @@ function BucketTable({ buckets }: { buckets: Bucket[] }) {
           ))}
         </tbody>
       </TableFrame>
-      <ListPager listing={listing} />
-    </>
+    </Listed>
   );
 }

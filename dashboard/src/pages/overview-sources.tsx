@@ -6,7 +6,7 @@ import { useNow } from "../app/load";
 import { Section, TableFrame } from "../parts/page";
 import { Ago } from "../parts/show";
 import { bySilence, silentSince } from "./silence";
-import { SourceStatus } from "./source-status";
+import { SourceCells } from "./source-status";
 
 const NOW_MS = 5000;
 /** As many as are read at a glance; where all is well, fewer will do. */
@@ -36,15 +36,7 @@ export function OverviewSources({ sources, buckets }: { sources: Source[]; bucke
         <tbody>
           {shown.map((source) => (
             <tr key={source._id}>
-              <td>
-                <a class="name" href={`#/buckets/${source.bucketId}/sources/${source._id}`}>
-                  {source.name}
-                </a>
-                <div class="hint name">{names.get(source.bucketId)}</div>
-              </td>
-              <td data-label="Status">
-                <SourceStatus source={source} />
-              </td>
+              <SourceCells source={source} hint={names.get(source.bucketId)} />
               <td class="nowrap" data-label="Newest">
                 <Ago at={source.stats.lastDataPoint} />
               </td>

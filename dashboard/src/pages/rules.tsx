@@ -2,7 +2,7 @@
 import { listAllRules, listRules, type Rule } from "../api/rules";
 import { useLoad } from "../app/load";
 import { LinkButton } from "../parts/button";
-import { ListBar, ListPager, byMoment, byText, useListing } from "../parts/listing";
+import { byMoment, byText, Listed, useListing } from "../parts/listing";
 import { Empty, Page, Section, WhenLoaded } from "../parts/page";
 import { byUrgency, useClearing } from "./rule-state";
 import { RuleTable } from "./rule-table";
@@ -89,10 +89,8 @@ function FoundRules({ rules, bucketNames }: { rules: Rule[]; bucketNames: Map<st
     ],
   });
   return (
-    <>
-      <ListBar listing={listing} one="rule" label="Alert rules" />
+    <Listed listing={listing} one="rule" label="Alert rules">
       <RuleTable label="Alert rules" rules={listing.shown} bucketNames={bucketNames} />
-      <ListPager listing={listing} />
-    </>
+    </Listed>
   );
 }

@@ -8,6 +8,23 @@ import { silentSince } from "./silence";
 
 const NOW_MS = 5000;
 
+/** The first two cells of a source's row: which it is, with `hint` below, and whether it sends. */
+export function SourceCells({ source, hint }: { source: Source; hint: string | undefined }) {
+  return (
+    <>
+      <td>
+        <a class="name" href={`#/buckets/${source.bucketId}/sources/${source._id}`}>
+          {source.name}
+        </a>
+        <div class="hint name">{hint}</div>
+      </td>
+      <td data-label="Status">
+        <SourceStatus source={source} />
+      </td>
+    </>
+  );
+}
+
 export function SourceStatus({ source }: { source: Source }) {
   const now = useNow(NOW_MS);
   const zone = useZone();

@@ -1,4 +1,5 @@
 /** A long list: found by words, sorted, and shown a page at a time. Knows no resource. */
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { plural } from "../app/format";
 import { SelectField, TextField } from "./forms";
@@ -93,8 +94,35 @@ export function useListing<T>(items: T[], options: ListingOptions<T>): Listing<T
   };
 }
 
-/** Search and order above a list; nothing above a short one. `one`: what an item is called. */
-export function ListBar<T>({ listing, one, label }: { listing: Listing<T>; one: string; label: string }) {
+interface ListedProps<T> {
+  listing: Listing<T>;
+  /** What an item is called. */
+  one: string;
+  label: string;
+  /** Shows the items of the page. */
+  children: ComponentChildren;
+}
+
+/** A list with what it is found through by above, and its pages below. */
+export function Listed<T>({ listing, one, label, children }: ListedProps<T>) {
+  return (
+    <>
+      <ListBar listing={listing} one={one} label={label} />
+      {children}
+      <Pager
+        offset={listing.offset}
+        limit={PAGE_ROWS}
+        total={listing.found}
+        onMove={listing.move}
+        back="Previous"
+        forward="Next"
+      />
+    </>
+  );
+}
+
+/** Search and order; nothing above a short list. */
+function ListBar<T>({ listing, one, label }: Omit<ListedProps<T>, "children">) {
   if (listing.all < BAR_FROM) return null;
   return (
     <div class="list-bar" role="search" aria-label={label}>
@@ -119,18 +147,5 @@ export function ListBar<T>({ listing, one, label }: { listing: Listing<T>; one: 
           : `${plural(listing.found, one)} of ${listing.all.toLocaleString("en-GB")}`}
       </span>
     </div>
-  );
-}
-
-export function ListPager<T>({ listing }: { listing: Listing<T> }) {
-  return (
-    <Pager
-      offset={listing.offset}
-      limit={PAGE_ROWS}
-      total={listing.found}
-      onMove={listing.move}
-      back="Previous"
-      forward="Next"
-    />
   );
 }

@@ -1,4 +1,6 @@
-/** Work that may take so long and no longer. */
+import { ApiError } from "../api/client";
+
+/** A request that may take so long and no longer: a connection that hangs tells nothing at all. */
 export async function within<T>(
   limitMs: number,
   signal: AbortSignal,
@@ -15,7 +17,7 @@ export async function within<T>(
   try {
     return await work(own.signal);
   } catch (error) {
-    throw late ? new Error(`the server did not answer within ${limitMs / 1000} seconds`) : error;
+    throw late ? new ApiError(0, "No answer", `the server did not answer within ${limitMs / 1000} seconds`) : error;
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", giveUp);

@@ -1,0 +1,13 @@
+import type { Plan } from "./plan";
+
+/** Of no source, for tests that fill in what they are about. */
+export const PLAN: Plan = {
+  kind: "auto",
+  groupBy: null,
+  aggregation: "avg",
+  maxPoints: 1000,
+  timezone: null,
+  buckets: [],
+  coarsenedFrom: null,
+  leftOut: [],
+};
