@@ -64,6 +64,19 @@ test("leaving a changed form asks, by a link, by Back and by logging out", async
   await expect(page.getByRole("heading", { level: 1, name: "Edit source" })).toHaveCount(0);
 });
 
+test("a new name of the organization is not lost, and once saved asks nothing", async ({ page, service }) => {
+  await open(page, await signUp(service.url), "#/organization");
+  const name = page.getByLabel("Name of the organization");
+  await name.fill("  Lighthouse ");
+  await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Webhooks" }).click();
+  await expect(page.getByRole("dialog", { name: "Leave without saving?" })).toBeVisible();
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Rename" }).click();
+  await expect(name).toHaveValue("Lighthouse");
+  await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Webhooks" }).click();
+  await expect(page.getByRole("heading", { level: 1, name: "Webhooks" })).toBeVisible();
+});
+
 test("a session older than an hour is renewed while a page is open, and no page notices", async ({
   page,
   context,

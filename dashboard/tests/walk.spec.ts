@@ -10,7 +10,13 @@ test("from sign-up to a delivered trigger", async ({ page, service }) => {
   await page.getByLabel("Password").fill("short");
   await page.getByRole("button", { name: "Create account" }).click();
   await expect(page.getByText("Must have 10 to 128 characters")).toBeVisible();
-  await page.getByLabel("Password").fill("correct horse battery");
+  const password = page.getByLabel("Password");
+  await password.fill("correct horse battery");
+  await expect(password).toHaveAttribute("type", "password");
+  await page.getByRole("button", { name: "Show password" }).click();
+  await expect(password).toHaveAttribute("type", "text");
+  await page.getByRole("button", { name: "Hide password" }).click();
+  await expect(password).toHaveAttribute("type", "password");
   await page.getByLabel("Organization").fill("Tide Lab");
   await page.getByRole("button", { name: "Create account" }).click();
 

@@ -139,7 +139,10 @@ mod tests {
 
     #[test]
     fn more_log_outs_than_are_remembered_end_all_sessions() {
-        let mut user = user();
+        let mut user = User {
+            password_version: 3,
+            ..user()
+        };
         (0..ENDED_SESSIONS_MAX as u64).for_each(|session| user.end_session(session, 0));
         assert_eq!(
             (user.ended_sessions.len(), user.password_version),

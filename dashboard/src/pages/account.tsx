@@ -6,7 +6,8 @@ import { notify } from "../app/notices";
 import { beginSession, session } from "../app/session";
 import { useStore } from "../app/store";
 import { Button } from "../parts/button";
-import { ErrorBox, TextField, faultAt } from "../parts/forms";
+import { ErrorBox, faultAt } from "../parts/forms";
+import { PasswordField } from "../parts/password";
 import { Page, Section } from "../parts/page";
 import { Time } from "../parts/show";
 
@@ -48,18 +49,16 @@ export function AccountPage() {
               void run();
             }}
           >
-            <TextField
+            <PasswordField
               label="Current password"
-              type="password"
               value={currentPassword}
               onInput={setCurrent}
               autocomplete="current-password"
               required
               fault={faultAt(error, "currentPassword")}
             />
-            <TextField
+            <PasswordField
               label="New password"
-              type="password"
               value={newPassword}
               onInput={setNew}
               autocomplete="new-password"

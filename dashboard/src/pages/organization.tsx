@@ -1,5 +1,4 @@
 /** The organization: its name, its plan, and the keys that span it. */
-import { useState } from "preact/hooks";
 import {
   createOrganizationKey,
   deleteOrganizationKey,
@@ -9,6 +8,7 @@ import {
   type Organization,
   type OrganizationKeyType,
 } from "../api/organization";
+import { useDraft } from "../app/draft";
 import { formatCount, plural } from "../app/format";
 import { useAction, useLoad } from "../app/load";
 import { notify } from "../app/notices";
@@ -39,7 +39,7 @@ export function OrganizationPage() {
       <WhenLoaded loaded={organization} what="organization">
         {(data) => (
           <div class="columns">
-            <Name organization={data} onChanged={organization.reload} />
+            <Name key={data.name} organization={data} onChanged={organization.reload} />
             <Plan organization={data} />
           </div>
         )}
@@ -56,10 +56,10 @@ export function OrganizationPage() {
 }
 
 function Name({ organization, onChanged }: { organization: Organization; onChanged: () => void }) {
-  const [name, setName] = useState(organization.name);
+  const { value, change, done } = useDraft("organization name", { name: organization.name });
   const { run, running, error } = useAction(async () => {
-    const renamed = await renameOrganization(name);
-    setName(renamed.name);
+    const renamed = await renameOrganization(value.name);
+    done();
     notify(`The organization is now called “${renamed.name}”.`);
     onChanged();
   });
@@ -73,15 +73,15 @@ function Name({ organization, onChanged }: { organization: Organization; onChang
       >
         <TextField
           label="Name of the organization"
-          value={name}
-          onInput={setName}
+          value={value.name}
+          onInput={(name) => change({ name })}
           required
           maxLength={200}
           fault={faultAt(error, "name")}
         />
         <ErrorBox error={error} shownAt={(at) => at === "name"} />
         <div class="actions">
-          <Button type="submit" busy={running} disabled={name.trim() === organization.name}>
+          <Button type="submit" busy={running} disabled={value.name.trim() === organization.name}>
             Rename
           </Button>
         </div>

@@ -9,6 +9,7 @@ import { useStore } from "../app/store";
 import { setTitle } from "../app/title";
 import { Button } from "../parts/button";
 import { ErrorBox, TextField, faultAt } from "../parts/forms";
+import { PasswordField } from "../parts/password";
 import { Logo } from "../parts/icon";
 
 const AT_FIELDS = ["email", "password", "name", "organizationName"];
@@ -102,9 +103,8 @@ function SignIn({ signingUp, open, first, refused }: SignInProps) {
             required
             fault={faultAt(error, "email")}
           />
-          <TextField
+          <PasswordField
             label="Password"
-            type="password"
             value={password}
             onInput={setPassword}
             autocomplete={signingUp ? "new-password" : "current-password"}

@@ -13,7 +13,7 @@ interface FieldProps {
   labelHidden?: boolean;
 }
 
-interface TextProps extends FieldProps {
+export interface TextProps extends FieldProps {
   value: string;
   onInput: (value: string) => void;
   type?: "text" | "email" | "password" | "url" | "search" | "number" | "datetime-local";
@@ -29,6 +29,8 @@ interface TextProps extends FieldProps {
   spellcheck?: boolean;
   mono?: boolean;
   inputMode?: "decimal";
+  /** A control of the same line. */
+  beside?: ComponentChildren;
 }
 
 /**
@@ -43,21 +45,31 @@ export function NumberField(props: Omit<TextProps, "type" | "inputMode">) {
 
 export function TextField(props: TextProps) {
   const id = useId();
-  const { label, hint, fault, value, onInput, labelHidden, mono, type, class: extra, ...rest } = props;
+  const { label, hint, fault, value, onInput, labelHidden, mono, type, class: extra, beside, ...rest } = props;
+  const input = (
+    <input
+      {...rest}
+      id={id}
+      class={mono ? "input mono" : "input"}
+      // Preact types an input by each of its types; these share all attributes that are set here.
+      type={(type ?? "text") as "text"}
+      value={value}
+      spellcheck={props.spellcheck ?? false}
+      aria-invalid={fault ? "true" : undefined}
+      aria-describedby={describedBy(id, hint, fault)}
+      onInput={(event) => onInput(event.currentTarget.value)}
+    />
+  );
   return (
     <FieldFrame id={id} label={label} hint={hint} fault={fault} class={extra} labelHidden={labelHidden}>
-      <input
-        {...rest}
-        id={id}
-        class={mono ? "input mono" : "input"}
-        // Preact types an input by each of its types; these share all attributes that are set here.
-        type={(type ?? "text") as "text"}
-        value={value}
-        spellcheck={props.spellcheck ?? false}
-        aria-invalid={fault ? "true" : undefined}
-        aria-describedby={describedBy(id, hint, fault)}
-        onInput={(event) => onInput(event.currentTarget.value)}
-      />
+      {beside === undefined ? (
+        input
+      ) : (
+        <div class="input-line">
+          {input}
+          {beside}
+        </div>
+      )}
     </FieldFrame>
   );
 }
