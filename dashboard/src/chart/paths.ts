@@ -38,26 +38,46 @@ export const linePaths: uPlot.Series.PathBuilder = (chart, series, first, last) 
   return { stroke, fill: null, clip: null, band: null, flags: 0 };
 };
 
-/** The stretches between least and greatest, each a closed shape. */
-export function bandPath(chart: uPlot, scale: string, lows: Column, highs: Column): Path2D {
+/**
+ * Fills a band, and draws its outline. Each step is a shape of its own, at whole pixels so that no seam shows between
+ * two: a browser that draws without a graphics card takes ten times as long for one shape of many spikes.
+ */
+export function drawBand(chart: uPlot, scale: string, lows: Column, highs: Column): void {
   const { x, y } = projection(chart, scale);
+  const { ctx } = chart;
   const times = chart.data[0];
-  const path = new Path2D();
-  let run: number[] = [];
+  const outline = new Path2D();
+  let run: [x: number, high: number, low: number][] = [];
   const close = () => {
     const [start] = run;
     if (start === undefined) return;
-    path.moveTo(x(times[start]!), y(highs[start]!));
-    for (const index of run) path.lineTo(x(times[index]!), y(highs[index]!));
-    for (const index of run.reverse()) path.lineTo(x(times[index]!), y(lows[index]!));
-    path.closePath();
+    for (let index = 1; index < run.length; index++) {
+      const [[left, high, low], [right, nextHigh, nextLow]] = [run[index - 1]!, run[index]!];
+      ctx.beginPath();
+      ctx.moveTo(left, high);
+      ctx.lineTo(right, nextHigh);
+      ctx.lineTo(right, nextLow);
+      ctx.lineTo(left, low);
+      ctx.fill();
+    }
+    outline.moveTo(start[0], start[1]);
+    for (const [at, high] of run) outline.lineTo(at, high);
+    for (const [at, , low] of run.reverse()) outline.lineTo(at, low);
+    outline.closePath();
     run = [];
   };
   for (let index = 0; index < times.length; index++) {
-    if (lows[index] === undefined) continue;
-    if (lows[index] === null || (highs[index] ?? null) === null) close();
-    else run.push(index);
+    const [low, high] = [lows[index], highs[index]];
+    if (low === undefined) continue;
+    if (low === null || (high ?? null) === null) {
+      close();
+      continue;
+    }
+    const [at, top, bottom] = [Math.round(x(times[index]!)), y(high!), y(low)];
+    const before = run.at(-1);
+    if (before?.[0] === at) run[run.length - 1] = [at, Math.min(before[1], top), Math.max(before[2], bottom)];
+    else run.push([at, top, bottom]);
   }
   close();
-  return path;
+  ctx.stroke(outline);
 }

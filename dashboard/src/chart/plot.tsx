@@ -10,7 +10,7 @@ import type { Span } from "../explorer/range";
 import { scaleOf, timeAxis, valueAxes, valueRange, type ChartColours } from "./axes";
 import { drawMarks, type ChartMark } from "./marks";
 import { lookOf } from "./palette";
-import { bandPath, linePaths } from "./paths";
+import { drawBand, linePaths } from "./paths";
 import { followTouches } from "./touch";
 
 export interface PlotProps {
@@ -31,7 +31,10 @@ export interface PlotProps {
 /** Pixels below which a drag is taken for a click. */
 const DRAG_PX_MIN = 6;
 const PHONE_PX = 620;
+const LINE_PX = 1.5;
 const BAND_EDGE_PX = 0.75;
+/** A line with more values to a pixel than this is drawn a hair thin: many spikes are told apart, and drawn at once. */
+const DENSE_PER_PX = 1 / 2;
 /** Half of the longest label of the time axis. */
 const LAST_LABEL_PX = 36;
 
@@ -86,6 +89,8 @@ export function Plot(props: PlotProps) {
     let series = 1;
     for (const { line, lows } of table.columns) {
       const show = !hidden.has(line.id);
+      const dense = line.values.length > DENSE_PER_PX * made.over.clientWidth;
+      made.series[series]!.width = dense ? 1 / devicePixelRatio : LINE_PX;
       for (let n = 0; n < (lows === null ? 1 : 3); n++, series++) {
         if (made.series[series]?.show !== show) made.setSeries(series, { show });
       }
@@ -183,7 +188,7 @@ function seriesOf(line: Line, theme: "light" | "dark", dots: () => number[]): uP
   const main: uPlot.Series = {
     scale: scaleOf(line),
     stroke: look.stroke,
-    width: 1.5,
+    width: LINE_PX,
     ...(look.dash === undefined ? {} : { dash: look.dash }),
     // Where all points have room, all have a dot; else those that the stroke would not show.
     points: { size: 5, fill: look.stroke, filter: (_chart, _series, all) => (all ? null : dots()) },
@@ -212,11 +217,9 @@ function drawBands(chart: uPlot, lines: Line[], { columns }: Table, theme: "ligh
     series += line.lows === null ? 1 : 3;
     if (!shown || column === undefined || column.lows === null || column.highs === null) continue;
     const look = lookOf(line.index, theme);
-    const path = bandPath(chart, scaleOf(line), column.lows, column.highs);
     ctx.fillStyle = look.band;
     ctx.strokeStyle = look.edge;
-    ctx.fill(path);
-    ctx.stroke(path);
+    drawBand(chart, scaleOf(line), column.lows, column.highs);
   }
   ctx.restore();
 }
