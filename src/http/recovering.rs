@@ -41,6 +41,7 @@ pub fn start_recovering(
     let router = || {
         let health = web::resource("/health")
             .route(web::get().to(alive))
+            .route(web::head().to(alive))
             .default_service(web::to(wrong_method));
         App::new()
             .service(health)
@@ -63,7 +64,7 @@ async fn wrong_method() -> HttpResponse {
     let mut answer = error_response(&error, RequestId::next());
     answer
         .headers_mut()
-        .insert(ALLOW, HeaderValue::from_static("GET"));
+        .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
     answer
 }
 

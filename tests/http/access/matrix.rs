@@ -275,6 +275,30 @@ fn public_routes_answer_everybody_alike() {
     }
 }
 
+/// RFC 9110, 9.3.2: HEAD answers what GET would, without the body.
+#[test]
+fn head_answers_as_get_does_and_sends_no_body() {
+    let server = scene::server();
+    let scene = Scene::on(&server);
+    let ids = scene.ids(Whose::Own);
+    let readable = with_credentials().chain(PUBLIC_ROUTES);
+    for route in readable.filter(|route| route.method == "GET") {
+        let head = Route {
+            method: "HEAD",
+            ..*route
+        };
+        for caller in &scene.callers {
+            let get = ask(&server.client, route, caller, &ids);
+            let head = ask(&server.client, &head, caller, &ids);
+            let what = format!("{} by {}: {head}", route.path, caller.name);
+            assert_eq!(head.status, get.status, "{what}");
+            assert_eq!(head.text(), "", "{what}");
+            assert_eq!(head.header("content-type"), get.header("content-type"), "{what}");
+            assert!(head.header("content-length").is_some(), "{what}");
+        }
+    }
+}
+
 /// What is served is what is described (a test beside the server's route table), and what is described is listed here.
 #[test]
 fn every_described_route_is_in_the_matrix_and_the_other_way_round() {
