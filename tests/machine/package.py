@@ -3,9 +3,9 @@
 
 usage: package.py --binary BINARY
 
-It is installed into a directory that has a package database, users and the few programs of its own which the package's
-scripts call, so that nothing of this machine is changed. Systemd is not part of it: the command and the user are read
-from the installed unit. Says why, and succeeds, where the machine has no root or no dpkg.
+It is installed into a directory with a package database, users and programs of its own, so that nothing of this machine
+is changed. Systemd is not part of it: a script notes what it would be asked, and the server is started with the command
+and as the user that the installed unit says. Says why, and succeeds, where the machine has no root or no dpkg.
 """
 import argparse
 import configparser
@@ -21,7 +21,7 @@ import tempfile
 from disk import Unavailable
 from server import Account, Client, Server
 
-# What the scripts in packaging/debian call, but for systemctl, which they call only where systemd runs.
+# What the scripts in packaging/debian call.
 PROGRAMS = ("sh", "getent", "install", "nologin", "rm", "rmdir", "useradd")
 CONFIG, DATA, UNIT = "etc/tidewatch/config.toml", "var/lib/tidewatch", "usr/lib/systemd/system/tidewatch.service"
 STOP_SECONDS = 60
@@ -52,6 +52,9 @@ class Root:
             self.copy(library)
         for name in ("dev", "etc", "var/lib/dpkg/info", "var/lib/dpkg/updates"):
             os.makedirs(self.path(name))
+        os.makedirs(self.path("run/systemd/system"))
+        self.write("usr/bin/systemctl", '#!/bin/sh\necho "$@" >>/asked\n')
+        os.chmod(self.path("usr/bin/systemctl"), 0o755)
         # A file in the device's place: the directory may be on a file system without devices.
         self.write("dev/null", "")
         self.write("var/lib/dpkg/status", "")
@@ -78,6 +81,12 @@ class Root:
     def dpkg(self, *arguments):
         # What the package depends on is here without being in this database.
         return run("dpkg", f"--root={self.place}", f"--log={self.path('dpkg.log')}", "--force-depends", *arguments)
+
+    def asked(self):
+        """What systemd was asked since the last call."""
+        asked = self.read("asked").splitlines()
+        self.write("asked", "")
+        return asked
 
     def ids(self, user):
         line = next(line for line in self.read("etc/passwd").splitlines() if line.startswith(user + ":"))
@@ -123,6 +132,7 @@ def serve(root, name):
 
 def package(deb, root):
     root.dpkg("--install", deb)
+    assert root.asked() == ["daemon-reload"], "the first start is the operator's"
     state = os.stat(root.path(DATA))
     assert (state.st_uid, state.st_gid) == root.ids("tidewatch"), "the data belong to the service's user"
     assert state.st_mode & 0o777 == 0o700, f"nobody else reads the data: {state.st_mode:o}"
@@ -133,9 +143,11 @@ def package(deb, root):
     root.write(CONFIG, "# mine\n", "a")
     root.dpkg("--install", deb)
     assert root.read(CONFIG).endswith("# mine\n"), "the operator's settings are kept"
+    assert root.asked() == ["daemon-reload", "try-restart tidewatch.service"], "a running server is restarted"
     serve(root, "again")
 
     root.dpkg("--remove", "tidewatch")
+    assert root.asked() == ["disable --now tidewatch.service", "daemon-reload"], "the server is stopped"
     assert os.path.exists(root.path(CONFIG)), "settings outlive the removal"
     said = root.dpkg("--purge", "tidewatch")
     for name in ("usr/bin/tidewatch", UNIT, "etc/tidewatch"):
