@@ -6,14 +6,16 @@
 # make siege         six attacks on a server in 512 MiB; `make test` runs them too
 # make storm         everything at once against a model, over fresh seeds, for STORM_SECONDS (600)
 # make fuzz          FUZZ_RUNS (1000000) inputs through each fuzz target, or those in FUZZ_TARGETS
+# make package       builds a release and writes a tarball and a Debian package of it to target/package
+# make package-test  installs the Debian package into a scratch directory, starts and purges it; `make test` does so too
 # make browser       the dashboard's tests, in a browser; `make test` runs them too
-# make lint          formatting and clippy, warnings are errors
+# make lint          formatting, clippy and rustdoc, warnings are errors
 # make bench         measures; prints one table
 
 CARGO ?= cargo
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: run demo test schemathesis power siege storm fuzz browser lint bench
+.PHONY: run demo test schemathesis power siege storm fuzz package package-test browser lint bench
 
 run:
 	$(CARGO) run --release --locked -- serve --data-dir ./data
@@ -26,6 +28,7 @@ test:
 	$(MAKE) schemathesis
 	$(MAKE) power
 	$(MAKE) siege
+	$(MAKE) package-test
 	$(MAKE) browser
 
 schemathesis:
@@ -61,6 +64,15 @@ fuzz:
 			-artifact_prefix=fuzz/corpus/$$target/; \
 	done
 
+package:
+	$(CARGO) build --release --locked --bin tidewatch
+	packaging/build $(TARGET)/release/tidewatch $(TARGET)/package
+
+package-test:
+	$(CARGO) test --test http --no-run --locked
+	tests/needs python3
+	python3 tests/machine/package.py --binary $(TARGET)/debug/tidewatch
+
 browser:
 	$(CARGO) test --test http --no-run --locked
 	dashboard/tests/run $(TARGET)/debug/tidewatch
@@ -68,6 +80,7 @@ browser:
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
 bench:
 	$(CARGO) build --release --locked

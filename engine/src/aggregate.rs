@@ -7,7 +7,7 @@
 /// Summation endlicher Summen", ZAMM 54, 1974). Of n values it is off by at most 2⁻⁵³ of itself, from being rounded to
 /// one double at the end, and n² · 2⁻¹⁰⁶ of the sum of the values without their signs; however they are put together.
 ///
-/// An aggregate with an extreme of at least [`LARGE`] keeps the pair divided by 2⁶⁴, so that no sum ever overflows:
+/// An aggregate with an extreme of at least `LARGE` keeps the pair divided by 2⁶⁴, so that no sum ever overflows:
 /// 2⁶⁴ values below it stay below 2¹⁰²², and 2⁶⁴ doubles of any size divided by 2⁶⁴ below 2¹⁰²⁴. What the division
 /// takes from the smallest doubles is beyond all digits of a sum with such a value.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,7 +1,7 @@
 //! The time-series engine: a store for each bucket, and segment files that hold blocks of many.
 //!
 //! Synchronous and free of I/O, clocks and logs: rows come in as bytes of a log record ([`rows`]), segments go out to
-//! a writer and come back as mapped bytes, time is an argument. Read [`store`] first: the store takes rows and hands
+//! a writer and come back as mapped bytes, time is an argument. Read [`Store`] first: the store takes rows and hands
 //! out [`View`]s, whoever has one chooses [`SeriesSnapshot`]s of it, and [`query`] answers questions to those. On-disk formats are drawn in FORMAT.md.
 
 pub mod query;
@@ -62,3 +62,8 @@ mod memory_tests;
 mod saved;
 #[cfg(test)]
 mod snapshot_tests;
+
+/// The example of the README compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,6 +1,6 @@
 //! One function per endpoint, free of HTTP: who may, what is decided, which room does it.
 //!
-//! A change is decided under a lock of its organization, which goes through the journal with it ([`decision`]), so
+//! A change is decided under a lock of its organization, which goes through the journal with it (`decision`), so
 //! that decide, log and apply are one step for everyone else of that organization, while organizations
 //! share one sync. Called by `http`; tests call it with a manual clock and no socket.
 

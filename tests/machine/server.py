@@ -21,18 +21,19 @@ def dies_with_its_parent():
 
 
 class Server:
-    """The binary on a data directory, with settings by their dotted names."""
+    """The binary on a data directory, or another command; with settings by their dotted names."""
 
-    def __init__(self, binary, data_dir, settings, prepare=None):
+    def __init__(self, binary, data_dir, settings, prepare=None, command=None):
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("TIDEWATCH_")}
         named = {f"TIDEWATCH_{name.replace('.', '__').upper()}": str(value) for name, value in settings.items()}
 
         def before():
-            dies_with_its_parent()
             if prepare:
                 prepare()
+            # Last: who becomes another user loses it.
+            dies_with_its_parent()
 
-        command = [binary, "serve", "--listen", "127.0.0.1:0", "--data-dir", data_dir]
+        command = command or [binary, "serve", "--listen", "127.0.0.1:0", "--data-dir", data_dir]
         self.process = subprocess.Popen(
             command, env={**inherited, **named}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, preexec_fn=before)

@@ -37,3 +37,8 @@ pub use repair::{RepairReport, repair};
 
 /// Number of a record within its log: dense, the first record is 1, 0 means "before the first".
 pub type Sequence = u64;
+
+/// The example of the README compiles and runs.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""Makes the packages of a binary, installs the Debian one, starts what it installed, and purges it.
+
+usage: package.py --binary BINARY
+
+It is installed into a directory with a package database, users and programs of its own, so that nothing of this machine
+is changed. Systemd is not part of it: a script notes what it would be asked, and the server is started with the command
+and as the user that the installed unit says. Says why, and succeeds, where the machine has no root or no dpkg.
+"""
+import argparse
+import configparser
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+from disk import Unavailable
+from server import Account, Client, Server
+
+# What the scripts in packaging/debian call.
+PROGRAMS = ("sh", "getent", "install", "nologin", "rm", "rmdir", "useradd")
+CONFIG, DATA, UNIT = "etc/tidewatch/config.toml", "var/lib/tidewatch", "usr/lib/systemd/system/tidewatch.service"
+STOP_SECONDS = 60
+
+
+def run(*command, **options):
+    done = subprocess.run(command, capture_output=True, check=False, text=True, **options)
+    assert done.returncode == 0, f"{' '.join(command)}, exit {done.returncode}:\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def libraries(program):
+    return re.findall(r"(/\S+) \(0x", run("ldd", program))
+
+
+class Root:
+    """A directory to install into."""
+
+    def __init__(self, place, binary):
+        self.place = place
+        for name in ("bin", "sbin", "lib", "lib64"):
+            if os.path.islink(f"/{name}"):
+                os.makedirs(self.path(os.path.join("/", os.readlink(f"/{name}"))), exist_ok=True)
+                os.symlink(os.readlink(f"/{name}"), self.path(name))
+        for name in PROGRAMS:
+            self.copy(shutil.which(name))
+        for library in libraries(binary):
+            self.copy(library)
+        for name in ("dev", "etc", "var/lib/dpkg/info", "var/lib/dpkg/updates"):
+            os.makedirs(self.path(name))
+        os.makedirs(self.path("run/systemd/system"))
+        self.write("usr/bin/systemctl", '#!/bin/sh\necho "$@" >>/asked\n')
+        os.chmod(self.path("usr/bin/systemctl"), 0o755)
+        # A file in the device's place: the directory may be on a file system without devices.
+        self.write("dev/null", "")
+        self.write("var/lib/dpkg/status", "")
+        self.write("etc/passwd", "root:x:0:0:root:/:/bin/sh\n")
+        self.write("etc/group", "root:x:0:\n")
+
+    def path(self, name):
+        return os.path.join(self.place, name.lstrip("/"))
+
+    def write(self, name, text, mode="w"):
+        with open(self.path(name), mode, encoding="utf-8") as file:
+            file.write(text)
+
+    def read(self, name):
+        with open(self.path(name), encoding="utf-8") as file:
+            return file.read()
+
+    def copy(self, program):
+        for source in (program, *(libraries(program) if "/lib" not in program else ())):
+            if not os.path.exists(self.path(source)):
+                os.makedirs(os.path.dirname(self.path(source)), exist_ok=True)
+                shutil.copy(source, self.path(source))
+
+    def dpkg(self, *arguments):
+        # What the package depends on is here without being in this database.
+        return run("dpkg", f"--root={self.place}", f"--log={self.path('dpkg.log')}", "--force-depends", *arguments)
+
+    def asked(self):
+        """What systemd was asked since the last call."""
+        asked = self.read("asked").splitlines()
+        self.write("asked", "")
+        return asked
+
+    def ids(self, user):
+        line = next(line for line in self.read("etc/passwd").splitlines() if line.startswith(user + ":"))
+        return tuple(int(number) for number in line.split(":")[2:4])
+
+
+def start(root):
+    """The server as the installed unit starts it, but on a free port."""
+    unit = configparser.ConfigParser(interpolation=None, strict=False)
+    unit.optionxform = str
+    unit.read_string(root.read(UNIT))
+    service = unit["Service"]
+    user, group = root.ids(service["User"])
+
+    def become():
+        os.chroot(root.place)
+        os.chdir("/")
+        os.umask(int(service["UMask"], 8))
+        os.setgroups([])
+        os.setgid(group)
+        os.setuid(user)
+
+    command = [*service["ExecStart"].split(), "--listen", "127.0.0.1:0"]
+    return Server(None, None, {}, become, command).ready()
+
+
+def serve(root, name):
+    """Starts, asks and stops it."""
+    server = start(root)
+    try:
+        client = Client(server.address)
+        client.send("GET", "/health").expect(200)
+        client.send("GET", "/ready").expect(200)
+        assert b"<html" in client.send("GET", "/").body, "the page is served"
+        client.close()
+        Account(server.address, name)
+        server.process.send_signal(signal.SIGTERM)
+        status = server.process.wait(STOP_SECONDS)
+        assert status == 0, f"stopped with {status}:\n" + "\n".join(server.lines[-20:])
+    finally:
+        server.kill()
+
+
+def package(deb, root):
+    root.dpkg("--install", deb)
+    assert root.asked() == ["daemon-reload"], "the first start is the operator's"
+    state = os.stat(root.path(DATA))
+    assert (state.st_uid, state.st_gid) == root.ids("tidewatch"), "the data belong to the service's user"
+    assert state.st_mode & 0o777 == 0o700, f"nobody else reads the data: {state.st_mode:o}"
+    serve(root, "installed")
+    assert "manifest" in os.listdir(root.path(DATA)), "the data are where the configuration file says"
+
+    # Another installation keeps what the operator has written and what the server has.
+    root.write(CONFIG, "# mine\n", "a")
+    root.dpkg("--install", deb)
+    assert root.read(CONFIG).endswith("# mine\n"), "the operator's settings are kept"
+    assert root.asked() == ["daemon-reload", "try-restart tidewatch.service"], "a running server is restarted"
+    serve(root, "again")
+
+    root.dpkg("--remove", "tidewatch")
+    assert root.asked() == ["disable --now tidewatch.service", "daemon-reload"], "the server is stopped"
+    assert os.path.exists(root.path(CONFIG)), "settings outlive the removal"
+    said = root.dpkg("--purge", "tidewatch")
+    for name in ("usr/bin/tidewatch", UNIT, "etc/tidewatch"):
+        assert not os.path.exists(root.path(name)), f"/{name} is purged"
+    assert "is kept" in said and os.listdir(root.path(DATA)), "data are never purged"
+
+
+def tarball(path, scratch):
+    with tarfile.open(path) as archive:
+        names = {os.path.basename(name) for name in archive.getnames() if "/" in name}
+        archive.extractall(scratch)
+    expected = {"tidewatch", "LICENSE", "README.md", "CHANGELOG.md", "config.toml", "tidewatch.service"}
+    assert names == expected, names
+    name = os.path.basename(path).removesuffix(".tar.gz")
+    version = run(os.path.join(scratch, name, "tidewatch"), "--version").split()[1]
+    assert name.startswith(f"tidewatch-{version}-linux-"), f"{name} holds version {version}"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--binary", required=True)
+    binary = os.path.abspath(parser.parse_args().binary)
+    build = os.path.join(os.path.dirname(__file__), "../../packaging/build")
+    scratch = tempfile.mkdtemp()
+    # The service's user has to reach what is inside.
+    os.chmod(scratch, 0o755)
+    try:
+        # Packed in a moment: how small it is does not matter here.
+        packed = run(build, binary, scratch, env={**os.environ, "DPKG_DEB_COMPRESSOR_TYPE": "none"}).split()
+        tarball(packed[0], scratch)
+        print(f"{os.path.basename(packed[0])}: complete", flush=True)
+        if len(packed) == 1:
+            raise Unavailable("there is no dpkg-deb to make a Debian package")
+        if os.geteuid() != 0:
+            raise Unavailable("only root may install a package and change the root directory")
+        package(packed[1], Root(os.path.join(scratch, "root"), binary))
+        print(f"{os.path.basename(packed[1])}: installed, started, installed again, stopped and purged")
+    except Unavailable as reason:
+        print(f"skipped: {reason}")
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
