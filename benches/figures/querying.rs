@@ -5,7 +5,9 @@ use std::time::Instant;
 
 use engine::query::{GroupQuery, Groups, group};
 use engine::rows::RowsWriter;
-use engine::{BLOCK_ROWS_MAX, SegmentFile, SegmentWriter, SeriesSnapshot, Snapshot, Store, Unit};
+use engine::{
+    BLOCK_ROWS_MAX, SegmentFile, SegmentWriter, SeriesSnapshot, SharedBytes, Snapshot, Store, Unit,
+};
 
 use crate::Outcome;
 use crate::points::{BATCH, SECOND_NS, Series};
@@ -30,11 +32,18 @@ pub const HOURLY: Experiment = Experiment {
 };
 
 pub const MINUTELY: Experiment = Experiment {
-    figures: &[Figure {
-        what: "average by minute over 100,000 points at 1 Hz, within the engine",
-        bar: Bar::AtMost(0.4),
-        unit: "ms",
-    }],
+    figures: &[
+        Figure {
+            what: "average by minute over 100,000 points at 1 Hz, within the engine",
+            bar: Bar::AtMost(0.345),
+            unit: "ms",
+        },
+        Figure {
+            what: "average by minute over 100,000 points at 1 Hz, within the engine, asked for the first time",
+            bar: Bar::AtMost(0.45),
+            unit: "ms",
+        },
+    ],
     run: minutely,
 };
 
@@ -73,6 +82,11 @@ const ROUNDS: usize = 201;
 
 /// A source's points in one segment, opened again.
 pub fn sealed(points: usize, interval_ns: i64) -> Outcome<Snapshot> {
+    opened(segment(points, interval_ns)?)
+}
+
+/// The bytes of a segment.
+fn segment(points: usize, interval_ns: i64) -> Outcome<SharedBytes> {
     let (mut store, mut rows, mut encoded) = (Store::new(), RowsWriter::new(), Vec::new());
     let mut series = Series::new(1, FIRST_NS, interval_ns);
     for request in 0..points / BATCH {
@@ -92,7 +106,12 @@ pub fn sealed(points: usize, interval_ns: i64) -> Outcome<Snapshot> {
     }
     let checkpoint = store.begin_checkpoint().ok_or("nothing to seal")?;
     let bytes = SegmentWriter::of_bucket(BUCKET, |segment| checkpoint.write(segment))?;
-    let file = SegmentFile::open(1, Arc::new(bytes)).map_err(|error| format!("{error:?}"))?;
+    Ok(Arc::new(bytes))
+}
+
+/// A store with a segment, of which nothing is remembered.
+fn opened(segment: SharedBytes) -> Outcome<Snapshot> {
+    let file = SegmentFile::open(1, segment).map_err(|error| format!("{error:?}"))?;
     let part = file.part(BUCKET).map_err(|error| format!("{error:?}"))?;
     let mut opened = Store::new();
     opened.add_segment(part.ok_or("a segment without blocks")?);
@@ -180,22 +199,32 @@ fn hourly() -> Outcome<Vec<Measured>> {
     }])
 }
 
-/// A minute has 60 points: too few for a rollup, so that each point is read.
+/// A minute has 60 points: too few for a rollup on disk. The first question reads each point, and its minutes are
+/// remembered.
 fn minutely() -> Outcome<Vec<Measured>> {
     let points = POINTS / 10;
-    let snapshot = sealed(points, SECOND_NS)?;
-    let series = &snapshot.series[0];
-    let one = median_us(series, ALL, Unit::Minute, &[0])?;
-    let three = median_us(series, ALL, Unit::Minute, &[0, 1, 2])?;
-    let note = format!(
-        "median of {ROUNDS}, one field, {} ns a point; three fields {} µs",
-        significant(one * 1e3 / points as f64),
-        significant(three)
-    );
-    Ok(vec![Measured {
+    let segment = segment(points, SECOND_NS)?;
+    let snapshot = opened(Arc::clone(&segment))?;
+    let again = |fields: &[u16]| median_us(&snapshot.series[0], ALL, Unit::Minute, fields);
+    let first = |fields: &[u16]| {
+        let took = (0..ROUNDS).map(|_| {
+            let snapshot = opened(Arc::clone(&segment))?;
+            timed_us(&snapshot.series[0], ALL, Unit::Minute, fields)
+        });
+        Outcome::Ok(median(&mut took.collect::<Outcome<Vec<_>>>()?))
+    };
+    let measured = |one: f64, three: f64| Measured {
         value: one / 1e3,
-        note,
-    }])
+        note: format!(
+            "median of {ROUNDS}, one field, {} ns a point; three fields {} µs",
+            significant(one * 1e3 / points as f64),
+            significant(three)
+        ),
+    };
+    Ok(vec![
+        measured(again(&[0])?, again(&[0, 1, 2])?),
+        measured(first(&[0])?, first(&[0, 1, 2])?),
+    ])
 }
 
 fn tenfold() -> Outcome<Vec<Measured>> {

@@ -46,6 +46,8 @@ pub(crate) enum Part {
     Rows { level: u8 },
     /// A field's aggregates in the cells of a rollup level.
     Aggregates { level: u8, field: u16 },
+    /// The same of a level that the block does not keep, made of its rows.
+    Derived { level: u8, field: u16 },
 }
 
 /// What is kept; cheap to clone.

@@ -148,11 +148,9 @@ pub async fn sign_up(
     let email = members.required("email", &mut faults, values::email);
     let password = members.required("password", &mut faults, values::new_password);
     let name = members.required("name", &mut faults, |v| values::name(v, OPEN_NAME_CHARS_MAX));
-    let organization_name = members
-        .nullable("organizationName", &mut faults, |v| {
-            values::name(v, OPEN_NAME_CHARS_MAX)
-        })
-        .flatten();
+    let organization_name = members.optional("organizationName", &mut faults, |v| {
+        values::name(v, OPEN_NAME_CHARS_MAX)
+    });
     let (Some(email), Some(password), Some(name), true) = (email, password, name, faults.none()) else {
         return Err(faults.into_error());
     };

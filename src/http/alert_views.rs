@@ -98,10 +98,9 @@ pub struct RuleBody {
     #[schema(min_length = 1, max_length = 2048)]
     pub webhook_url: Option<String>,
     /// 5 when absent.
-    #[schema(minimum = 0, nullable = false)]
+    #[schema(minimum = 0)]
     pub cooldown_minutes: Option<f64>,
     /// `active` when absent.
-    #[schema(nullable = false)]
     pub status: Option<RuleStatus>,
     /// How external evaluators judge it.
     pub evaluation: Option<EvaluationBody>,
@@ -112,7 +111,7 @@ pub struct RuleBody {
 #[schema(rename_all = "camelCase")]
 pub struct RulePatchBody {
     /// Its name.
-    #[schema(min_length = 1, max_length = 200, nullable = false)]
+    #[schema(min_length = 1, max_length = 200)]
     pub name: Option<String>,
     /// The condition in words.
     #[schema(min_length = 1, max_length = 1000)]
@@ -124,10 +123,9 @@ pub struct RulePatchBody {
     #[schema(min_length = 1, max_length = 2048)]
     pub webhook_url: Option<String>,
     /// Kept and shown.
-    #[schema(minimum = 0, nullable = false)]
+    #[schema(minimum = 0)]
     pub cooldown_minutes: Option<f64>,
     /// `active`, `paused` or `inactive`.
-    #[schema(nullable = false)]
     pub status: Option<RuleStatus>,
     /// The whole block; null removes it.
     pub evaluation: Option<EvaluationBody>,
@@ -138,10 +136,9 @@ pub struct RulePatchBody {
 #[schema(rename_all = "camelCase")]
 pub struct EvaluationBody {
     /// May be left out.
-    #[schema(nullable = false)]
     pub mode: Option<EvaluationModeDoc>,
     /// For evaluators to pick by.
-    #[schema(min_length = 1, max_length = 64, nullable = false)]
+    #[schema(min_length = 1, max_length = 64)]
     pub kind: Option<String>,
     /// How often the rule becomes due.
     #[schema(minimum = 60, maximum = 86400)]
@@ -156,7 +153,7 @@ pub struct EvaluationBody {
     #[schema(value_type = BTreeMap<String, ParameterDoc>)]
     pub parameters: Map<String, Value>,
     /// How long after `not_met` the rule is armed again; the window when absent.
-    #[schema(minimum = 0, nullable = false)]
+    #[schema(minimum = 0)]
     pub dwell_seconds: Option<f64>,
 }
 
@@ -171,16 +168,13 @@ pub struct InputBody {
     #[schema(min_length = 1, max_length = 128)]
     pub field: String,
     /// The rule's own when absent.
-    #[schema(nullable = false)]
     pub data_source_id: Option<ObjectId>,
     /// What is told of each group; together with `groupBy`.
-    #[schema(nullable = false)]
     pub aggregation: Option<AggregationDoc>,
     /// The calendar unit of a group, UTC; together with `aggregation`.
-    #[schema(nullable = false)]
     pub group_by: Option<GroupByDoc>,
     /// In place of the rule's window.
-    #[schema(minimum = 60, maximum = 31_536_000, nullable = false)]
+    #[schema(minimum = 60, maximum = 31_536_000)]
     pub window_seconds: Option<f64>,
 }
 

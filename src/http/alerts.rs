@@ -266,7 +266,7 @@ fn read_rule(body: &Value) -> Result<RuleInput, ServiceError> {
     let source_id = members.required("dataSourceId", &mut faults, values::id);
     let name = members.required("name", &mut faults, |v| values::name(v, OPEN_NAME_CHARS_MAX));
     let patch = read_patch_members(&members, &mut faults);
-    let has = |name: &str| members.get(name).is_some_and(|value| !value.is_null());
+    let has = |name: &str| members.given(name).is_some();
     if body.is_object() && !has("condition") && !has("naturalLanguageQuery") {
         faults.add(
             &["condition"],

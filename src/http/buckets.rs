@@ -131,7 +131,7 @@ pub struct BucketBody {
     #[schema(max_length = 4096)]
     pub description: Option<String>,
     /// Within the plan; its maximum when absent.
-    #[schema(minimum = 1, maximum = 1_000_000, nullable = false)]
+    #[schema(minimum = 1, maximum = 1_000_000)]
     pub retention_days: Option<u32>,
 }
 
@@ -140,13 +140,13 @@ pub struct BucketBody {
 #[schema(rename_all = "camelCase")]
 pub struct BucketPatchBody {
     /// Unique within the organization.
-    #[schema(min_length = 1, max_length = 100, nullable = false)]
+    #[schema(min_length = 1, max_length = 100)]
     pub name: Option<String>,
     /// Free text; null removes it.
     #[schema(max_length = 4096)]
     pub description: Option<String>,
     /// Within the plan. Shortened, older points are gone at once and for good.
-    #[schema(minimum = 1, maximum = 1_000_000, nullable = false)]
+    #[schema(minimum = 1, maximum = 1_000_000)]
     pub retention_days: Option<u32>,
 }
 
@@ -193,11 +193,9 @@ pub async fn create(
     let mut faults = Faults::default();
     let members = Members::of_body(&body, &mut faults);
     let name = members.required("name", &mut faults, |v| values::name(v, NAME_CHARS_MAX));
-    let description = members
-        .nullable("description", &mut faults, |v| {
-            values::text(v, DESCRIPTION_CHARS_MAX)
-        })
-        .flatten();
+    let description = members.optional("description", &mut faults, |v| {
+        values::text(v, DESCRIPTION_CHARS_MAX)
+    });
     let retention_days = members.optional("retentionDays", &mut faults, |v| {
         retention_days(v, &service, &caller, None)
     });

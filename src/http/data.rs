@@ -32,13 +32,12 @@ pub struct PointBodyDoc {
     /// The source.
     pub data_source_id: ObjectId,
     /// ISO 8601; the current time when absent.
-    #[schema(nullable = false)]
     pub timestamp: Option<Timestamp>,
     /// One measurement for each field; null is none.
     #[schema(value_type = BTreeMap<String, MeasurementDoc>)]
     pub values: Map<String, Value>,
     /// Free-form context, at most 16,384 bytes, kept as sent.
-    #[schema(value_type = Option<Object>, nullable = false)]
+    #[schema(value_type = Option<Object>)]
     pub metadata: Option<Map<String, Value>>,
 }
 
@@ -50,13 +49,12 @@ pub struct BatchEntryDoc {
     /// The source.
     pub data_source_id: ObjectId,
     /// ISO 8601, at most 30 days old; the current time when absent.
-    #[schema(nullable = false)]
     pub timestamp: Option<Timestamp>,
     /// One measurement for each field; null is none.
     #[schema(value_type = BTreeMap<String, MeasurementDoc>)]
     pub values: Map<String, Value>,
     /// Free-form context, at most 16,384 bytes, kept as sent.
-    #[schema(value_type = Option<Object>, nullable = false)]
+    #[schema(value_type = Option<Object>)]
     pub metadata: Option<Map<String, Value>>,
 }
 

@@ -117,7 +117,7 @@ fn read_input(members: &Members<'_>, faults: &mut Faults) -> Option<Input> {
         values::one_of(v, &UNIT_NAMES.map(|(name, _)| (name, name)))
     });
     for (given, missing) in [("aggregation", "groupBy"), ("groupBy", "aggregation")] {
-        if members.get(given).is_some() && members.get(missing).is_none() {
+        if members.given(given).is_some() && members.given(missing).is_none() {
             faults.add(
                 &members.path_of(missing),
                 format!("is required with {given}: both together, or neither"),

@@ -70,9 +70,14 @@ impl<'a> Members<'a> {
         self.map.into_iter().flatten()
     }
 
-    /// A member as sent.
+    /// A member as sent, null included.
     pub fn get(&self, name: &str) -> Option<&'a Value> {
         self.map?.get(name)
+    }
+
+    /// A member that is there and says something: null in an optional member says nothing.
+    pub fn given(&self, name: &str) -> Option<&'a Value> {
+        self.get(name).filter(|value| !value.is_null())
     }
 
     /// The path of a member.
@@ -98,25 +103,15 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// A member that may be left out.
+    /// A member that may be left out; null says the same.
     pub fn optional<T>(
         &self,
         name: &str,
         faults: &mut Faults,
         read: impl FnOnce(&'a Value) -> Result<T, String>,
     ) -> Option<T> {
-        self.get(name)
+        self.given(name)
             .and_then(|value| self.read(name, value, faults, read))
-    }
-
-    /// A member that may be left out, for which null says the same.
-    pub fn optional_or_null<T>(
-        &self,
-        name: &str,
-        faults: &mut Faults,
-        read: impl FnOnce(&'a Value) -> Result<T, String>,
-    ) -> Option<T> {
-        self.nullable(name, faults, read).flatten()
     }
 
     /// A member that may be left out (`None`) or taken back with null (`Some(None)`).
@@ -218,8 +213,8 @@ mod tests {
     }
 
     #[test]
-    fn null_takes_back_what_may_be_taken_back() {
-        let body = json!({"description": null, "name": null});
+    fn null_takes_back_what_may_be_taken_back_and_else_says_nothing() {
+        let body = json!({"description": null, "name": null, "type": null});
         let mut faults = Faults::default();
         let members = Members::of_body(&body, &mut faults);
         assert_eq!(
@@ -230,9 +225,13 @@ mod tests {
             members.nullable("unit", &mut faults, |v| values::text(v, 10)),
             None
         );
+        assert_eq!(
+            members.optional("type", &mut faults, |v| values::name(v, 10)),
+            None
+        );
         assert!(faults.none());
         assert_eq!(
-            members.optional("name", &mut faults, |v| values::name(v, 10)),
+            members.required("name", &mut faults, |v| values::name(v, 10)),
             None
         );
         assert_eq!(

@@ -132,10 +132,10 @@ pub struct DeletedKeyAnswer<'a> {
 #[derive(ToSchema)]
 pub struct NewBucketKeyBody {
     /// Shown name.
-    #[schema(min_length = 1, max_length = 100, nullable = false)]
+    #[schema(min_length = 1, max_length = 100)]
     pub name: Option<String>,
     /// The same by another name; `name` counts when both are there.
-    #[schema(min_length = 1, max_length = 100, nullable = false)]
+    #[schema(min_length = 1, max_length = 100)]
     pub label: Option<String>,
     /// What it may do.
     #[schema(rename = "type")]
@@ -146,10 +146,10 @@ pub struct NewBucketKeyBody {
 #[derive(ToSchema)]
 pub struct NewOrganizationKeyBody {
     /// Shown name.
-    #[schema(min_length = 1, max_length = 100, nullable = false)]
+    #[schema(min_length = 1, max_length = 100)]
     pub name: Option<String>,
     /// The same by another name; `name` counts when both are there.
-    #[schema(min_length = 1, max_length = 100, nullable = false)]
+    #[schema(min_length = 1, max_length = 100)]
     pub label: Option<String>,
     /// What it may do.
     #[schema(rename = "type")]
@@ -161,8 +161,8 @@ pub(super) fn read_new_key(body: &Value, kinds: [KeyType; 2], faults: &mut Fault
     let members = Members::of_body(body, faults);
     let read = |value| values::name(value, NAME_CHARS_MAX);
     let label = members.optional("label", faults, read);
-    let name = match members.get("name") {
-        None if members.get("label").is_some() => label,
+    let name = match members.given("name") {
+        None if members.given("label").is_some() => label,
         _ => members.required("name", faults, read),
     };
     let kinds = kinds.map(|kind| (kind.name(), kind));

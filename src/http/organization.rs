@@ -62,7 +62,7 @@ pub struct OrganizationAnswer<'a> {
 #[derive(ToSchema)]
 pub struct OrganizationPatchBody {
     /// Shown name.
-    #[schema(min_length = 1, max_length = 200, nullable = false)]
+    #[schema(min_length = 1, max_length = 200)]
     pub name: Option<String>,
 }
 

@@ -78,20 +78,17 @@ pub fn read_query(body: &Value) -> Result<QueryInput, ServiceError> {
     let members = Members::of_body(body, &mut faults);
     let bucket_id = members.required("bucketId", &mut faults, values::id);
     let none = Value::Object(Map::new());
-    let filters = members
-        .get("filters")
-        .filter(|filters| !filters.is_null())
-        .unwrap_or(&none);
+    let filters = members.given("filters").unwrap_or(&none);
     let filters = Members::at(filters, members.path_of("filters"), &mut faults);
     let source_ids = strings(&filters, "dataSourceIds", &mut faults, values::id);
-    let start_ns = filters.optional_or_null("startTime", &mut faults, moment);
-    let end_ns = filters.optional_or_null("endTime", &mut faults, moment);
+    let start_ns = filters.optional("startTime", &mut faults, moment);
+    let end_ns = filters.optional("endTime", &mut faults, moment);
     if let (Some(start), Some(end)) = (start_ns, end_ns)
         && start >= end
     {
         faults.add(&filters.path_of("startTime"), "must be before endTime");
     }
-    let metadata = filters.optional_or_null("metadata", &mut faults, |value| match value.as_object() {
+    let metadata = filters.optional("metadata", &mut faults, |value| match value.as_object() {
         Some(members) if members.len() <= METADATA_FILTER_MEMBERS_MAX => Ok(members.clone()),
         Some(members) => Err(format!(
             "must have at most {METADATA_FILTER_MEMBERS_MAX} members, not {}",
@@ -100,39 +97,37 @@ pub fn read_query(body: &Value) -> Result<QueryInput, ServiceError> {
         None => Err("must be an object of members to match".to_owned()),
     });
     let fields = fields(&filters, &mut faults);
-    let aggregation = members.optional_or_null("aggregation", &mut faults, |value| {
+    let aggregation = members.optional("aggregation", &mut faults, |value| {
         values::one_of(value, &Aggregation::NAMES)
     });
-    let group_by =
-        members.optional_or_null("groupBy", &mut faults, |value| values::one_of(value, &UNIT_NAMES));
+    let group_by = members.optional("groupBy", &mut faults, |value| values::one_of(value, &UNIT_NAMES));
     for (given, missing) in [("aggregation", "groupBy"), ("groupBy", "aggregation")] {
-        let has = |name: &str| members.get(name).is_some_and(|value| !value.is_null());
-        if has(given) && !has(missing) {
+        if members.given(given).is_some() && members.given(missing).is_none() {
             faults.add(&members.path_of(missing), format!("is required with {given}"));
         }
     }
-    let limit = members.optional_or_null("limit", &mut faults, |value| {
+    let limit = members.optional("limit", &mut faults, |value| {
         values::integer(value, 1, QUERY_LIMIT_MAX)
     });
-    let offset = members.optional_or_null("offset", &mut faults, |value| {
+    let offset = members.optional("offset", &mut faults, |value| {
         values::integer(value, 0, u64::from(u32::MAX))
     });
-    let descending = members.optional_or_null("sort", &mut faults, |value| {
+    let descending = members.optional("sort", &mut faults, |value| {
         values::one_of(value, &[("asc", false), ("desc", true)])
     });
-    let cursor = members.optional_or_null("cursor", &mut faults, |value| {
+    let cursor = members.optional("cursor", &mut faults, |value| {
         Cursor::decode(values::string(value)?)
             .ok_or_else(|| "must be a nextCursor of an answer, unchanged".to_owned())
     });
-    let merge_sources = members.optional_or_null("mergeSources", &mut faults, values::boolean);
-    let downsampling = members.optional_or_null("downsampling", &mut faults, values::boolean);
-    let max_points = members.optional_or_null("maxPoints", &mut faults, |value| {
+    let merge_sources = members.optional("mergeSources", &mut faults, values::boolean);
+    let downsampling = members.optional("downsampling", &mut faults, values::boolean);
+    let max_points = members.optional("maxPoints", &mut faults, |value| {
         values::integer(value, QUERY_POINTS_MIN, QUERY_LIMIT_MAX)
     });
-    let layout = members.optional_or_null("layout", &mut faults, |value| {
+    let layout = members.optional("layout", &mut faults, |value| {
         values::one_of(value, &LAYOUT_NAMES)
     });
-    let timezone = members.optional_or_null("timezone", &mut faults, timezone);
+    let timezone = members.optional("timezone", &mut faults, timezone);
     if max_points.is_some() && (aggregation.is_some() || group_by.is_some()) {
         faults.add(
             &members.path_of("maxPoints"),
@@ -145,7 +140,7 @@ pub fn read_query(body: &Value) -> Result<QueryInput, ServiceError> {
             "downsamples, which downsampling forbids; leave one of them out",
         );
     }
-    if cursor.is_some() && members.get("offset").is_some_and(|offset| !offset.is_null()) {
+    if cursor.is_some() && members.given("offset").is_some() {
         faults.add(
             &members.path_of("cursor"),
             "goes on behind a row; leave offset out",
@@ -234,7 +229,7 @@ fn strings<T>(
     faults: &mut Faults,
     read: impl Fn(&Value) -> Result<T, String>,
 ) -> Vec<T> {
-    let entries = members.optional_or_null(name, faults, |value| match value.as_array() {
+    let entries = members.optional(name, faults, |value| match value.as_array() {
         Some(entries) if entries.len() <= QUERY_ENTRIES_MAX => Ok(entries),
         Some(entries) => Err(format!(
             "must have at most {QUERY_ENTRIES_MAX} entries, not {}",

@@ -33,12 +33,9 @@ pub(super) fn read(body: &Members<'_>, schema: &Value, faults: &mut Faults) -> V
         let definition = Members::at(definition, path, faults);
         let kinds = FieldType::ALL.map(|kind| (kind.name(), kind));
         let kind = definition.required("type", faults, |v| values::one_of(v, &kinds));
-        let unit = definition
-            .nullable("unit", faults, |v| values::text(v, OPEN_NAME_CHARS_MAX))
-            .flatten();
-        let description = definition
-            .nullable("description", faults, |v| values::text(v, DESCRIPTION_CHARS_MAX))
-            .flatten();
+        let unit = definition.optional("unit", faults, |v| values::text(v, OPEN_NAME_CHARS_MAX));
+        let description =
+            definition.optional("description", faults, |v| values::text(v, DESCRIPTION_CHARS_MAX));
         if let Some(kind) = kind {
             fields.push(Field {
                 name: trimmed.into(),

@@ -137,7 +137,7 @@ pub struct SourceBody {
     #[schema(min_length = 1, max_length = 200)]
     pub name: String,
     /// `sensor` when absent.
-    #[schema(rename = "type", min_length = 1, max_length = 200, nullable = false)]
+    #[schema(rename = "type", min_length = 1, max_length = 200)]
     pub kind: Option<String>,
     /// Free text.
     #[schema(max_length = 4096)]
@@ -145,13 +145,10 @@ pub struct SourceBody {
     /// Field name to definition: 1 to 256 fields.
     pub schema: SchemaDoc,
     /// `strict` (when absent) or `extend`.
-    #[schema(nullable = false)]
     pub schema_mode: Option<SchemaMode>,
     /// True when absent.
-    #[schema(nullable = false)]
     pub downsampling: Option<bool>,
     /// `active` (when absent) or `inactive`.
-    #[schema(nullable = false)]
     pub status: Option<SourceStatus>,
 }
 
@@ -160,25 +157,21 @@ pub struct SourceBody {
 #[schema(rename_all = "camelCase")]
 pub struct SourcePatchBody {
     /// Unique within the bucket.
-    #[schema(min_length = 1, max_length = 200, nullable = false)]
+    #[schema(min_length = 1, max_length = 200)]
     pub name: Option<String>,
     /// An open set.
-    #[schema(rename = "type", min_length = 1, max_length = 200, nullable = false)]
+    #[schema(rename = "type", min_length = 1, max_length = 200)]
     pub kind: Option<String>,
     /// Free text; null removes it.
     #[schema(max_length = 4096)]
     pub description: Option<String>,
     /// The whole schema: it may gain fields and change units and descriptions.
-    #[schema(nullable = false)]
     pub schema: Option<SchemaDoc>,
     /// `strict` or `extend`.
-    #[schema(nullable = false)]
     pub schema_mode: Option<SchemaMode>,
     /// Whether large raw queries are aggregated by themselves.
-    #[schema(nullable = false)]
     pub downsampling: Option<bool>,
     /// `active` or `inactive`.
-    #[schema(nullable = false)]
     pub status: Option<SourceStatus>,
 }
 
@@ -301,7 +294,7 @@ pub async fn update(
     let patch = SourcePatch {
         name: members.optional("name", &mut faults, |v| values::name(v, OPEN_NAME_CHARS_MAX)),
         fields: members
-            .get("schema")
+            .given("schema")
             .map(|schema| schema_input::read(&members, schema, &mut faults)),
         ..read_patch(&members, &mut faults)
     };

@@ -125,13 +125,11 @@ pub struct WebhookBody {
     /// The one bucket it hears; all when absent.
     pub bucket_id: Option<ObjectId>,
     /// Made when absent.
-    #[schema(min_length = 1, max_length = 512, nullable = false)]
+    #[schema(min_length = 1, max_length = 512)]
     pub secret: Option<String>,
     /// When a failed delivery is tried again.
-    #[schema(nullable = false)]
     pub retry_config: Option<RetryBody>,
     /// `active` when absent.
-    #[schema(nullable = false)]
     pub status: Option<WebhookStatus>,
 }
 
@@ -140,21 +138,19 @@ pub struct WebhookBody {
 #[schema(rename_all = "camelCase")]
 pub struct WebhookPatchBody {
     /// http or https, with a public host.
-    #[schema(min_length = 1, max_length = 2048, nullable = false)]
+    #[schema(min_length = 1, max_length = 2048)]
     pub url: Option<String>,
     /// What it hears of.
-    #[schema(min_items = 1, nullable = false)]
+    #[schema(min_items = 1)]
     pub events: Option<Vec<EventDoc>>,
     /// The one bucket it hears; null for all.
     pub bucket_id: Option<ObjectId>,
     /// Another secret.
-    #[schema(min_length = 1, max_length = 512, nullable = false)]
+    #[schema(min_length = 1, max_length = 512)]
     pub secret: Option<String>,
     /// When a failed delivery is tried again.
-    #[schema(nullable = false)]
     pub retry_config: Option<RetryBody>,
     /// `active` or `paused`.
-    #[schema(nullable = false)]
     pub status: Option<WebhookStatus>,
 }
 
@@ -163,10 +159,10 @@ pub struct WebhookPatchBody {
 #[schema(rename_all = "camelCase")]
 pub struct RetryBody {
     /// Attempts after the first: 3 when absent.
-    #[schema(minimum = 0, maximum = 10, nullable = false)]
+    #[schema(minimum = 0, maximum = 10)]
     pub max_retries: Option<u8>,
     /// 2 when absent: 1, 2, 4 seconds.
-    #[schema(minimum = 1, maximum = 10, nullable = false)]
+    #[schema(minimum = 1, maximum = 10)]
     pub backoff_multiplier: Option<f64>,
 }
 
@@ -279,7 +275,7 @@ pub async fn update(
     let members = Members::of_body(&body, &mut faults);
     let patch = WebhookPatch {
         url: members.optional("url", &mut faults, url),
-        events: read_events(members.get("events"), &members, &mut faults),
+        events: read_events(members.given("events"), &members, &mut faults),
         ..read_patch_members(&members, &mut faults)
     };
     let Some(id) = id.filter(|_| faults.none()) else {
@@ -370,7 +366,7 @@ fn secret(value: &Value) -> Result<String, String> {
 }
 
 fn read_retry(members: &Members<'_>, faults: &mut Faults) -> RetryPatch {
-    let Some(config) = members.get("retryConfig") else {
+    let Some(config) = members.given("retryConfig") else {
         return RetryPatch::default();
     };
     let config = Members::at(config, members.path_of("retryConfig"), faults);

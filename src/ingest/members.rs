@@ -113,7 +113,7 @@ pub(super) fn common_timestamp(scan: &mut Scanner<'_>) -> Option<i64> {
     Some(timestamp_ns)
 }
 
-/// Reads a timestamp of any form.
+/// Reads a timestamp of any form; `null` counts as none.
 pub(super) fn read_timestamp(
     scan: &mut Scanner<'_>,
     buffer: &mut String,
@@ -124,6 +124,10 @@ pub(super) fn read_timestamp(
             Ok(timestamp_ns) => Slot::Good(timestamp_ns),
             Err(fault) => Slot::Bad(fault),
         },
+        Kind::Null => {
+            scan.null()?;
+            Slot::Absent
+        }
         other => skipped(scan, other, depth)?,
     })
 }

@@ -7,9 +7,13 @@ use super::{Block, BlockId, BlockReader, FieldSummary};
 use crate::EngineError;
 use crate::aggregate::Aggregate;
 use crate::cache::{Cache, Key, Part, Value};
+use crate::rollup::LEVELS;
 
-/// Levels with more cells are decoded for each question: kept, they would be larger than the block.
-const CELLS_KEPT_MAX: usize = 64;
+/// So many cells of a level are always kept.
+const CELLS_KEPT: usize = 64;
+/// More of them are kept where each stands for at least so many rows; else they would be larger than the block, and are
+/// decoded for each question.
+const ROWS_PER_CELL_MIN: u64 = 24;
 
 /// The cells of one level of one block.
 pub(crate) struct Level<'a> {
@@ -32,7 +36,16 @@ impl KeptCells {
     /// Those of a level of a block, if they are kept; the block itself is not looked at.
     pub(crate) fn of(block: BlockId, level: usize, field: u16, cache: &Cache) -> Option<Self> {
         let level = level as u8;
-        let part = Part::Aggregates { level, field };
+        Self::at(block, Part::Aggregates { level, field }, cache)
+    }
+
+    /// Those that were made of the rows because the block itself does not keep the level.
+    pub(crate) fn derived(block: BlockId, level: usize, field: u16, cache: &Cache) -> Option<Self> {
+        let level = level as u8;
+        Self::at(block, Part::Derived { level, field }, cache)
+    }
+
+    fn at(block: BlockId, part: Part, cache: &Cache) -> Option<Self> {
         match cache.get(&Key { block, part })? {
             Value::Aggregates {
                 starts_ns,
@@ -43,6 +56,19 @@ impl KeptCells {
             }),
             _ => None,
         }
+    }
+
+    /// Keeps cells that were made of the rows.
+    pub(crate) fn keep_derived(&self, block: BlockId, level: usize, field: u16, cache: &Cache) {
+        let part = Part::Derived {
+            level: level as u8,
+            field,
+        };
+        let value = Value::Aggregates {
+            starts_ns: Arc::clone(&self.starts_ns),
+            aggregates: Arc::clone(&self.aggregates),
+        };
+        cache.insert(Key { block, part }, value);
     }
 }
 
@@ -126,7 +152,7 @@ impl Block {
                 let starts: Option<Arc<[i64]>> = starts.map(Into::into);
                 let few = starts
                     .as_ref()
-                    .is_none_or(|starts| starts.len() <= CELLS_KEPT_MAX);
+                    .is_none_or(|starts| starts.len() <= CELLS_KEPT || self.pays(starts.len() as u64));
                 let cache = few.then_some(cache);
                 if let Some(cache) = cache {
                     cache.insert(key, Value::Starts(starts.clone()));
@@ -141,6 +167,16 @@ impl Block {
             level,
             cache,
         }))
+    }
+
+    /// Whether so many cells stand for enough rows to be kept.
+    fn pays(&self, cells: u64) -> bool {
+        u64::from(self.summary.rows) >= ROWS_PER_CELL_MIN * cells
+    }
+
+    /// Whether it pays to make the cells of a level that is not kept, and to keep those.
+    pub(crate) fn pays_to_derive(&self, level: usize) -> bool {
+        self.pays(LEVELS[level].cells(self.summary.first_ns, self.summary.last_ns))
     }
 
     fn key(&self, part: Part) -> Key {

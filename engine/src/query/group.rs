@@ -3,7 +3,8 @@
 //! A block that lies within the range and within one cell answers by its summary. Otherwise the part of the range
 //! within the block is cut into whole cells of the coarsest kept rollup level and, at the two edges, into finer
 //! levels and at last rows: raw edge, minutes, hours, days, hours, minutes, raw edge. Only a range that ends within
-//! the block makes an edge, so at most two blocks of a source that arrives in order are ever read row by row.
+//! the block makes an edge, so at most two blocks of a source that arrives in order are ever read row by row. A level
+//! that the block does not keep is made of its rows where that pays, and remembered (`derived`).
 //!
 //! Blocks are looked at from the end that was asked for, and no further than the cells that are still wanted.
 
@@ -130,8 +131,8 @@ impl<'b> Grouping<'b> {
 }
 
 /// A way through one source.
-struct Walk<'a, 'b> {
-    grouping: &'a mut Grouping<'b>,
+pub(super) struct Walk<'a, 'b> {
+    pub(super) grouping: &'a mut Grouping<'b>,
     source: u32,
     query: &'a GroupQuery<'a>,
     numbers: Option<&'a [u32]>,
@@ -199,6 +200,7 @@ impl<'b> Walk<'_, 'b> {
             && let Some(coarsest) = coarsest
             && let [field] = self.query.fields
             && let Some(kept) = KeptCells::of(entry.id(), coarsest, *field, cache)
+                .or_else(|| KeptCells::derived(entry.id(), coarsest, *field, cache))
         {
             self.grouping.touched.blocks += 1;
             let columns = [(self.number(0), kept.aggregates)];
@@ -245,7 +247,7 @@ impl<'b> Walk<'_, 'b> {
         cells: Range<usize>,
         level: Unit,
         starts_ns: &[i64],
-        columns: &[(u32, Arc<[Aggregate]>)],
+        columns: &[NumberedCells],
     ) -> Result<(), EngineError> {
         let (step, source) = (self.query.step, self.source);
         let grouping = &mut *self.grouping;
@@ -289,14 +291,17 @@ impl<'b> Walk<'_, 'b> {
     }
 }
 
+/// A field's aggregates in the cells of a level, and the number that stands for it in the answer.
+pub(super) type NumberedCells = (u32, Arc<[Aggregate]>);
+
 /// A block of which only what is needed is decoded, once.
-struct Opened<'w, 'a, 'b> {
-    walk: &'w mut Walk<'a, 'b>,
-    block: &'w Block,
-    cache: &'w Cache,
+pub(super) struct Opened<'w, 'a, 'b> {
+    pub(super) walk: &'w mut Walk<'a, 'b>,
+    pub(super) block: &'w Block,
+    pub(super) cache: &'w Cache,
     /// The asked fields it has, with their numbers.
-    fields: Vec<(u16, u32)>,
-    rows: Option<Rows<'static, 'b>>,
+    pub(super) fields: Vec<(u16, u32)>,
+    pub(super) rows: Option<Rows<'static, 'b>>,
 }
 
 impl Opened<'_, '_, '_> {
@@ -304,7 +309,8 @@ impl Opened<'_, '_, '_> {
     fn levels(&mut self, range: (i64, i64), level: usize) -> Result<(), EngineError> {
         let field = self.fields.first().map(|(field, _)| *field);
         let edges = match self.block.level(level, field, self.cache)? {
-            Some(kept) => self.cells(range, level, &kept)?,
+            Some(kept) => self.kept(range, level, &kept)?,
+            None if self.block.pays_to_derive(level) => self.derived(range, level)?,
             None => vec![range],
         };
         for edge in edges {
@@ -316,14 +322,30 @@ impl Opened<'_, '_, '_> {
         Ok(())
     }
 
-    /// Adds the cells that lie wholly within `range`; answers what of it they leave over.
-    fn cells(
+    /// Adds cells of a level that the block keeps; answers what of `range` they leave over.
+    fn kept(
         &mut self,
         range: (i64, i64),
         level: usize,
         kept: &Level<'_>,
     ) -> Result<Vec<(i64, i64)>, EngineError> {
-        let (starts, unit) = (&kept.starts_ns, LEVELS[level]);
+        self.cells(range, level, &kept.starts_ns, |fields| {
+            let columns = fields.iter();
+            columns
+                .map(|(field, number)| Ok((*number, kept.aggregates(*field)?)))
+                .collect()
+        })
+    }
+
+    /// Adds the cells that lie wholly within `range`; answers what of it they leave over.
+    pub(super) fn cells(
+        &mut self,
+        range: (i64, i64),
+        level: usize,
+        starts: &[i64],
+        columns: impl FnOnce(&[(u16, u32)]) -> Result<Vec<NumberedCells>, EngineError>,
+    ) -> Result<Vec<(i64, i64)>, EngineError> {
+        let unit = LEVELS[level];
         let first = starts.partition_point(|cell| *cell < range.0);
         let past = match range.1 {
             i64::MAX => starts.len(),
@@ -336,10 +358,7 @@ impl Opened<'_, '_, '_> {
         // A level of many cells is decoded for this question alone.
         let mut held = grouping.budget.hold();
         held.grow(starts.len() * (size_of::<i64>() + self.fields.len() * size_of::<Aggregate>()))?;
-        let mut columns = Vec::with_capacity(self.fields.len());
-        for (field, number) in &self.fields {
-            columns.push((*number, kept.aggregates(*field)?));
-        }
+        let columns = columns(&self.fields)?;
         self.walk.add_cells(first..past, unit, starts, &columns)?;
         let mut edges = Vec::new();
         if first > 0 && range.0 > i64::MIN && range.0 < starts[first] {
@@ -352,25 +371,30 @@ impl Opened<'_, '_, '_> {
     }
 
     fn rows(&mut self, range: (i64, i64)) -> Result<(), EngineError> {
-        let Walk {
-            query,
-            source,
-            grouping,
-            ..
-        } = &mut *self.walk;
-        let rows = match &mut self.rows {
-            Some(rows) => rows,
-            none => none.insert(Rows::of_block(
-                &BlockReader::new(self.block)?,
-                &self.block.summary,
-                &self.fields,
-                query,
-                grouping.budget,
-            )?),
-        };
+        let walk = &mut *self.walk;
+        let rows = decoded(&mut self.rows, self.block, &self.fields, walk)?;
         let range = rows.within(range);
-        let looked_at = rows.group(range, query.step, *source, &mut grouping.cells)?;
-        grouping.touched.rows += looked_at;
+        let looked_at = rows.group(range, walk.query.step, walk.source, &mut walk.grouping.cells)?;
+        walk.grouping.touched.rows += looked_at;
         Ok(())
     }
+}
+
+/// The rows of a block, decoded when they are first needed.
+pub(super) fn decoded<'r, 'b>(
+    rows: &'r mut Option<Rows<'static, 'b>>,
+    block: &Block,
+    fields: &[(u16, u32)],
+    walk: &Walk<'_, 'b>,
+) -> Result<&'r Rows<'static, 'b>, EngineError> {
+    Ok(match rows {
+        Some(rows) => rows,
+        none => none.insert(Rows::of_block(
+            &BlockReader::new(block)?,
+            &block.summary,
+            fields,
+            walk.query,
+            walk.grouping.budget,
+        )?),
+    })
 }

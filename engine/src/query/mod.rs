@@ -5,6 +5,7 @@
 mod budget;
 mod cells;
 mod count;
+mod derived;
 mod downsample;
 mod estimate;
 mod group;

@@ -2,9 +2,11 @@
 
 use std::cell::Cell;
 
+use crate::aggregate::Aggregate;
 use crate::calendar::Unit;
-use crate::query::{GroupQuery, HourCounts, ScanQuery, Selection, count, group, scan};
+use crate::query::{GroupQuery, Groups, HourCounts, ScanQuery, Selection, count, group, scan};
 use crate::rows::RowsWriter;
+use crate::step::Step;
 use crate::store::Store;
 
 const SECOND: i64 = 1_000_000_000;
@@ -207,4 +209,67 @@ fn rows_of_a_range_are_counted_without_reading_blocks_within_it() {
     let hour = 3_600 * SECOND;
     assert_eq!(counted, [(0, 2_600), (hour, 3_600), (2 * hour, 2_801)]);
     assert!(hours.add(series, &|| true).is_err());
+}
+
+/// A source that sends each second, and a field that half of its minutes have.
+#[test]
+fn minutes_that_are_remembered_are_those_of_the_rows() {
+    let (mut store, mut writer, mut bytes) = (Store::new(), RowsWriter::new(), Vec::new());
+    let points = 3 * BLOCK as i64 + 500;
+    for start in (0..points).step_by(500) {
+        writer.clear();
+        bytes.clear();
+        for second in start..points.min(start + 500) {
+            writer.begin(1);
+            writer.number(0, (second % 977) as f64 / 7.0, crate::rows::NOT_DECIMAL);
+            if second / 60 % 2 == 0 {
+                writer.number(1, second as f64, 0);
+            }
+            writer.commit(second * SECOND);
+        }
+        writer.encode(&mut bytes);
+        store.apply(&bytes, start as u64 + 1).unwrap();
+        let seals = store.take_seals();
+        seals.into_iter().for_each(|seal| store.finish_seal(seal.run()));
+    }
+    let snapshot = store.snapshot([1]);
+    let ask = |fields: &[u16], step, range_ns, metadata| {
+        let query = GroupQuery {
+            range_ns,
+            step,
+            fields,
+            metadata,
+            stop: &|| false,
+        };
+        group(&snapshot.series[0], &query).unwrap()
+    };
+    let steps = [60, 300, 900].map(|seconds| Step::seconds(seconds).unwrap());
+    let fields: [&[u16]; 3] = [&[1], &[0], &[0, 1]];
+    let ranges = [
+        (i64::MIN, i64::MAX),
+        (BLOCK as i64 * SECOND / 3, i64::MAX),
+        (61 * SECOND, 20_000 * SECOND + 1),
+    ];
+    for round in 0..3 {
+        for (fields, step) in fields.iter().flat_map(|fields| steps.map(|step| (*fields, step))) {
+            for range_ns in ranges {
+                // Who asks for metadata is answered by rows.
+                let by_row = ask(fields, step.into(), range_ns, Some(&|_| true));
+                let found = ask(fields, step.into(), range_ns, None);
+                assert_eq!(
+                    found.starts_ns, by_row.starts_ns,
+                    "{step:?} {fields:?} {range_ns:?}"
+                );
+                let bits = |groups: &Groups| -> Vec<_> {
+                    let of = |a: &Aggregate| (a.count, a.sum().to_bits(), a.min.to_bits(), a.max.to_bits());
+                    groups.aggregates.iter().map(of).collect()
+                };
+                assert_eq!(bits(&found), bits(&by_row), "{step:?} {fields:?} {range_ns:?}");
+                if round == 2 && range_ns == ranges[0] {
+                    let read = found.touched.rows;
+                    assert!(read <= 500, "{read} rows were read again for {step:?} {fields:?}");
+                }
+            }
+        }
+    }
 }

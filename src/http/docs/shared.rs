@@ -236,7 +236,10 @@ const NOT_BLANK: &str = r"[^\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u2
 
 /// Rules between members, by schema.
 fn rules_between_members() -> [(&'static str, Value); 9] {
-    let name_or_label = json!({"anyOf": [{"required": ["name"]}, {"required": ["label"]}]});
+    let name_or_label = json!({"anyOf": [
+        {"required": ["name"], "properties": {"name": {"type": "string"}}},
+        {"required": ["label"], "properties": {"label": {"type": "string"}, "name": {"type": "null"}}},
+    ]});
     let text = |required: &[&str], name: &str, other: &str| {
         let mut rule =
             json!({"required": required, "properties": {name: {"type": "string"}, other: {"type": "null"}}});
@@ -252,7 +255,11 @@ fn rules_between_members() -> [(&'static str, Value); 9] {
             "InputBody",
             json!({
                 "additionalProperties": false,
-                "dependentRequired": {"aggregation": ["groupBy"], "groupBy": ["aggregation"]},
+                "anyOf": [
+                    {"required": ["aggregation", "groupBy"],
+                     "properties": {"aggregation": {"type": "string"}, "groupBy": {"type": "string"}}},
+                    {"properties": {"aggregation": {"type": "null"}, "groupBy": {"type": "null"}}},
+                ],
             }),
         ),
         (

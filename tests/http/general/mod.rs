@@ -5,6 +5,7 @@ mod errors;
 mod faults;
 mod ids;
 mod lists;
+mod nulls;
 mod numbers;
 mod order;
 mod slow;

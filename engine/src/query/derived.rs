@@ -1,0 +1,89 @@
+//! Cells of a rollup level that a block does not keep, made of its rows. A minute of a sensor that sends each second has
+//! too few rows for a level on disk, and a chart asks for the same minutes again and again: they are remembered.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::cells::{Cells, Wanted};
+use super::group::{Opened, decoded};
+use crate::EngineError;
+use crate::aggregate::Aggregate;
+use crate::block::KeptCells;
+use crate::rollup::LEVELS;
+
+impl Opened<'_, '_, '_> {
+    /// Adds the cells that lie wholly within `range`; answers what of it they leave over.
+    pub(super) fn derived(
+        &mut self,
+        range: (i64, i64),
+        level: usize,
+    ) -> Result<Vec<(i64, i64)>, EngineError> {
+        let remembered = self.remembered(level);
+        let are_new = remembered.is_none();
+        let cells = match remembered {
+            Some(cells) => cells,
+            None if self.is_most_of_the_block(range) => self.derive(level)?,
+            None => return Ok(vec![range]),
+        };
+        let touched = self.walk.grouping.touched.cells;
+        let starts_ns = cells.first().map(|cells| Arc::clone(&cells.starts_ns));
+        let edges = self.cells(range, level, &starts_ns.unwrap_or_default(), |fields| {
+            let numbered = fields.iter().zip(&cells);
+            let columns = numbered.map(|((_, number), cells)| (*number, Arc::clone(&cells.aggregates)));
+            Ok(columns.collect())
+        })?;
+        if are_new {
+            // What was read are their rows.
+            self.walk.grouping.touched.cells = touched;
+        }
+        Ok(edges)
+    }
+
+    /// The cells of each field; `None` unless all are remembered. A cell without a value of any field that was asked for
+    /// is left out, so that fields of different questions may have different cells.
+    fn remembered(&self, level: usize) -> Option<Vec<KeptCells>> {
+        let fields = self.fields.iter();
+        let of_field =
+            |(field, _): &(u16, u32)| KeptCells::derived(self.block.id(), level, *field, self.cache);
+        let cells = fields.map(of_field).collect::<Option<Vec<_>>>()?;
+        let alike = cells.windows(2).all(|two| two[0].starts_ns == two[1].starts_ns);
+        alike.then_some(cells)
+    }
+
+    /// Else rows would be read for cells that nobody has asked for.
+    fn is_most_of_the_block(&self, (start, end): (i64, i64)) -> bool {
+        let summary = &self.block.summary;
+        let within = end.min(summary.last_ns).abs_diff(start.max(summary.first_ns));
+        within >= summary.last_ns.abs_diff(summary.first_ns) / 2
+    }
+
+    fn derive(&mut self, level: usize) -> Result<Vec<KeptCells>, EngineError> {
+        let walk = &mut *self.walk;
+        let rows = decoded(&mut self.rows, self.block, &self.fields, walk)?;
+        let mut cells = Cells::new(Wanted::ALL, walk.grouping.budget);
+        let all = 0..self.block.summary.rows as usize;
+        walk.grouping.touched.rows += rows.group(all, LEVELS[level].into(), 0, &mut cells)?;
+        let (cells, mut held) = cells.finish()?;
+        held.grow(self.fields.len() * cells.len() * size_of::<Aggregate>())?;
+        let starts_ns: Arc<[i64]> = cells.iter().map(|cell| cell.start_ns).collect();
+        let mut columns = vec![vec![Aggregate::default(); cells.len()]; self.fields.len()];
+        let numbers = self.fields.iter().map(|(_, number)| *number);
+        let places: HashMap<u32, usize> = numbers.zip(0..).collect();
+        for (index, cell) in cells.iter().enumerate() {
+            for (number, aggregate) in cell.values() {
+                if let Some(place) = places.get(&number) {
+                    columns[*place][index] = *aggregate;
+                }
+            }
+        }
+        let derived = columns.into_iter().map(|column| KeptCells {
+            starts_ns: Arc::clone(&starts_ns),
+            aggregates: column.into(),
+        });
+        let derived: Vec<KeptCells> = derived.collect();
+        for ((field, _), cells) in self.fields.iter().zip(&derived) {
+            cells.keep_derived(self.block.id(), level, *field, self.cache);
+        }
+        Ok(derived)
+    }
+}
