@@ -11,12 +11,33 @@ export const formatCount = (value: number): string => counts.format(value);
 /** `1M`, for cards; exact below ten thousand. */
 export const formatCompact = (value: number): string => (value < 10_000 ? counts.format(value) : compact.format(value));
 
-/** A measurement with six significant digits, so that columns stay narrow and noise stays out. */
-export function formatValue(value: number): string {
+/** Up to here a double has all digits of an integer and three behind the point. */
+const PLAIN_BELOW = 1e12;
+
+/**
+ * A measurement with six significant digits, so that columns stay narrow and noise stays out, and never fewer than there
+ * are before the point: a meter's reading is not rounded. `step`: what neighbours on an axis differ by; they must not
+ * read alike.
+ */
+export function formatValue(value: number, step?: number): string {
   if (!Number.isFinite(value)) return String(value);
   const magnitude = Math.abs(value);
-  if (magnitude !== 0 && (magnitude >= 1e9 || magnitude < 1e-4)) return value.toExponential(3);
-  return String(Number(value.toPrecision(6)));
+  if (magnitude !== 0 && (magnitude >= PLAIN_BELOW || magnitude < 1e-4)) return scientific(value, step);
+  const before = magnitude < 1 ? 0 : Math.floor(Math.log10(magnitude)) + 1;
+  const apart = step === undefined ? 0 : before + Math.max(0, Math.ceil(-Math.log10(step)));
+  return String(Number(value.toPrecision(Math.min(15, Math.max(6, before + (before > 5 ? 1 : 0), apart)))));
+}
+
+function scientific(value: number, step: number | undefined): string {
+  const apart = step === undefined ? 3 : Math.ceil(Math.log10(Math.abs(value) / step));
+  return value.toExponential(Math.min(14, Math.max(3, apart)));
+}
+
+/** A number as people write one: `5.5`, `-3e4`. A script's own reading takes `0x10` and blanks for numbers, too. */
+export function numberOf(text: string): number | null {
+  const written = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text.trim());
+  const number = Number(text);
+  return written && Number.isFinite(number) ? number : null;
 }
 
 /** `3 sources`, `1 source`. */

@@ -53,6 +53,15 @@ export function tickLabels(splits: number[], stepMs: number, zone: Zone): string
   });
 }
 
+/** What ticks may lie apart, over all that a double holds: uPlot's own list ends at 10³². */
+const STEPS = Array.from({ length: 340 }, (_, index) => [1, 2, 2.5, 5].map((n) => Number(`${n}e${index - 32}`))).flat();
+
+/** As much of a unit as an axis has room for; the legend has it whole. */
+const UNIT_CHARS_MAX = 8;
+
+export const shortened = (unit: string): string =>
+  [...unit].length <= UNIT_CHARS_MAX ? unit : `${[...unit].slice(0, UNIT_CHARS_MAX - 1).join("")}…`;
+
 export const scaleOf = (line: Line): string => (line.type === "boolean" ? "switch" : `unit:${line.unit}`);
 
 export function timeAxis(colours: ChartColours, font: string, zone: Zone): uPlot.Axis {
@@ -90,10 +99,13 @@ export function valueAxes(lines: Line[], colours: ChartColours, font: string, ax
       return axis;
     }
     // The unit stands at the topmost tick: no turned text, no room lost.
-    axis.values = (_chart, splits) =>
-      splits.map((value, at) =>
-        at === splits.length - 1 && line.unit !== "" ? `${formatValue(value)} ${line.unit}` : formatValue(value),
-      );
+    axis.values = (_chart, splits) => {
+      const step = splits.length > 1 ? splits[1]! - splits[0]! : undefined;
+      const labels = splits.map((value) => formatValue(value, step));
+      if (line.unit !== "" && labels.length > 0) labels.push(`${labels.pop()} ${shortened(line.unit)}`);
+      return labels;
+    };
+    axis.incrs = STEPS;
     return axis;
   });
 }
@@ -105,7 +117,9 @@ export function valueRange(_chart: uPlot, min: number | null, max: number | null
     const pad = min === 0 ? 1 : Math.abs(min) * 0.1;
     return [min - pad, max + pad];
   }
-  const pad = (max - min) * 0.06;
+  // Further apart than a double says: their middle half is drawn, and lines lead out of it.
+  if (!Number.isFinite(max - min)) return [min / 2.5, max / 2.5];
+  const pad = Math.min((max - min) * 0.06, Number.MAX_VALUE - (max - min));
   // A quantity that is never negative keeps its zero line where it belongs.
   return [min >= 0 && min - pad < 0 ? 0 : min - pad, max + pad];
 }

@@ -4,7 +4,7 @@ import { formatSpan } from "../app/format";
 import { CheckField, NumberField, SelectField, TextField, faultAt } from "../parts/forms";
 import { Button } from "../parts/button";
 import type { RuleFieldsProps } from "./input-fields";
-import { emptyInput, sourceOf, typeOf, type ParameterDraft } from "./rule-draft";
+import { emptyInput, sourceOf, typeOf, type InputDraft, type ParameterDraft } from "./rule-draft";
 import { KINDS, MATCHES, OPERATORS, operatorsOf, originsOf, type Condition, type Kind } from "./rule-kinds";
 
 export function KindChoice({ draft, onChange }: Pick<RuleFieldsProps, "draft" | "onChange">) {
@@ -13,7 +13,12 @@ export function KindChoice({ draft, onChange }: Pick<RuleFieldsProps, "draft" | 
       <span class="label">Kind</span>
       <div class="segments wrap" role="group" aria-label="Kind">
         {(Object.keys(KINDS) as Kind[]).map((kind) => (
-          <button type="button" key={kind} aria-pressed={draft.kind === kind} onClick={() => onChange({ kind })}>
+          <button
+            type="button"
+            key={kind}
+            aria-pressed={draft.kind === kind}
+            onClick={() => onChange(kind === "absence" ? { kind, inputs: draft.inputs.map(ofPoints) } : { kind })}
+          >
             {KINDS[kind].label}
           </button>
         ))}
@@ -29,6 +34,9 @@ export function KindChoice({ draft, onChange }: Pick<RuleFieldsProps, "draft" | 
     </div>
   );
 }
+
+/** Silence is told by points: groups come late. */
+const ofPoints = (input: InputDraft): InputDraft => ({ ...input, grouping: "" });
 
 export function ConditionFields(props: RuleFieldsProps) {
   const { draft, sources, onChange } = props;

@@ -1,13 +1,14 @@
 import { describe, expect, test } from "vitest";
 import type { Evaluation, Rule } from "../api/rules";
 import { bodyOf, draftOf, emptyInput, newDraft, type KnownSource, type RuleDraft } from "./rule-draft";
-import { faultsOf, numberFault } from "./rule-faults";
+import { doubtsOf, faultsOf, numberFault } from "./rule-faults";
 import { emptyCondition } from "./rule-kinds";
 import { wordsDisagree, wordsOf } from "./rule-words";
 
 const SOURCE: KnownSource = {
   _id: "s",
   name: "Pump",
+  stats: { averageIntervalSeconds: 60 },
   schema: {
     t: { type: "number", unit: "°C" },
     share: { type: "number", unit: "%" },
@@ -25,7 +26,7 @@ const EVALUATION: Evaluation = {
   windowSeconds: 300,
   dwellSeconds: 0,
   inputs: [{ key: "x", field: "t", aggregation: "max", groupBy: "hour", windowSeconds: 600, dataSourceId: "s2" }],
-  parameters: { low: 1, high: 2, inside: true, match: "count", minCount: 3 },
+  parameters: { low: 1, high: 2, inside: true, match: "count", minCount: 2 },
 };
 
 const RULE: Rule = {
@@ -111,12 +112,33 @@ describe("what cannot fire has a fault", () => {
     ],
     ["no change", draft({ kind: "change" }, { by: "0" }), [`${P}by`]],
     ["more silence than window", draft({ kind: "absence" }, { maxGapSeconds: "900" }), ["evaluation.windowSeconds"]],
+    [
+      "more silence than an input's own window",
+      draft({ kind: "absence", inputs: [{ ...emptyInput("t"), windowSeconds: "60" }] }, { maxGapSeconds: "300" }),
+      ["evaluation.inputs.0.windowSeconds"],
+    ],
+    ["more rows than a window has", draft({}, { value: "5", match: "count", minCount: "1000" }), [`${P}minCount`]],
+    [
+      "more minutes than a window has",
+      draft({ inputs: [{ ...emptyInput("t"), grouping: "avg minute" }] }, { value: "5", match: "count", minCount: "7" }),
+      [`${P}minCount`],
+    ],
+    ["a number of another notation", draft({}, { value: "0x10" }), [`${P}value`]],
     ["one value to compare with", draft({ kind: "zscore" }, { minPoints: "1" }), [`${P}minPoints`]],
     ["no count", draft({}, { value: "5", match: "count" }), [`${P}minCount`]],
     ["too often", draft({ intervalSeconds: "5" }, { value: "5" }), ["evaluation.intervalSeconds"]],
     ["no kind", draft({ kind: null, text: "odd" }), ["evaluation.kind"]],
     ["another's kind", draft({ kind: null, text: "odd", ownKind: "range" }), ["evaluation.kind"]],
   ])("%s", (_, value, at) => expect(faults(value)).toEqual(at));
+
+  test("what will hardly fire is said, and can be saved", () => {
+    const doubts = (value: RuleDraft) => doubtsOf(value, SOURCES);
+    expect(faults(draft({ kind: "zscore" }))).toEqual([]);
+    expect(doubts(draft({ kind: "zscore" }))[0]).toContain("About 5 points come in a window, and it needs 31");
+    expect(doubts(draft({ kind: "zscore", windowSeconds: "3600" }))).toEqual([]);
+    expect(doubts(draft({ intervalSeconds: "3600" }, { value: "5" }))[0]).toContain("every 1 h and looks at the last 5 min");
+    expect(doubts(draft({}, { value: "5", match: "count", minCount: "5" }))).toEqual([]);
+  });
 
   test("a count of texts is a number", () => {
     const counted = { ...emptyInput("mode"), grouping: "count minute" };

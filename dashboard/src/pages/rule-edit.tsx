@@ -14,7 +14,7 @@ import { Empty, LoadError, Page, WhenLoaded } from "../parts/page";
 import { ConditionFields, KindChoice } from "./condition-fields";
 import { Inputs, Times } from "./input-fields";
 import { bodyOf, draftOf, emptyInput, newDraft, type RuleDraft } from "./rule-draft";
-import { faultsOf } from "./rule-faults";
+import { doubtsOf, faultsOf } from "./rule-faults";
 import { wordsOf } from "./rule-words";
 
 const TRAIL = [{ href: "#/rules", label: "Alert rules" }];
@@ -88,6 +88,7 @@ function RuleForm({ rule, buckets, start }: { rule: Rule | null; buckets: Bucket
     notify(rule === null ? `Rule “${saved.name}” created.` : `Rule “${saved.name}” saved.`);
     go(`#/rules/${saved._id}`);
   });
+  const doubts = doubtsOf(shown, sources);
   const fields = { draft: shown, sources, error, onChange: change };
   return (
     <form
@@ -164,6 +165,11 @@ function RuleForm({ rule, buckets, start }: { rule: Rule | null; buckets: Bucket
         hint="May stay empty: the organization's webhooks hear of triggers anyway"
         fault={faultAt(error, "webhookUrl")}
       />
+      {doubts.map((doubt) => (
+        <p class="warn-box" role="status" key={doubt}>
+          <span>{doubt}</span>
+        </p>
+      ))}
       <ErrorBox error={error} shownAt={shownAt} />
       <div class="actions end">
         <LinkButton href={rule === null ? "#/rules" : `#/rules/${rule._id}`}>Cancel</LinkButton>

@@ -1,6 +1,11 @@
-/** What keeps a draft from being a rule that can fire, at the fields where it stands. Pure. */
+/**
+ * What keeps a draft from being a rule that can fire, at the fields where it stands, and what is doubtful about one that
+ * may. Pure.
+ */
+import { STEP_SECONDS, type Step } from "../api/query";
 import type { Fault } from "../api/client";
-import { typeOf, type KnownSource, type RuleDraft } from "./rule-draft";
+import { formatSpan, numberOf } from "../app/format";
+import { sourceOf, typeOf, type InputDraft, type KnownSource, type RuleDraft } from "./rule-draft";
 import { KINDS, OPERATORS, isKind, operatorsOf } from "./rule-kinds";
 
 interface Bounds {
@@ -15,8 +20,8 @@ interface Bounds {
 /** What is wrong with a text that should be a number; null when nothing is. */
 export function numberFault(text: string, { min, max, above, whole, optional }: Bounds = {}): string | null {
   if (text.trim() === "") return optional ? null : "a number is needed here";
-  const number = Number(text);
-  if (!Number.isFinite(number)) return `must be a number such as 5.5, not ${text.trim()}`;
+  const number = numberOf(text);
+  if (number === null) return `must be a number such as 5.5, not ${text.trim()}`;
   if (whole && !Number.isInteger(number)) return "must be a whole number";
   if (above !== undefined && !(number > above)) return `must be greater than ${above}`;
   if (min !== undefined && max !== undefined && !(number >= min && number <= max))
@@ -57,10 +62,57 @@ export function faultsOf(draft: RuleDraft, sources: KnownSource[]): Fault[] {
   });
   if (draft.kind === null) ownFaults(draft, add);
   else conditionFaults(draft, types[0] ?? null, add);
+  const needed = neededRows(draft);
+  if (needed !== null && draft.inputs.every((input) => mostRows(draft, input, sources) < needed.rows))
+    add(`evaluation.parameters.${needed.of}`, `the window never has so many ${rowName(draft)}s`);
   return faults;
 }
 
 type Add = (path: string, message: string | null) => void;
+
+/** What a source sends on average over its life may be so many times less than what it sends today. */
+const PACE_ERROR = 10;
+
+/** What the user should know of a rule that can be saved. */
+export function doubtsOf(draft: RuleDraft, sources: KnownSource[]): string[] {
+  const doubts: string[] = [];
+  const needed = neededRows(draft);
+  const most = Math.max(...draft.inputs.map((input) => rowsOf(draft, input, sources)));
+  if (needed !== null && most < needed.rows)
+    doubts.push(
+      `About ${most} ${rowName(draft)}s come in a window, and it needs ${needed.rows}: it will hardly ever fire.`,
+    );
+  const longest = Math.max(...draft.inputs.map((input) => windowOf(draft, input)));
+  if (Number(draft.intervalSeconds) > longest)
+    doubts.push(
+      `It is judged every ${formatSpan(Number(draft.intervalSeconds))} and looks at the last ${formatSpan(longest)}: ` +
+        "what lies between is never looked at.",
+    );
+  return doubts;
+}
+
+/** Rows that a window must have for the rule to fire, and which parameter says so. */
+function neededRows({ kind, condition }: RuleDraft): { rows: number; of: string } | null {
+  if (kind === "zscore") return { rows: Number(condition.minPoints) + 1, of: "minPoints" };
+  const counts = (kind === "threshold" || kind === "range") && condition.match === "count";
+  return counts ? { rows: Number(condition.minCount), of: "minCount" } : null;
+}
+
+const windowOf = (draft: RuleDraft, input: InputDraft): number =>
+  Number(input.windowSeconds.trim() === "" ? draft.windowSeconds : input.windowSeconds);
+
+/** Rows of an input in a window: groups at most, points about. */
+function rowsOf(draft: RuleDraft, input: InputDraft, sources: KnownSource[]): number {
+  const step = input.grouping.split(" ")[1];
+  if (step !== undefined) return Math.ceil(windowOf(draft, input) / STEP_SECONDS[step as Step]) + 1;
+  const pace = sourceOf(draft, input, sources)?.stats?.averageIntervalSeconds ?? null;
+  return pace === null || !(pace > 0) ? Infinity : Math.ceil(windowOf(draft, input) / pace);
+}
+
+const mostRows = (draft: RuleDraft, input: InputDraft, sources: KnownSource[]): number =>
+  rowsOf(draft, input, sources) * (input.grouping === "" ? PACE_ERROR : 1);
+
+const rowName = ({ inputs }: RuleDraft): string => inputs[0]?.grouping.split(" ")[1] ?? "point";
 
 function ownFaults(draft: RuleDraft, add: Add): void {
   if (draft.text.trim() === "") add("naturalLanguageQuery", "must not be blank");
@@ -96,8 +148,14 @@ function conditionFaults(draft: RuleDraft, type: string | null, add: Add): void 
     case "absence":
       at("maxGapSeconds", numberFault(condition.maxGapSeconds, { above: 0, optional: true }));
       // What came before the window is not seen: a gap longer than it would never be known for sure.
-      if (Number(condition.maxGapSeconds) > Number(draft.windowSeconds))
-        add("evaluation.windowSeconds", `must be at least as long as the silence of ${condition.maxGapSeconds} s`);
+      draft.inputs.forEach((input, index) => {
+        if (Number(condition.maxGapSeconds) <= windowOf(draft, input)) return;
+        const own = input.windowSeconds.trim() !== "";
+        add(
+          own ? `evaluation.inputs.${index}.windowSeconds` : "evaluation.windowSeconds",
+          `must be at least as long as the silence of ${condition.maxGapSeconds} s`,
+        );
+      });
       return;
     case "zscore":
       at("limit", numberFault(condition.limit, { above: 0 }));

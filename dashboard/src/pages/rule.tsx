@@ -175,14 +175,16 @@ function Facts({ rule, source }: { rule: Rule; source: Source | null }) {
           </dd>
         </div>
         <div>
-          <dt>{judged.kind === null ? "Understood as" : "Fires when"}</dt>
+          <dt>{rule.evaluation === null ? "Understood as" : "Fires when"}</dt>
           <dd>
             {judged.kind !== null && rule.evaluation !== null ? (
               <span class="name">
                 {wordsOf({ ...judged, sourceId: rule.dataSourceId }, source === null ? [] : [source])}
               </span>
+            ) : rule.evaluation !== null ? (
+              <span class="muted">an evaluator of your own says so, by the words and the parameters below</span>
             ) : rule.parsedCondition === null ? (
-              <span class="muted">only the evaluator understands the text</span>
+              <span class="muted">only an evaluator understands the text</span>
             ) : (
               <Understood parsed={rule.parsedCondition} />
             )}

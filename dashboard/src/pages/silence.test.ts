@@ -16,6 +16,7 @@ test.each([
   ["a point each five minutes, 36 min ago", source("a", 2160, 300), true],
   ["no point yet", source("a", null, null), false],
   ["one point, an hour ago", source("a", 3600, null), false],
+  ["one point, two days ago", source("a", 2 * 86_400, null), true],
   ["inactive", source("a", 2160, 300, "inactive"), false],
   ["a point of the future", source("a", -60, 1), false],
 ])("%s", (_, given, silent) => expect(silentSince(given, NOW) !== null).toBe(silent));

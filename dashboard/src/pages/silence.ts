@@ -5,12 +5,16 @@ import type { Source } from "../api/sources";
 const INTERVALS = 3;
 /** A source of many points a second may pause for a breath. */
 const LEAST_MS = 60_000;
+/** Whose interval is not known yet, with a single point, may send once a day. */
+const UNKNOWN_MS = 86_400_000;
 
-/** When the last point of a silent source was; null of one that sends, rests, or has not shown how often it sends. */
+/** When the last point of a silent source was; null of one that sends, rests, or has sent nothing yet. */
 export function silentSince({ status, stats }: Source, now: number): number | null {
-  if (status !== "active" || stats.lastDataPoint === null || stats.averageIntervalSeconds === null) return null;
+  if (status !== "active" || stats.lastDataPoint === null) return null;
   const last = Date.parse(stats.lastDataPoint);
-  return now - last > Math.max(INTERVALS * stats.averageIntervalSeconds * 1000, LEAST_MS) ? last : null;
+  const interval = stats.averageIntervalSeconds;
+  const patience = interval === null ? UNKNOWN_MS : Math.max(INTERVALS * interval * 1000, LEAST_MS);
+  return now - last > patience ? last : null;
 }
 
 /** Silent ones first, the one that has been silent longest before the others; the rest as they were. */

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { ApiError } from "../api/client";
-import { sentence } from "../app/format";
+import { numberOf, sentence } from "../app/format";
 
 interface FieldProps {
   label: string;
@@ -38,7 +38,7 @@ export interface TextProps extends FieldProps {
  * no number is said at once.
  */
 export function NumberField(props: Omit<TextProps, "type" | "inputMode">) {
-  const odd = props.value.trim() !== "" && !Number.isFinite(Number(props.value));
+  const odd = props.value.trim() !== "" && numberOf(props.value) === null;
   const fault = odd ? `must be a number such as 5.5, not ${props.value.trim()}` : props.fault;
   return <TextField {...props} inputMode="decimal" fault={fault} />;
 }

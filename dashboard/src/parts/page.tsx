@@ -103,7 +103,7 @@ export function LoadError({ error, what, onRetry }: { error: Error; what: string
   const missing = error instanceof ApiError && error.status === 404;
   return (
     <div class="state" role="alert">
-      <h2>{missing ? `There is no such ${what}` : `The ${what} could not be loaded`}</h2>
+      <h2>{missing ? "Not found" : `The ${what} could not be loaded`}</h2>
       <p>{missing ? "It may have been deleted, or the link is from another organization." : sentence(error.message)}</p>
       {mayGoBetter(error) && <p>It is tried again every few seconds.</p>}
       {!missing && (

@@ -42,7 +42,7 @@ fn null_is_as_good_as_absent_wherever_a_member_may_be_left_out() {
     made(
         "POST",
         "/api/organization/keys",
-        json!({"name": "named", "label": null, "type": "admin"}),
+        json!({"name": "named", "label": null, "type": "integration"}),
     );
     let webhook = made(
         "POST",
