@@ -65,7 +65,7 @@ describe("a rule that is opened and saved", () => {
   test("is judged as before", () => {
     const body = bodyOf(draftOf(RULE), RULE, SOURCES);
     expect(body.evaluation).toEqual(EVALUATION);
-    expect(body.naturalLanguageQuery).toBe("t of Tank (max by hour) is between 1 and 2, at least 3 hours");
+    expect(body.naturalLanguageQuery).toBe("t of Tank (max by hour) is between 1 and 2, at least 2 hours");
     expect(faults(draftOf(RULE))).toEqual([]);
   });
 
