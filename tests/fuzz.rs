@@ -1,7 +1,8 @@
 //! The inputs that fuzzing kept, `fuzz/corpus`, through the functions that it ran them through: what was found once stays
 //! found, and every branch that the fuzzer knows is taken without it. `make fuzz` looks for more.
 //!
-//! A failure names the target and the file; `FUZZ_TARGET` and `FUZZ_INPUT` (a file) run one target on one input.
+//! A failure names the target and the file; `FUZZ_TARGET` and `FUZZ_INPUT` (a file) run one target on one input. A few
+//! inputs more are made of those that are kept, others with each run; `FUZZ_SEED` makes those of another run again.
 #![expect(
     clippy::unwrap_used,
     reason = "in a test a panic is the report, its place is the message"
@@ -41,6 +42,79 @@ fn the_kept_corpus_passes() {
         }
     }
     assert!(failed.is_empty(), "inputs that fail:\n  {}", failed.join("\n  "));
+}
+
+/// Made of the kept inputs, of each target.
+const MADE: usize = 2_000;
+/// Longer ones take long, and say no more.
+const MADE_BYTES_MAX: usize = 1 << 16;
+
+#[test]
+fn inputs_made_of_the_kept_ones_pass() {
+    let chosen = env::var("FUZZ_TARGET").ok();
+    let seed = env::var("FUZZ_SEED").map_or_else(|_| fastrand::u64(..), |seed| seed.parse().unwrap());
+    println!("FUZZ_SEED={seed}");
+    let mut failed = Vec::new();
+    for (name, check) in targets::ALL {
+        if chosen.as_deref().is_some_and(|chosen| chosen != name) {
+            continue;
+        }
+        let mut random = fastrand::Rng::with_seed(seed);
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("fuzz/corpus")
+            .join(name);
+        let mut files: Vec<_> = fs::read_dir(&corpus)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        // A directory has no order of its own, and the seed is to give the same inputs again.
+        files.sort();
+        for nth in 0..MADE {
+            let mut kept = || fs::read(&files[random.usize(..files.len())]).unwrap();
+            let (one, other) = (kept(), kept());
+            let input = made_of(&one, &other, &mut random);
+            if catch_unwind(|| check(&input)).is_err() {
+                let file = corpus.join(format!("made-{seed}-{nth}"));
+                fs::write(&file, &input).unwrap();
+                failed.push(format!("{name}: {}", file.display()));
+            }
+        }
+    }
+    assert!(
+        failed.is_empty(),
+        "seed {seed}: inputs that fail:\n  {}",
+        failed.join("\n  ")
+    );
+}
+
+/// An input with some changes: bits turned over, a part cut out, said twice or taken from the other one, or noise.
+fn made_of(one: &[u8], other: &[u8], random: &mut fastrand::Rng) -> Vec<u8> {
+    let mut input = one.to_vec();
+    for _ in 0..random.usize(1..=4) {
+        let mut place = |len: usize| random.usize(..=len);
+        let (from, to) = (place(input.len()), place(input.len()));
+        let part = from.min(to)..from.max(to);
+        let (from, to) = (place(other.len()), place(other.len()));
+        let of_other = &other[from.min(to)..from.max(to)];
+        match random.u8(..5) {
+            0 if !input.is_empty() => {
+                let at = random.usize(..input.len());
+                input[at] ^= 1 << random.u8(..8);
+            }
+            1 => drop(input.drain(part)),
+            2 => {
+                let twice = input[part.clone()].to_vec();
+                input.splice(part.end..part.end, twice);
+            }
+            3 => drop(input.splice(part, of_other.iter().copied())),
+            _ => {
+                let noise: Vec<u8> = (0..random.usize(..8)).map(|_| random.u8(..)).collect();
+                input.splice(part.start..part.start, noise);
+            }
+        }
+        input.truncate(MADE_BYTES_MAX);
+    }
+    input
 }
 
 /// A target that no binary runs, or a binary that no test replays, would be forgotten.
