@@ -94,7 +94,7 @@ pub struct RuleBody {
     /// The condition in words; this or `condition`.
     #[schema(min_length = 1, max_length = 1000)]
     pub natural_language_query: Option<String>,
-    /// Where triggers are delivered, besides the webhooks; required with `condition`.
+    /// Where triggers are delivered, besides the webhooks; required of a creation with `condition`.
     #[schema(min_length = 1, max_length = 2048)]
     pub webhook_url: Option<String>,
     /// 5 when absent.

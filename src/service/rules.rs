@@ -284,9 +284,6 @@ fn checked(
     url_fault: Option<Detail>,
 ) -> Result<Option<ParsedCondition>, ServiceError> {
     let mut faults = Vec::from_iter(url_fault);
-    if settings.form == RuleForm::Condition && settings.webhook_url.is_none() {
-        faults.push(detail(&["webhookUrl"], "is required with condition".to_owned()));
-    }
     let parsed = match condition::parse(&settings.text, &source.schema) {
         Ok(parsed) => Some(parsed),
         // The evaluator judges it.

@@ -47,6 +47,24 @@ fn patched(bucket: &Bucket, rule: &str, body: &Value) -> Value {
     answer["alertRule"].clone()
 }
 
+/// Only a creation with `condition` asks for one.
+#[test]
+fn a_change_never_requires_a_webhook_url() {
+    let (_server, _, bucket) = scene::bucket();
+    let source = gauge(&bucket);
+    let with_url = plain(&bucket, &source);
+    let shown = patched(&bucket, &with_url, &json!({"webhookUrl": null}));
+    assert_eq!(shown["webhookUrl"], Value::Null);
+    let without = bucket.rule(&json!({
+        "dataSourceId": source, "name": "none", "naturalLanguageQuery": "level greater than 5",
+    }));
+    for rule in [with_url, without] {
+        let shown = patched(&bucket, &rule, &json!({"condition": "level less than 3"}));
+        assert_eq!(shown["condition"], "level less than 3");
+        assert_eq!(shown["webhookUrl"], Value::Null);
+    }
+}
+
 #[test]
 fn each_member_changes_by_itself() {
     let (_server, _, bucket) = scene::bucket();
