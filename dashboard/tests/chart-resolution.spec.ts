@@ -1,4 +1,5 @@
 /** What is drawn is about a value for each pixel, to the end of the range, and the text under the chart says so. */
+import { readFileSync } from "node:fs";
 import { makeSource, send, signUp, type Account, type SourceRef } from "./support/api";
 import { inkOf } from "./support/ink";
 import { expect, open, settled, test, visit } from "./support/test";
@@ -58,6 +59,32 @@ test("groups by hour reach to the newest point", async ({ page }) => {
   const range = `from=${new Date(to - 6 * HOUR).toISOString()}&to=${new Date(to).toISOString()}`;
   await open(page, account, hashOf([source], `${range}&by=hour`));
   await expect.poll(async () => (await inkOf(page)).to).toBeGreaterThan(0.98);
+});
+
+test("a day by hour has 24 hours, and a point at its end is the next day's", async ({ page }) => {
+  const source = await makeSource(account, { v: { type: "number" } });
+  const midnight = Math.floor(Date.now() / DAY) * DAY;
+  const minutes = Array.from({ length: 30 * 60 }, (_, n) => ({ at: midnight - n * MINUTE, values: { v: 1 } }));
+  await send(account, source, minutes);
+  const day = `from=${new Date(midnight - DAY).toISOString()}&to=${new Date(midnight).toISOString()}`;
+  const ends: string[] = [];
+  page.on("request", (request) => {
+    if (request.url().endsWith("/api/data/query")) ends.push(request.postDataJSON().filters.endTime);
+  });
+  await open(page, account, hashOf([source], `${day}&by=hour&agg=sum`));
+  await expect(page.locator(".chart-note")).toContainText("24 values, the sum of each hour");
+  await page.getByRole("button", { name: "As curl" }).click();
+  await expect(page.getByRole("dialog")).toContainText("T23:59:59.999999999Z");
+  await page.getByRole("button", { name: "Close" }).click();
+  await page.getByRole("button", { name: "CSV" }).click();
+  const file = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Save every point" }).click();
+  const lines = readFileSync(await (await file).path(), "utf8")
+    .trimEnd()
+    .split("\r\n");
+  expect(lines).toHaveLength(1 + 24 * 60);
+  expect(ends.length).toBeGreaterThanOrEqual(3);
+  expect(ends.every((end) => end.endsWith("T23:59:59.999999999Z"))).toBe(true);
 });
 
 test("a switch over a day is the share of the time that it was true", async ({ page }) => {

@@ -12,7 +12,7 @@ import {
 } from "../api/query";
 import { newerOf, newestPoints, type NewestPoints } from "./newest";
 import { hasBand, queryOf, type BucketPlan, type Plan } from "./plan";
-import type { Span } from "./range";
+import { timesOf, type Span } from "./range";
 import { joined, tablesOf, withBand, type Tables } from "./table";
 
 export interface Row extends QueryRow {
@@ -143,11 +143,10 @@ async function banded(query: Query, signal: AbortSignal): Promise<Omit<Part, "gr
 }
 
 function fetchLatest(plan: Plan, span: Span, signal: AbortSignal): Promise<QueryAnswer[]> {
-  const [startTime, endTime] = isoOf(span);
   return Promise.all(
     plan.buckets.map(({ bucketId, sourceIds: dataSourceIds, refs }) => {
       const fields = [...new Set(refs.map((ref) => ref.field))];
-      const filters = { dataSourceIds, fields, startTime, endTime };
+      const filters = { dataSourceIds, fields, ...timesOf(span) };
       return runQuery({ bucketId, filters, limit: LATEST_ROWS, sort: "desc", downsampling: false }, signal);
     }),
   );
@@ -172,18 +171,15 @@ function latestOf(answers: QueryAnswer[]): Row[] {
   return rows.sort((a, b) => b.at - a.at).slice(0, LATEST_ROWS);
 }
 
-const isoOf = ({ from, to }: Span): [string, string] => [new Date(from).toISOString(), new Date(to).toISOString()];
-
 /** All points of a span, page by page behind the cursor, oldest first. */
 export async function* rawPages(bucket: BucketPlan, span: Span, signal: AbortSignal): AsyncGenerator<QueryRow[]> {
   const { sourceIds: dataSourceIds, fields } = bucket;
-  const [startTime, endTime] = isoOf(span);
   let cursor: string | undefined;
   do {
     const answer: QueryAnswer = await runQuery(
       {
         bucketId: bucket.bucketId,
-        filters: { dataSourceIds, fields, startTime, endTime },
+        filters: { dataSourceIds, fields, ...timesOf(span) },
         limit: QUERY_ROWS_MAX,
         downsampling: false,
         ...(cursor === undefined ? {} : { cursor }),

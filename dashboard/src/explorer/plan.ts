@@ -13,7 +13,7 @@ import {
   type Query,
 } from "../api/query";
 import type { Source } from "../api/sources";
-import type { Span } from "./range";
+import { timesOf, type Span } from "./range";
 import type { ExplorerState, FieldRef } from "./state";
 
 /** One query: the endpoint answers for one bucket at a time, with as many sources as an answer has rows for. */
@@ -103,8 +103,7 @@ export function queryOf(plan: Plan, bucket: BucketPlan, span: Span): Query {
     filters: {
       dataSourceIds: bucket.sourceIds,
       fields: bucket.fields,
-      startTime: new Date(span.from).toISOString(),
-      endTime: new Date(span.to).toISOString(),
+      ...timesOf(span),
     },
   };
   const zoned = plan.timezone === null ? query : { ...query, timezone: plan.timezone };

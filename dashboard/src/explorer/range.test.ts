@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { parseTyped } from "./moment";
-import { endsNow, panned, readRange, spanOf, tidied, typedRange, writeRange, zoomedIn, zoomedOut } from "./range";
+import { endsNow, panned, readRange, spanOf, tidied, timesOf, typedRange, writeRange, zoomedIn, zoomedOut } from "./range";
 
 const NOON = Date.UTC(2026, 0, 31, 12);
 
@@ -35,6 +35,13 @@ describe("spans", () => {
     const span = spanOf({ kind: "last", preset: "all" }, NOON, { from: NOON - 5000, to: NOON - 5000 }, "utc");
     expect(span.from).toBeLessThan(NOON - 5000);
     expect(span.to).toBeGreaterThan(NOON - 5000);
+  });
+
+  test("a day is asked for up to just before the next one", () => {
+    const day = { from: Date.UTC(2026, 10, 20), to: Date.UTC(2026, 10, 21) };
+    const times = { startTime: "2026-11-20T00:00:00.000Z", endTime: "2026-11-20T23:59:59.999999999Z" };
+    expect(timesOf(day)).toEqual(times);
+    expect(timesOf({ from: 0, to: 1.5 }).endTime).toBe("1970-01-01T00:00:00.001999999Z");
   });
 
   test("out and in again is the same", () => {

@@ -90,6 +90,15 @@ export function spanOf(range: Range, now: number, extent: Span | null, zone: Zon
   return { from: extent.from - margin, to: extent.to + margin };
 }
 
+/**
+ * A span as it is asked for. The API's `endTime` is inclusive, a span ends just before its end: a point exactly there
+ * is the first of the next span, and a day has no 25th hour.
+ */
+export const timesOf = ({ from, to }: Span): { startTime: string; endTime: string } => ({
+  startTime: new Date(from).toISOString(),
+  endTime: new Date(Math.ceil(to) - 1).toISOString().replace("Z", "999999Z"),
+});
+
 /** Twice as much around the same middle, but nothing of the time to come. */
 export function zoomedOut({ from, to }: Span, now: number): Range {
   const half = (to - from) / 2;
