@@ -104,6 +104,38 @@ test("a switch over a day is the share of the time that it was true", async ({ p
   await expect(page.locator(".legend-value")).toContainText(/true 2\d(\.\d)? % of the time/);
 });
 
+test("a switch of more points than an answer holds is a share of the whole range, whatever is chosen", async ({
+  page,
+}) => {
+  const source = await makeSource(account, { running: { type: "boolean" }, v: { type: "number" } });
+  const now = Date.now();
+  const steps = Array.from({ length: 30_000 }, (_, n) => ({
+    at: now - n * 20 * SECOND,
+    values: { running: n % 4 === 0, ...(n % 1000 === 0 ? { v: n } : {}) },
+  }));
+  await send(account, source, steps);
+  const ink = async () => (await inkOf(page)).from;
+  for (const chosen of ["by=hour", "by=raw", "agg=max", "agg=sum&by=day"]) {
+    await open(page, account, hashOf([source], `r=7d&${chosen}`, "running"));
+    await expect(page.locator(".chart-note")).toContainText(/averaged by (15 min|5 min|minute) of 30,000 points/);
+    await expect(page.locator(".remarks")).toContainText("share of time true, at a step of their own");
+    await expect(page.locator(".remarks")).not.toContainText("newest 10,000");
+    await expect.poll(ink).toBeLessThan(0.03);
+  }
+  const both = `#/explore?${["v", "running"].map((field) => `f=${source.bucketId}.${source.sourceId}.${field}`).join("&")}`;
+  await open(page, account, `${both}&r=7d&by=hour&live=1`);
+  await expect(page.locator(".chart-note")).toContainText(/ values, averaged by hour; the band/);
+  const latest = page.locator("section[aria-label='Latest points'] tbody tr");
+  await expect(latest).toHaveCount(50);
+  await expect(latest.first()).toContainText("0true");
+  await expect(page.locator(".legend tbody tr").nth(1)).toContainText("true");
+  await expect(page.getByText("· following")).toBeVisible();
+  await page.getByRole("button", { name: "CSV" }).click();
+  const file = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Save every point" }).click();
+  expect(readFileSync(await (await file).path(), "utf8").trimEnd().split("\r\n")).toHaveLength(30_001);
+});
+
 test.describe("in Los Angeles", () => {
   test.use({ timezoneId: "America/Los_Angeles" });
 

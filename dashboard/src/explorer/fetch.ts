@@ -66,11 +66,11 @@ export async function fetchView(plan: Plan, span: Span, signal: AbortSignal): Pr
 /** The view moved on to `span`: what is new is asked for, what has left it is dropped. */
 export async function followView(view: View, span: Span, signal: AbortSignal): Promise<View> {
   const began = performance.now();
-  if (view.plan.kind === "auto") {
+  if (view.plan.kind === "auto" || view.plan.buckets.some(({ shares }) => shares)) {
     const steps = view.parts.flatMap((part) => part.groupBy ?? []);
     const finest = Math.min(...steps.map((step) => STEP_SECONDS[step] * 1000));
     const due = Date.now() - view.readAt >= Math.min(finest, WHOLE_PERIOD_MS_MAX);
-    if ((steps.length > 0 && due) || hasGrown(view)) return fetchView(view.plan, span, signal);
+    if ((steps.length > 0 && due) || (view.plan.kind === "auto" && hasGrown(view))) return fetchView(view.plan, span, signal);
     // A step that goes on changes its last value a little; only the points are asked for each second.
     if (steps.length > 0) return followPoints(view, span, signal);
   }
@@ -123,9 +123,10 @@ function tailStart(view: View): number | null {
 
 async function fetchPart(plan: Plan, bucket: BucketPlan, span: Span, signal: AbortSignal): Promise<Part> {
   const query = queryOf(plan, bucket, span);
-  if (plan.kind === "grouped" && hasBand(plan)) return { ...(await banded(query, signal)), groupBy: plan.groupBy };
+  const chosen = plan.kind === "auto" || bucket.shares;
+  if (!chosen && hasBand(plan)) return { ...(await banded(query, signal)), groupBy: plan.groupBy };
   const { columns, metadata } = await runColumns(query, signal);
-  const groupBy = plan.kind === "auto" ? (metadata.downsampling?.groupBy ?? null) : plan.groupBy;
+  const groupBy = chosen ? (metadata.downsampling?.groupBy ?? null) : plan.groupBy;
   return {
     tables: tablesOf(columns),
     groupBy,
@@ -167,8 +168,14 @@ async function newestOf(
 }
 
 function latestOf(answers: QueryAnswer[]): Row[] {
-  const rows = answers.flatMap(({ data }) => data.map((row) => ({ ...row, at: Date.parse(row.timestamp) })));
-  return rows.sort((a, b) => b.at - a.at).slice(0, LATEST_ROWS);
+  const rows = new Map<string, Row>();
+  // A point of numbers and booleans comes in two answers, with some of its values in each.
+  for (const row of answers.flatMap(({ data }) => data)) {
+    const id = row._id ?? "";
+    const values = { ...rows.get(id)?.values, ...row.values };
+    rows.set(id, { ...row, values, at: Date.parse(row.timestamp) });
+  }
+  return [...rows.values()].sort((a, b) => b.at - a.at).slice(0, LATEST_ROWS);
 }
 
 /** All points of a span, page by page behind the cursor, oldest first. */

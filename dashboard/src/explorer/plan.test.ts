@@ -81,8 +81,8 @@ describe("automatic", () => {
     const plan = planOf(state(["a.v.b1", "a.on.b1", "c.v.b2"]), all, last(1), 1200, NOW);
     const field = (sourceId: string, name: string, bucketId: string) => ({ bucketId, sourceId, field: name });
     expect(plan.buckets).toEqual([
-      { bucketId: "b1", sourceIds: ["a"], refs: [field("a", "v", "b1"), field("a", "on", "b1")], fields: ["v", "on"] },
-      { bucketId: "b2", sourceIds: ["c"], refs: [field("c", "v", "b2")], fields: ["v"] },
+      { bucketId: "b1", sourceIds: ["a"], refs: [field("a", "v", "b1"), field("a", "on", "b1")], fields: ["v", "on"], shares: false },
+      { bucketId: "b2", sourceIds: ["c"], refs: [field("c", "v", "b2")], fields: ["v"], shares: false },
     ]);
   });
 });
@@ -104,11 +104,29 @@ describe("asked for by name", () => {
     expect(hasBand(max(1))).toBe(false);
   });
 
-  test("averages leave out what is no number, counts nothing", () => {
-    const averaged = planOf(state(["a.v", "a.on"], { groupBy: "hour" }), minutely, last(30), 1200, NOW);
-    expect(averaged).toMatchObject({ leftOut: ["on"] });
-    expect(averaged.buckets[0]).toMatchObject({ fields: ["v"] });
+  test("averages leave out texts, counts nothing", () => {
+    const averaged = planOf(state(["a.v", "a.on", "a.mode"], { groupBy: "hour" }), minutely, last(30), 1200, NOW);
+    expect(averaged).toMatchObject({ leftOut: ["mode"] });
+    expect(averaged.buckets[0]).toMatchObject({ fields: ["v"], shares: false });
     const counted = planOf(state(["a.mode"], { aggregation: "count" }), minutely, last(1), 1200, NOW);
     expect(counted).toMatchObject({ kind: "grouped", leftOut: [] });
+  });
+
+  test.each([
+    [{ groupBy: "hour" }, 1200],
+    [{ groupBy: "raw" }, 10_000],
+    [{ aggregation: "sum" }, 1200],
+    [{ aggregation: "max", groupBy: "day" }, 1200],
+  ] as const)("booleans with %j are asked for with %s points at most", (chosen, maxPoints) => {
+    for (const fields of [["a.on"], ["a.v", "a.on"]]) {
+      const plan = planOf(state(fields, chosen), minutely, last(30), 1200, NOW);
+      const bucket = plan.buckets.at(-1)!;
+      expect(bucket).toMatchObject({ fields: ["on"], refs: [{ field: "on" }], shares: true });
+      const query = queryOf(plan, bucket, last(30));
+      expect(query).toMatchObject({ maxPoints });
+      for (const member of ["aggregation", "groupBy", "limit", "sort"]) expect(query).not.toHaveProperty(member);
+    }
+    const counted = planOf(state(["a.on"], { aggregation: "count" }), minutely, last(30), 1200, NOW);
+    expect(counted.buckets).toMatchObject([{ fields: ["on"], shares: false }]);
   });
 });

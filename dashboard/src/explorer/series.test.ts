@@ -17,7 +17,9 @@ const SOURCES = new Map(
   ]),
 );
 const HOUR = 3_600_000;
-const BUCKET = { bucketId: "x", sourceIds: ["a", "b"], refs: [], fields: [] };
+const FIELDS = ["v", "on", "mode"];
+const REFS = ["a", "b"].flatMap((sourceId) => FIELDS.map((field) => ({ bucketId: "x", sourceId, field })));
+const BUCKET = { bucketId: "x", sourceIds: ["a", "b"], refs: REFS, fields: FIELDS, shares: false };
 
 /** `[time, value]`, and the least and the greatest where the value is an average. */
 type Cell = [at: number, value: Value, low?: number, high?: number];
@@ -92,6 +94,30 @@ describe("lines", () => {
     });
     expect(linesOf(view({ a: table("mode", cells([0], "x")) }), [ref("mode")], SOURCES)).toEqual([]);
   });
+});
+
+test("a switch beside groups by name is a line of another part", () => {
+  const [numbers, switches] = [REFS.filter(({ field }) => field !== "on"), REFS.filter(({ field }) => field === "on")];
+  const plan = {
+    ...PLAN,
+    kind: "grouped" as const,
+    groupBy: "hour" as const,
+    buckets: [
+      { ...BUCKET, refs: numbers, fields: ["v"] },
+      { ...BUCKET, refs: switches, fields: ["on"], shares: true },
+    ],
+  };
+  const part = (field: string, value: Value, groupBy: Step) => ({
+    tables: new Map([["a", table(field, [[0, value, 0, 1]])]]),
+    groupBy,
+    points: null,
+    truncated: false,
+  });
+  const shown = view({}, null, { plan, parts: [part("v", 7, "hour"), part("on", 0.25, "5m")] });
+  expect(linesOf(shown, [ref("v"), ref("on")], SOURCES)).toMatchObject([
+    { values: [7], step: "hour" },
+    { values: [0.25], step: "5m", type: "boolean" },
+  ]);
 });
 
 describe("where a group is drawn", () => {

@@ -5,7 +5,7 @@ import type { Zone } from "../app/preferences";
 import type { Part, View } from "./fetch";
 import { groupGaps, pointGaps } from "./gaps";
 import type { Span } from "./range";
-import { fieldId, type FieldRef } from "./state";
+import { fieldId, sameField, type FieldRef } from "./state";
 import { stepEnd } from "./steps";
 import type { SourceTable } from "./table";
 
@@ -36,11 +36,10 @@ export function linesOf(view: View, fields: FieldRef[], sources: ReadonlyMap<str
   return fields.flatMap((ref, index) => {
     const source = sources.get(ref.sourceId);
     const definition = source?.schema[ref.field];
-    const part = view.parts[view.plan.buckets.findIndex(({ sourceIds }) => sourceIds.includes(ref.sourceId))];
+    const part = view.parts[view.plan.buckets.findIndex(({ refs }) => refs.some((one) => sameField(one, ref)))];
     if (source === undefined || definition === undefined || part === undefined) return [];
-    // Groups by name hold numbers; a text is no line at all.
-    const drawn = definition.type === "number" || (definition.type === "boolean" && view.plan.kind !== "grouped");
-    if (!drawn && !counted) return [];
+    // A text is no line at all.
+    if (definition.type === "string" && !counted) return [];
     const line: Line = {
       id: fieldId(ref),
       ref,
