@@ -104,6 +104,32 @@ test("a switch over a day is the share of the time that it was true", async ({ p
   await expect(page.locator(".legend-value")).toContainText(/true 2\d(\.\d)? % of the time/);
 });
 
+test("the greatest and the least have the steps that averages have", async ({ page }) => {
+  const source = await makeSource(account, { v: { type: "number" } });
+  const now = Date.now();
+  const minutes = Array.from({ length: 8000 }, (_, n) => ({ at: now - n * MINUTE, values: { v: n % 5 } }));
+  await send(account, source, minutes);
+  const note = page.locator(".chart-note");
+  for (const [aggregation, how] of [
+    ["avg", "averaged by 5 min of"],
+    ["max", "the greatest value of each 5 min"],
+    ["min", "the least value of each 5 min"],
+  ]) {
+    await open(page, account, hashOf([source], `r=24h&agg=${aggregation}`));
+    await expect(note).toContainText(how!);
+    expect(await valuesDrawn(page.getByTestId("chart-points").innerText())).toBeGreaterThanOrEqual(288);
+  }
+  await page.getByRole("button", { name: "CSV" }).click();
+  const file = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Save what is shown" }).click();
+  const rows = readFileSync(await (await file).path(), "utf8").trimEnd().split("\r\n");
+  expect(rows[0]).toBe("timestamp,source,source_id,v");
+  // All five minutes but those at the ends have a 0, and an average of 2.
+  expect(rows.slice(2, -1).every((row) => row.endsWith(",0"))).toBe(true);
+  await visit(page, hashOf([source], "r=6h&agg=max"));
+  await expect(note).toContainText("360 points as they came");
+});
+
 test("a switch of more points than an answer holds is a share of the whole range, whatever is chosen", async ({
   page,
 }) => {

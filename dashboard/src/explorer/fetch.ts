@@ -13,7 +13,7 @@ import {
 import { newerOf, newestPoints, type NewestPoints } from "./newest";
 import { hasBand, queryOf, type BucketPlan, type Plan } from "./plan";
 import { timesOf, type Span } from "./range";
-import { joined, tablesOf, withBand, type Tables } from "./table";
+import { joined, onlyExtremes, tablesOf, withBand, type Tables } from "./table";
 
 export interface Row extends QueryRow {
   /** Milliseconds; `timestamp` keeps every digit. */
@@ -127,8 +127,11 @@ async function fetchPart(plan: Plan, bucket: BucketPlan, span: Span, signal: Abo
   if (!chosen && hasBand(plan)) return { ...(await banded(query, signal)), groupBy: plan.groupBy };
   const { columns, metadata } = await runColumns(query, signal);
   const groupBy = chosen ? (metadata.downsampling?.groupBy ?? null) : plan.groupBy;
+  const tables = tablesOf(columns);
+  const extreme = plan.aggregation === "min" || plan.aggregation === "max" ? plan.aggregation : null;
+  const stands = chosen && !bucket.shares && groupBy !== null ? extreme : null;
   return {
-    tables: tablesOf(columns),
+    tables: stands === null ? tables : onlyExtremes(tables, stands),
     groupBy,
     points: metadata.downsampling?.expectedPoints ?? (groupBy === null ? metadata.count : null),
     truncated: metadata.hasMore,

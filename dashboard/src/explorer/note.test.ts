@@ -47,6 +47,11 @@ describe("what is drawn", () => {
       lines(532),
       "532 values, the number of points of each day",
     ],
+    [
+      view([part("5m", 8000), part(null, 10)], { aggregation: "max" }),
+      lines(289, 10),
+      "up to 289 values a line, the greatest value of each 5 min, others as they came",
+    ],
   ])("%#", (shown, drawn, text) => expect(said(shown, drawn)).toBe(text));
 });
 

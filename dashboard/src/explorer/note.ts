@@ -37,11 +37,11 @@ export function noteOf(view: View, all: Line[]): { drawn: string; how: string } 
   const most = Math.max(0, ...counts);
   const values = `${counts.every((count) => count === most) ? "" : "up to "}${plural(most, "value")}`;
   const drawn = lines.length > 1 ? `${values} a line` : values;
+  const mixed = parts.some((part) => part.groupBy === null) ? ", others as they came" : "";
   const averaged = hasBand(view.plan) || others.length === 0;
-  if (!averaged) return { drawn, how: `, ${WHAT[view.plan.aggregation]} of each ${steps.join(" or ")}` };
+  if (!averaged) return { drawn, how: `, ${WHAT[view.plan.aggregation]} of each ${steps.join(" or ")}${mixed}` };
   const points = parts.reduce((sum, part) => sum + (part.points ?? 0), 0);
   const of = points > 0 ? ` of ${plural(points, "point")}` : "";
-  const mixed = parts.some((part) => part.groupBy === null) ? ", others as they came" : "";
   return { drawn, how: `, averaged by ${steps.join(" or ")}${of}${mixed}; the band is min to max` };
 }
 

@@ -98,10 +98,21 @@ describe("asked for by name", () => {
     expect(by("raw")).toMatchObject({ kind: "raw", groupBy: null });
   });
 
-  test("an aggregation takes the unit that the screen has room for, however rarely a source sends", () => {
-    const max = (days: number) => planOf(state(["a.v"], { aggregation: "max" }), minutely, last(days), 1200, NOW);
-    expect([0.5, 1, 7, 60].map((days) => max(days).groupBy)).toEqual(["minute", "minute", "hour", "hour"]);
-    expect(hasBand(max(1))).toBe(false);
+  test("a sum takes the unit that the screen has room for, however rarely a source sends", () => {
+    const sum = (days: number) => planOf(state(["a.v"], { aggregation: "sum" }), minutely, last(days), 1200, NOW);
+    expect([0.5, 1, 7, 60].map((days) => sum(days).groupBy)).toEqual(["minute", "minute", "hour", "hour"]);
+    expect(hasBand(sum(1))).toBe(false);
+  });
+
+  test.each(["avg", "min", "max"] as const)("%s without a unit has the steps of automatic views", (aggregation) => {
+    const plan = planOf(state(["a.v", "a.mode"], { aggregation }), minutely, last(1), 1200, NOW);
+    expect(plan).toMatchObject({ kind: "auto", aggregation, groupBy: null, leftOut: [] });
+    const query = queryOf(plan, plan.buckets[0]!, last(1));
+    expect(query).toMatchObject({ maxPoints: 1200, filters: { fields: ["v", "mode"] } });
+    expect(query).not.toHaveProperty("aggregation");
+    expect(hasBand(plan)).toBe(aggregation === "avg");
+    const byHour = planOf(state(["a.v"], { aggregation, groupBy: "hour" }), minutely, last(1), 1200, NOW);
+    expect(byHour).toMatchObject({ kind: "grouped", groupBy: "hour" });
   });
 
   test("averages leave out texts, counts nothing", () => {
@@ -117,6 +128,7 @@ describe("asked for by name", () => {
     [{ groupBy: "raw" }, 10_000],
     [{ aggregation: "sum" }, 1200],
     [{ aggregation: "max", groupBy: "day" }, 1200],
+    [{ aggregation: "min" }, 1200],
   ] as const)("booleans with %j are asked for with %s points at most", (chosen, maxPoints) => {
     for (const fields of [["a.on"], ["a.v", "a.on"]]) {
       const plan = planOf(state(fields, chosen), minutely, last(30), 1200, NOW);

@@ -1,6 +1,7 @@
 /**
  * How a view is asked for. By itself the server chooses: points while the screen can show them one by one, else
- * averages of about a value for each pixel. A grouping or an aggregation that was asked for by name stays what it is.
+ * averages of about a value for each pixel, or the least or the greatest of what these smooth. A grouping that was asked
+ * for by name stays what it is, and so does the unit of a sum or a count.
  * Pure; `fetch.ts` carries a plan out.
  */
 import {
@@ -29,7 +30,7 @@ export interface BucketPlan {
 }
 
 export interface Plan {
-  /** `auto`: the server chooses. `raw`: points. `grouped`: by name, in three calls where a band belongs to it. */
+  /** `auto`: the server chooses a step. `raw`: points. `grouped`: by name, in three calls where a band belongs to it. */
   kind: "auto" | "raw" | "grouped";
   groupBy: GroupBy | null;
   aggregation: Aggregation;
@@ -68,16 +69,18 @@ export function planOf(
     leftOut: [],
   };
 
-  const byName = state.aggregation !== "auto" || state.groupBy !== "auto";
-  if (!byName && state.fields.some((ref) => typeOf(ref) !== "string")) {
-    return { ...plan, kind: "auto", buckets: bucketPlans(state.fields, state.fields, plan.maxPoints) };
-  }
-  // Groups by name have no booleans, and points may be too many for an answer: the server chooses for them.
+  const byName = state.groupBy !== "auto" || aggregation === "sum" || aggregation === "count";
+  // Groups by name have no booleans, their extremes say nothing, and points may be more than an answer holds: beside
+  // another choice they are asked for by themselves.
   const raw = state.groupBy === "raw";
   const counted = aggregation === "count" && !raw;
-  const booleans = byName && !counted ? state.fields.filter((ref) => typeOf(ref) === "boolean") : [];
+  const apart = (byName || aggregation !== "avg") && !counted;
+  const booleans = apart ? state.fields.filter((ref) => typeOf(ref) === "boolean") : [];
   const others = state.fields.filter((ref) => !booleans.includes(ref));
   const shares = bucketPlans(booleans, booleans, sharesMax(raw, plan.maxPoints), true);
+  if (!byName && state.fields.some((ref) => typeOf(ref) !== "string")) {
+    return { ...plan, kind: "auto", buckets: [...bucketPlans(others, others, plan.maxPoints), ...shares] };
+  }
   const drawn = counted ? state.fields : numbers;
   if (state.groupBy === "raw" || drawn.length + booleans.length === 0) {
     return { ...plan, kind: "raw", aggregation: "avg", buckets: [...bucketPlans(others, others, 1), ...shares] };
