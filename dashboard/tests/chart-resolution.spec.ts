@@ -148,8 +148,8 @@ test("a switch of more points than an answer holds is a share of the whole range
     await expect(page.locator(".remarks")).not.toContainText("newest 10,000");
     await expect.poll(ink).toBeLessThan(0.03);
   }
-  const both = `#/explore?${["v", "running"].map((field) => `f=${source.bucketId}.${source.sourceId}.${field}`).join("&")}`;
-  await open(page, account, `${both}&r=7d&by=hour&live=1`);
+  const running = `f=${source.bucketId}.${source.sourceId}.running`;
+  await open(page, account, hashOf([source], `${running}&r=7d&by=hour&live=1`));
   await expect(page.locator(".chart-note")).toContainText(/ values, averaged by hour; the band/);
   const latest = page.locator("section[aria-label='Latest points'] tbody tr");
   await expect(latest).toHaveCount(50);

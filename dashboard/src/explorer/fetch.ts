@@ -70,7 +70,8 @@ export async function followView(view: View, span: Span, signal: AbortSignal): P
     const steps = view.parts.flatMap((part) => part.groupBy ?? []);
     const finest = Math.min(...steps.map((step) => STEP_SECONDS[step] * 1000));
     const due = Date.now() - view.readAt >= Math.min(finest, WHOLE_PERIOD_MS_MAX);
-    if ((steps.length > 0 && due) || (view.plan.kind === "auto" && hasGrown(view))) return fetchView(view.plan, span, signal);
+    const grown = view.plan.kind === "auto" && hasGrown(view);
+    if ((steps.length > 0 && due) || grown) return fetchView(view.plan, span, signal);
     // A step that goes on changes its last value a little; only the points are asked for each second.
     if (steps.length > 0) return followPoints(view, span, signal);
   }

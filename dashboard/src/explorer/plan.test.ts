@@ -81,7 +81,13 @@ describe("automatic", () => {
     const plan = planOf(state(["a.v.b1", "a.on.b1", "c.v.b2"]), all, last(1), 1200, NOW);
     const field = (sourceId: string, name: string, bucketId: string) => ({ bucketId, sourceId, field: name });
     expect(plan.buckets).toEqual([
-      { bucketId: "b1", sourceIds: ["a"], refs: [field("a", "v", "b1"), field("a", "on", "b1")], fields: ["v", "on"], shares: false },
+      {
+        bucketId: "b1",
+        sourceIds: ["a"],
+        refs: [field("a", "v", "b1"), field("a", "on", "b1")],
+        fields: ["v", "on"],
+        shares: false,
+      },
       { bucketId: "b2", sourceIds: ["c"], refs: [field("c", "v", "b2")], fields: ["v"], shares: false },
     ]);
   });

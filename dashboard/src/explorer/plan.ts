@@ -1,7 +1,7 @@
 /**
  * How a view is asked for. By itself the server chooses: points while the screen can show them one by one, else
- * averages of about a value for each pixel, or the least or the greatest of what these smooth. A grouping that was asked
- * for by name stays what it is, and so does the unit of a sum or a count.
+ * averages of about a value for each pixel, or the least or the greatest of what these smooth. A grouping that was
+ * asked for by name stays what it is, and so does the unit of a sum or a count.
  * Pure; `fetch.ts` carries a plan out.
  */
 import {
@@ -30,7 +30,7 @@ export interface BucketPlan {
 }
 
 export interface Plan {
-  /** `auto`: the server chooses a step. `raw`: points. `grouped`: by name, in three calls where a band belongs to it. */
+  /** `auto`: the server chooses. `raw`: points. `grouped`: by name, in three calls where a band belongs to it. */
   kind: "auto" | "raw" | "grouped";
   groupBy: GroupBy | null;
   aggregation: Aggregation;

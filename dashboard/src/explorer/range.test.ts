@@ -1,6 +1,17 @@
 import { describe, expect, test } from "vitest";
 import { parseTyped } from "./moment";
-import { endsNow, panned, readRange, spanOf, tidied, timesOf, typedRange, writeRange, zoomedIn, zoomedOut } from "./range";
+import {
+  endsNow,
+  panned,
+  readRange,
+  spanOf,
+  tidied,
+  timesOf,
+  typedRange,
+  writeRange,
+  zoomedIn,
+  zoomedOut,
+} from "./range";
 
 const NOON = Date.UTC(2026, 0, 31, 12);
 

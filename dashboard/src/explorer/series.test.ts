@@ -137,6 +137,15 @@ describe("where a group is drawn", () => {
   });
 });
 
+test("the newest value of sums is that of the newest group, drawn where the data end", () => {
+  const plan = { ...PLAN, kind: "grouped" as const, groupBy: "hour" as const, buckets: [BUCKET] };
+  const newest = new Map([["x.a.v", { at: 1.6 * HOUR, value: 3 }]]);
+  const of = (aggregation: "sum" | "max") =>
+    line(cells([0, HOUR], 500), "v", "hour", { newest, plan: { ...plan, aggregation } });
+  expect(of("sum")).toMatchObject({ newest: null, times: [0.5 * HOUR, 1.6 * HOUR] });
+  expect(of("max").newest).toEqual({ at: 1.6 * HOUR, value: 3 });
+});
+
 test("lines of several sources share one axis; what a line does not have is not a gap", () => {
   const tables = {
     a: table("v", [

@@ -27,12 +27,14 @@ export interface Line {
   values: (number | null)[];
   lows: (number | null)[] | null;
   highs: (number | null)[] | null;
-  /** The newest point itself; null for counts, and where there is none. */
+  /** The newest point itself; null for sums and counts, and where there is none. */
   newest: { at: number; value: number } | null;
 }
 
 export function linesOf(view: View, fields: FieldRef[], sources: ReadonlyMap<string, Source>): Line[] {
   const counted = view.plan.kind === "grouped" && view.plan.aggregation === "count";
+  // A point is no sum: beside sums of hours it would stand as the least by far.
+  const summed = view.plan.kind === "grouped" && view.plan.aggregation === "sum";
   return fields.flatMap((ref, index) => {
     const source = sources.get(ref.sourceId);
     const definition = source?.schema[ref.field];
@@ -40,6 +42,7 @@ export function linesOf(view: View, fields: FieldRef[], sources: ReadonlyMap<str
     if (source === undefined || definition === undefined || part === undefined) return [];
     // A text is no line at all.
     if (definition.type === "string" && !counted) return [];
+    const newest = counted ? null : newestOf(view, ref);
     const line: Line = {
       id: fieldId(ref),
       ref,
@@ -53,10 +56,10 @@ export function linesOf(view: View, fields: FieldRef[], sources: ReadonlyMap<str
       values: [],
       lows: null,
       highs: null,
-      newest: counted ? null : newestOf(view, ref),
+      newest: summed && definition.type === "number" ? null : newest,
     };
     const table = part.tables.get(ref.sourceId);
-    if (table !== undefined) fill(line, table, part, view);
+    if (table !== undefined) fill(line, table, part, view, newest?.at ?? null);
     return [line];
   });
 }
@@ -67,7 +70,8 @@ function newestOf(view: View, ref: FieldRef): Line["newest"] {
   return { at: newest.at, value: Number(newest.value) };
 }
 
-function fill(line: Line, table: SourceTable, { groupBy }: Part, { span, plan }: View): void {
+/** `newest`: when the newest point was. */
+function fill(line: Line, table: SourceTable, { groupBy }: Part, { span, plan }: View, newest: number | null): void {
   const zone = plan.timezone === null ? "utc" : "local";
   const column = table.values.get(line.ref.field) ?? [];
   const [lows, highs] = [table.lows.get(line.ref.field), table.highs.get(line.ref.field)];
@@ -84,7 +88,7 @@ function fill(line: Line, table: SourceTable, { groupBy }: Part, { span, plan }:
   };
   for (const [index, row] of present.entries()) {
     const start = times[index]!;
-    const at = groupBy === null ? start : placeOf(start, groupBy, span, zone, line.newest?.at ?? null);
+    const at = groupBy === null ? start : placeOf(start, groupBy, span, zone, newest);
     if (index > 0 && isGap(index)) {
       const before = line.times.at(-1)!;
       push(before + (at - before) / 2, start, null, null, null);
