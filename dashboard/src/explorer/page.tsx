@@ -20,7 +20,7 @@ import { endsNow, notBehind, spanOf, tidied, zoomedIn, zoomedOut, type Span } fr
 import { NoPoints, Note, Remarks, Waiting } from "./remarks";
 import { Rows } from "./rows";
 import { linesOf, pointsOf, type Line } from "./series";
-import { fieldId, readState, writeState, type ExplorerState } from "./state";
+import { fieldId, readFields, readState, writeState, type ExplorerState } from "./state";
 import { Toolbar } from "./toolbar";
 import { fetchMarks, marksWithin } from "./triggers";
 import { useView } from "./view";
@@ -82,6 +82,7 @@ function Explorer({ catalog }: { catalog: Catalog }) {
   // Another range has the same fields: what is drawn of them is not drawn again before the answer is here.
   const picked = state.fields.map(fieldId).join(" ");
   const fields = useMemo(() => knownFields(catalog, state.fields), [catalog, picked]);
+  const beyond = useMemo(() => readFields(search).length, [search]) - state.fields.length;
   const gone = state.fields.length - fields.length;
   const loaded = useView(state, catalog, width, zone);
   const { view } = loaded;
@@ -187,7 +188,7 @@ function Explorer({ catalog }: { catalog: Catalog }) {
           {view !== null && (
             <Note loaded={loaded} view={view} lines={lines} zone={zone} fixed={!endsNow(state.range)} />
           )}
-          <Remarks view={view} fields={fields} catalog={catalog} gone={gone} marks={shownMarks} />
+          <Remarks view={view} fields={fields} catalog={catalog} gone={gone} beyond={beyond} marks={shownMarks} />
           {lines.length > 0 && (
             <Legend lines={lines} hidden={hidden} onToggle={toggle} cursorAt={cursorAt} zone={zone} theme={theme} />
           )}
