@@ -35,6 +35,8 @@ test("relative ranges, days and words are typed, stay in the address, and can be
   await expect.poll(() => page.url()).toContain("from=2026-03-01T00%3A00%3A00.000Z&to=2026-03-02T00%3A00%3A00.000Z");
   await type(page, "yesterday", "");
   await expect.poll(() => page.url()).toContain("from=yesterday&to=yesterday");
+  // The boxes are filled again when the range has changed.
+  await expect(page.getByLabel(/^To \(/)).toHaveValue("yesterday");
   await type(page, "soon", "");
   await expect(page.locator(".fault")).toContainText("Write a time as 2026-01-31 14:30, a day, now-6h");
 });
@@ -46,6 +48,16 @@ test("the boxes hold a time with milliseconds", async ({ page }) => {
     await expect(box).toHaveValue(/\.\d{3}$/);
     expect(await box.evaluate((input) => input.scrollWidth - input.clientWidth)).toBeLessThanOrEqual(0);
   }
+});
+
+test("each box names the offset of its own moment", async ({ page }) => {
+  await open(page, account, hashOf("from=2026-10-20T10:00:00Z&to=2026-10-30T10:00:00Z"));
+  await page.getByRole("button", { name: "Local" }).click();
+  await page.getByRole("button", { name: "from–to" }).click();
+  await expect(page.getByLabel("From (UTC+02:00)")).toHaveValue("2026-10-20 12:00:00");
+  await expect(page.getByLabel("To (UTC+01:00)")).toHaveValue("2026-10-30 11:00:00");
+  await page.getByLabel(/^From \(/).fill("2026-10-29");
+  await expect(page.getByLabel("From (UTC+01:00)")).toBeFocused();
 });
 
 test("zooming leaves the chart where it is and says the range; zooming out ends at now", async ({ page }) => {
