@@ -1,8 +1,10 @@
 /** Choosing the range: typed words and times, zooming that leaves the chart where it is, and names that say what is read. */
 import AxeBuilder from "@axe-core/playwright";
 import type { Page } from "@playwright/test";
-import { makeWorld, signUp, POINTS, type Account, type World } from "./support/api";
+import { makeSource, makeWorld, send, signUp, POINTS, type Account, type World } from "./support/api";
 import { expect, open, settled, test, visit } from "./support/test";
+
+const MINUTE = 60_000;
 
 let account: Account;
 let world: World;
@@ -72,6 +74,38 @@ test("zooming leaves the chart where it is and says the range; zooming out ends 
   await expect
     .poll(() => Date.parse(new URLSearchParams(page.url().split("?")[1]).get("to") ?? ""))
     .toBeLessThanOrEqual(Date.now());
+});
+
+test("keys zoom about the cursor and move the range", async ({ page }) => {
+  const source = await makeSource(account, { v: { type: "number" } });
+  const newest = Math.floor(Date.now() / MINUTE) * MINUTE - 90 * MINUTE;
+  const minutes = Array.from({ length: 8000 }, (_, n) => ({ at: newest - n * MINUTE, values: { v: n } }));
+  await send(account, source, minutes);
+  await open(page, account, `#/explore?f=${source.bucketId}.${source.sourceId}.v&r=24h`);
+  const spanAsked = () => {
+    const search = new URLSearchParams(page.url().split("?")[1]);
+    return ["from", "to"].map((edge) => Date.parse(search.get(edge) ?? "")) as [number, number];
+  };
+  const hours = () => Math.round(((spanAsked()[1] - spanAsked()[0]) / MINUTE) * 100) / 6000;
+  await page.locator(".plot").focus();
+  await page.keyboard.press("End");
+  for (const length of [12, 6, 3]) {
+    await page.keyboard.press("+");
+    await expect.poll(hours).toBe(length);
+    await settled(page);
+  }
+  const [from, to] = spanAsked();
+  expect(from).toBeLessThan(newest);
+  expect(to).toBeGreaterThan(newest);
+  expect(to - newest).toBeLessThan(15 * MINUTE);
+  // The chart of points is another one than that of averages, and has the cursor where it was.
+  const clock = new Date(newest).toISOString().slice(0, 16).replace("T", " ");
+  await expect(page.locator(".legend caption")).toContainText(clock);
+  await page.keyboard.press("[");
+  await expect.poll(spanAsked).toEqual([from - 90 * MINUTE, to - 90 * MINUTE]);
+  await page.keyboard.press("]");
+  await expect.poll(spanAsked).toEqual([from, to]);
+  await expect(page.locator("#plot-keys")).toContainText("[ ] move the range earlier and later");
 });
 
 test("the last time of the axis is not cut off", async ({ page }) => {

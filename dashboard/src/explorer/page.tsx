@@ -16,7 +16,7 @@ import { CurlTexts } from "./curl";
 import { Download } from "./download";
 import { Legend, nearestIndex, shownValue } from "./legend";
 import { Picker } from "./picker";
-import { endsNow, notBehind, spanOf, tidied, zoomedIn, zoomedOut, type Span } from "./range";
+import { endsNow, notBehind, panned, spanOf, tidied, zoomedIn, zoomedOut, type Span } from "./range";
 import { NoPoints, Note, Remarks, Waiting } from "./remarks";
 import { Rows } from "./rows";
 import { linesOf, pointsOf, type Line } from "./series";
@@ -104,8 +104,11 @@ function Explorer({ catalog }: { catalog: Catalog }) {
   };
   const onKey = (key: string): boolean => {
     if (span === null) return false;
-    if (key === "+" || key === "=") change({ range: zoomedIn(span), live: false });
-    else if (key === "-") change({ range: zoomedOut(span, Date.now()), live: false });
+    // Keys come faster than answers: the next one goes on from what is asked for.
+    const asked = state.range.kind === "absolute" ? state.range : span;
+    if (key === "+" || key === "=") change({ range: zoomedIn(asked, cursorAt), live: false });
+    else if (key === "-") change({ range: zoomedOut(asked, Date.now()), live: false });
+    else if (key === "[" || key === "]") change({ range: panned(asked, key === "[" ? -1 : 1), live: false });
     else return false;
     return true;
   };
@@ -194,7 +197,7 @@ function Explorer({ catalog }: { catalog: Catalog }) {
           )}
           <p id="plot-keys" class="hint keys">
             Drag to zoom, double-click to zoom out; on the keyboard <kbd>←</kbd> <kbd>→</kbd> move the cursor,{" "}
-            <kbd>+</kbd> <kbd>−</kbd> zoom. The browser's Back goes one view back.
+            <kbd>+</kbd> <kbd>−</kbd> zoom about it, <kbd>[</kbd> <kbd>]</kbd> move the range earlier and later. The browser's Back goes one view back.
           </p>
           <p class="hint touch-keys">Drag to move, pinch to zoom, tap to read a value.</p>
           <p class="visually-hidden" aria-live="polite">

@@ -76,7 +76,20 @@ describe("spans", () => {
   });
 
   test("there is an end to zooming in", () => {
-    expect(zoomedIn({ from: NOON, to: NOON + 20 })).toEqual({ kind: "absolute", from: NOON, to: NOON + 20 });
+    const half = { kind: "absolute", from: NOON + 500, to: NOON + 1500 };
+    expect(zoomedIn({ from: NOON, to: NOON + 2000 })).toEqual(half);
+    expect(zoomedIn({ from: NOON, to: NOON + 1500 })).toEqual({ kind: "absolute", from: NOON + 250, to: NOON + 1250 });
+    for (const length of [20, 1000]) {
+      const span = { from: NOON, to: NOON + length };
+      expect(zoomedIn(span, NOON)).toEqual({ kind: "absolute", ...span });
+    }
+  });
+
+  test("the moment of the cursor stays where it is", () => {
+    const span = { from: NOON, to: NOON + 8000 };
+    expect(zoomedIn(span, NOON + 8000)).toEqual({ kind: "absolute", from: NOON + 4000, to: NOON + 8000 });
+    expect(zoomedIn(span, NOON + 2000)).toEqual({ kind: "absolute", from: NOON + 1000, to: NOON + 5000 });
+    expect(zoomedIn(span, NOON - 1)).toEqual(zoomedIn(span));
   });
 
   test("panning keeps the width", () => {
