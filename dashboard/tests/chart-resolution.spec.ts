@@ -1,4 +1,5 @@
 /** What is drawn is about a value for each pixel, to the end of the range, and the text under the chart says so. */
+import { readFileSync } from "node:fs";
 import { makeSource, send, signUp, type Account, type SourceRef } from "./support/api";
 import { inkOf } from "./support/ink";
 import { expect, open, settled, test, visit } from "./support/test";
@@ -60,6 +61,32 @@ test("groups by hour reach to the newest point", async ({ page }) => {
   await expect.poll(async () => (await inkOf(page)).to).toBeGreaterThan(0.98);
 });
 
+test("a day by hour has 24 hours, and a point at its end is the next day's", async ({ page }) => {
+  const source = await makeSource(account, { v: { type: "number" } });
+  const midnight = Math.floor(Date.now() / DAY) * DAY;
+  const minutes = Array.from({ length: 30 * 60 }, (_, n) => ({ at: midnight - n * MINUTE, values: { v: 1 } }));
+  await send(account, source, minutes);
+  const day = `from=${new Date(midnight - DAY).toISOString()}&to=${new Date(midnight).toISOString()}`;
+  const ends: string[] = [];
+  page.on("request", (request) => {
+    if (request.url().endsWith("/api/data/query")) ends.push(request.postDataJSON().filters.endTime);
+  });
+  await open(page, account, hashOf([source], `${day}&by=hour&agg=sum`));
+  await expect(page.locator(".chart-note")).toContainText("24 values, the sum of each hour");
+  await page.getByRole("button", { name: "As curl" }).click();
+  await expect(page.getByRole("dialog")).toContainText("T23:59:59.999999999Z");
+  await page.getByRole("button", { name: "Close" }).click();
+  await page.getByRole("button", { name: "CSV" }).click();
+  const file = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Save every point" }).click();
+  const lines = readFileSync(await (await file).path(), "utf8")
+    .trimEnd()
+    .split("\r\n");
+  expect(lines).toHaveLength(1 + 24 * 60);
+  expect(ends.length).toBeGreaterThanOrEqual(3);
+  expect(ends.every((end) => end.endsWith("T23:59:59.999999999Z"))).toBe(true);
+});
+
 test("a switch over a day is the share of the time that it was true", async ({ page }) => {
   const source = await makeSource(account, { running: { type: "boolean" } });
   const now = Date.now();
@@ -75,6 +102,64 @@ test("a switch over a day is the share of the time that it was true", async ({ p
   await page.keyboard.press("ArrowLeft");
   await page.keyboard.press("ArrowLeft");
   await expect(page.locator(".legend-value")).toContainText(/true 2\d(\.\d)? % of the time/);
+});
+
+test("the greatest and the least have the steps that averages have", async ({ page }) => {
+  const source = await makeSource(account, { v: { type: "number" } });
+  const now = Date.now();
+  const minutes = Array.from({ length: 8000 }, (_, n) => ({ at: now - n * MINUTE, values: { v: n % 5 } }));
+  await send(account, source, minutes);
+  const note = page.locator(".chart-note");
+  for (const [aggregation, how] of [
+    ["avg", "averaged by 5 min of"],
+    ["max", "the greatest value of each 5 min"],
+    ["min", "the least value of each 5 min"],
+  ]) {
+    await open(page, account, hashOf([source], `r=24h&agg=${aggregation}`));
+    await expect(note).toContainText(how!);
+    expect(await valuesDrawn(page.getByTestId("chart-points").innerText())).toBeGreaterThanOrEqual(288);
+  }
+  await page.getByRole("button", { name: "CSV" }).click();
+  const file = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Save what is shown" }).click();
+  const rows = readFileSync(await (await file).path(), "utf8").trimEnd().split("\r\n");
+  expect(rows[0]).toBe("timestamp,source,source_id,v");
+  // All five minutes but those at the ends have a 0, and an average of 2.
+  expect(rows.slice(2, -1).every((row) => row.endsWith(",0"))).toBe(true);
+  await visit(page, hashOf([source], "r=6h&agg=max"));
+  await expect(note).toContainText("360 points as they came");
+});
+
+test("a switch of more points than an answer holds is a share of the whole range, whatever is chosen", async ({
+  page,
+}) => {
+  const source = await makeSource(account, { running: { type: "boolean" }, v: { type: "number" } });
+  const now = Date.now();
+  const steps = Array.from({ length: 30_000 }, (_, n) => ({
+    at: now - n * 20 * SECOND,
+    values: { running: n % 4 === 0, ...(n % 1000 === 0 ? { v: n } : {}) },
+  }));
+  await send(account, source, steps);
+  const ink = async () => (await inkOf(page)).from;
+  for (const chosen of ["by=hour", "by=raw", "agg=max", "agg=sum&by=day"]) {
+    await open(page, account, hashOf([source], `r=7d&${chosen}`, "running"));
+    await expect(page.locator(".chart-note")).toContainText(/averaged by (15 min|5 min|minute) of 30,000 points/);
+    await expect(page.locator(".remarks")).toContainText("share of time true, at a step of their own");
+    await expect(page.locator(".remarks")).not.toContainText("newest 10,000");
+    await expect.poll(ink).toBeLessThan(0.03);
+  }
+  const running = `f=${source.bucketId}.${source.sourceId}.running`;
+  await open(page, account, hashOf([source], `${running}&r=7d&by=hour&live=1`));
+  await expect(page.locator(".chart-note")).toContainText(/ values, averaged by hour; the band/);
+  const latest = page.locator("section[aria-label='Latest points'] tbody tr");
+  await expect(latest).toHaveCount(50);
+  await expect(latest.first()).toContainText("0true");
+  await expect(page.locator(".legend tbody tr").nth(1)).toContainText("true");
+  await expect(page.getByText("· following")).toBeVisible();
+  await page.getByRole("button", { name: "CSV" }).click();
+  const file = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Save every point" }).click();
+  expect(readFileSync(await (await file).path(), "utf8").trimEnd().split("\r\n")).toHaveLength(30_001);
 });
 
 test.describe("in Los Angeles", () => {

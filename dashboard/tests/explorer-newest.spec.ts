@@ -1,6 +1,6 @@
 /** "Newest values" are the newest points themselves, in every view. */
 import { call, makeSource, send, signUp } from "./support/api";
-import { expect, open, test } from "./support/test";
+import { expect, open, test, visit } from "./support/test";
 
 const SECOND = 1000;
 
@@ -27,6 +27,12 @@ test("a grouped view names the newest point of each line and its time, and live 
   await expect(lines.nth(0)).toContainText(clock(now - SECOND));
   await expect(lines.nth(1)).toContainText("7.25");
   await expect(lines.nth(1)).toContainText(clock(now - 7000 * SECOND));
+  await visit(page, `#/explore?${fields}&r=6h&by=day&agg=sum`);
+  // All points of the day, or of both where a midnight is among them.
+  await expect(lines.nth(0).locator(".legend-value")).toHaveText(/^\d+(\.\d)? bar$/);
+  await expect(lines.nth(0).locator(".legend-value")).not.toHaveText("56.4 bar");
+  await expect(lines.nth(0).locator(".legend-time")).toHaveText(new Date(now - SECOND).toISOString().slice(0, 10));
+  await visit(page, `#/explore?${fields}&r=6h&by=hour&live=1`);
   await call(account, "POST", "/api/data", {
     bucketId: quick.bucketId,
     dataSourceId: quick.sourceId,

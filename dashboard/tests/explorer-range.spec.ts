@@ -1,8 +1,10 @@
 /** Choosing the range: typed words and times, zooming that leaves the chart where it is, and names that say what is read. */
 import AxeBuilder from "@axe-core/playwright";
 import type { Page } from "@playwright/test";
-import { makeWorld, signUp, POINTS, type Account, type World } from "./support/api";
+import { makeSource, makeWorld, send, signUp, POINTS, type Account, type World } from "./support/api";
 import { expect, open, settled, test, visit } from "./support/test";
+
+const MINUTE = 60_000;
 
 let account: Account;
 let world: World;
@@ -35,6 +37,8 @@ test("relative ranges, days and words are typed, stay in the address, and can be
   await expect.poll(() => page.url()).toContain("from=2026-03-01T00%3A00%3A00.000Z&to=2026-03-02T00%3A00%3A00.000Z");
   await type(page, "yesterday", "");
   await expect.poll(() => page.url()).toContain("from=yesterday&to=yesterday");
+  // The boxes are filled again when the range has changed.
+  await expect(page.getByLabel(/^To \(/)).toHaveValue("yesterday");
   await type(page, "soon", "");
   await expect(page.locator(".fault")).toContainText("Write a time as 2026-01-31 14:30, a day, now-6h");
 });
@@ -46,6 +50,16 @@ test("the boxes hold a time with milliseconds", async ({ page }) => {
     await expect(box).toHaveValue(/\.\d{3}$/);
     expect(await box.evaluate((input) => input.scrollWidth - input.clientWidth)).toBeLessThanOrEqual(0);
   }
+});
+
+test("each box names the offset of its own moment", async ({ page }) => {
+  await open(page, account, hashOf("from=2026-10-20T10:00:00Z&to=2026-10-30T10:00:00Z"));
+  await page.getByRole("button", { name: "Local" }).click();
+  await page.getByRole("button", { name: "from–to" }).click();
+  await expect(page.getByLabel("From (UTC+02:00)")).toHaveValue("2026-10-20 12:00:00");
+  await expect(page.getByLabel("To (UTC+01:00)")).toHaveValue("2026-10-30 11:00:00");
+  await page.getByLabel(/^From \(/).fill("2026-10-29");
+  await expect(page.getByLabel("From (UTC+01:00)")).toBeFocused();
 });
 
 test("zooming leaves the chart where it is and says the range; zooming out ends at now", async ({ page }) => {
@@ -60,6 +74,38 @@ test("zooming leaves the chart where it is and says the range; zooming out ends 
   await expect
     .poll(() => Date.parse(new URLSearchParams(page.url().split("?")[1]).get("to") ?? ""))
     .toBeLessThanOrEqual(Date.now());
+});
+
+test("keys zoom about the cursor and move the range", async ({ page }) => {
+  const source = await makeSource(account, { v: { type: "number" } });
+  const newest = Math.floor(Date.now() / MINUTE) * MINUTE - 90 * MINUTE;
+  const minutes = Array.from({ length: 8000 }, (_, n) => ({ at: newest - n * MINUTE, values: { v: n } }));
+  await send(account, source, minutes);
+  await open(page, account, `#/explore?f=${source.bucketId}.${source.sourceId}.v&r=24h`);
+  const spanAsked = () => {
+    const search = new URLSearchParams(page.url().split("?")[1]);
+    return ["from", "to"].map((edge) => Date.parse(search.get(edge) ?? "")) as [number, number];
+  };
+  const hours = () => Math.round(((spanAsked()[1] - spanAsked()[0]) / MINUTE) * 100) / 6000;
+  await page.locator(".plot").focus();
+  await page.keyboard.press("End");
+  for (const length of [12, 6, 3]) {
+    await page.keyboard.press("+");
+    await expect.poll(hours).toBe(length);
+    await settled(page);
+  }
+  const [from, to] = spanAsked();
+  expect(from).toBeLessThan(newest);
+  expect(to).toBeGreaterThan(newest);
+  expect(to - newest).toBeLessThan(15 * MINUTE);
+  // The chart of points is another one than that of averages, and has the cursor where it was.
+  const clock = new Date(newest).toISOString().slice(0, 16).replace("T", " ");
+  await expect(page.locator(".legend caption")).toContainText(clock);
+  await page.keyboard.press("[");
+  await expect.poll(spanAsked).toEqual([from - 90 * MINUTE, to - 90 * MINUTE]);
+  await page.keyboard.press("]");
+  await expect.poll(spanAsked).toEqual([from, to]);
+  await expect(page.locator("#plot-keys")).toContainText("[ ] move the range earlier and later");
 });
 
 test("the last time of the axis is not cut off", async ({ page }) => {

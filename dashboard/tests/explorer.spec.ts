@@ -1,6 +1,6 @@
 /** The explorer's promises: no spike hidden, few calls, live, and files that hold what was asked. */
 import { readFileSync } from "node:fs";
-import { call, makeWorld, signUp, POINTS, type Account, type World } from "./support/api";
+import { call, makeSource, makeWorld, signUp, POINTS, type Account, type World } from "./support/api";
 import { expect, open, settled, test, visit } from "./support/test";
 
 const hashOf = (world: World, rest: string, fields = ["vibration"]) =>
@@ -94,9 +94,23 @@ test("switches are lines, texts are in the table", async ({ page, service }) => 
   await expect(page.locator(".legend")).toContainText("true");
   await expect(page.getByRole("region", { name: "Latest points" }).last()).toContainText("auto");
   await visit(page, hashOf(world, "r=6h&by=hour", ["vibration", "running"]));
-  await expect(page.getByText("Groups by name are of numbers: running can be seen")).toBeVisible();
+  await expect(page.locator(".legend tbody tr")).toHaveCount(2);
+  await expect(page.getByText("Booleans are shown as they came: groups by name are of numbers.")).toBeVisible();
   await visit(page, hashOf(world, "r=6h", ["mode"]));
   await expect(page.getByText("Texts are no lines: they stand in the table below.")).toBeVisible();
+});
+
+test("fields that a chart has no lines for are said to be left out", async ({ page, service }) => {
+  const account = await signUp(service.url);
+  const names = Array.from({ length: 30 }, (_, index) => `f${index}`);
+  const source = await makeSource(account, Object.fromEntries(names.map((name) => [name, { type: "number" }])));
+  const fields = names.map((name) => `f=${source.bucketId}.${source.sourceId}.${name}`);
+  await open(page, account, `#/explore?${fields.join("&")}&r=24h`);
+  await expect(page.locator(".legend tbody tr")).toHaveCount(24);
+  const remark = page.getByText("A chart has 24 lines at most: 6 more fields of its address are left out.");
+  await expect(remark).toBeVisible();
+  await visit(page, `#/explore?${fields.slice(0, 24).join("&")}&r=24h`);
+  await expect(remark).toHaveCount(0);
 });
 
 test("CSV of every point, and the query as curl", async ({ page, service }) => {

@@ -46,6 +46,8 @@ export function Plot(props: PlotProps) {
   const { lines, hidden, span, marks, zone, theme, height } = props;
 
   const table = useMemo(() => aligned(lines), [lines]);
+  /** The moment of the cursor of the chart before this one: zooming in may need a new chart. */
+  const held = useRef<number | null>(null);
   const shown = useRef(table);
   shown.current = table;
   // A new chart only when its parts differ; new data goes into the one there is.
@@ -58,7 +60,7 @@ export function Plot(props: PlotProps) {
   useEffect(() => {
     const element = holder.current;
     if (element === null) return;
-    const made = new uPlot(optionsOf(element, latest, shown), dataOf(table), element);
+    const made = new uPlot(optionsOf(element, latest, shown, held), dataOf(table), element);
     chart.current = made;
     const endTouches = followTouches(made.over, {
       span: () => latest.current.span,
@@ -77,6 +79,7 @@ export function Plot(props: PlotProps) {
     return () => {
       resize.disconnect();
       endTouches();
+      held.current = momentOf(made);
       made.destroy();
       chart.current = null;
     };
@@ -110,7 +113,9 @@ export function Plot(props: PlotProps) {
       aria-describedby="plot-keys"
       style={{ minHeight: `${height}px` }}
       onKeyDown={(event) => {
-        if (event.ctrlKey || event.metaKey || event.altKey) return;
+        // Many keyboards have brackets behind AltGr, which some systems send as Ctrl and Alt.
+        const typed = event.getModifierState("AltGraph");
+        if (!typed && (event.ctrlKey || event.metaKey || event.altKey)) return;
         if (moveCursor(chart.current, event.key, event.shiftKey) || props.onKey(event.key)) event.preventDefault();
       }}
     >
@@ -121,7 +126,14 @@ export function Plot(props: PlotProps) {
 
 type Table = ReturnType<typeof aligned>;
 
-function optionsOf(element: HTMLElement, latest: { current: PlotProps }, shown: { current: Table }): uPlot.Options {
+const momentOf = (chart: uPlot): number | null => chart.data[0][chart.cursor.idx ?? -1] ?? null;
+
+function optionsOf(
+  element: HTMLElement,
+  latest: { current: PlotProps },
+  shown: { current: Table },
+  held: { current: number | null },
+): uPlot.Options {
   const { lines, zone, theme, height } = latest.current;
   const style = getComputedStyle(document.documentElement);
   const token = (name: string) => style.getPropertyValue(name).trim();
@@ -161,12 +173,14 @@ function optionsOf(element: HTMLElement, latest: { current: PlotProps }, shown: 
       bind: { dblclick: () => () => (latest.current.onKey("-"), null) },
     },
     hooks: {
-      setCursor: [
+      ready: [
         (made) => {
-          const index = made.cursor.idx;
-          latest.current.onCursor(index === null || index === undefined ? null : (made.data[0][index] ?? null));
+          const [at, { from, to }] = [held.current, latest.current.span];
+          if (at === null || at < from || at > to) latest.current.onCursor(null);
+          else made.setCursor({ left: made.valToPos(at, "x"), top: 1 });
         },
       ],
+      setCursor: [(made) => latest.current.onCursor(momentOf(made))],
       setSelect: [
         (made) => {
           const { left, width: selected } = made.select;

@@ -10,7 +10,7 @@ import { Dialog } from "../parts/dialog";
 import { ErrorBox } from "../parts/forms";
 import { csvHead, csvRows } from "./csv";
 import { rawPages, type View } from "./fetch";
-import { hasBand, planOf } from "./plan";
+import { hasBand, pointPlans } from "./plan";
 import { rowsOf } from "./table";
 import type { ExplorerState } from "./state";
 import { stepName } from "./steps";
@@ -56,8 +56,7 @@ export function Download({ view, state, sources, onClose }: DownloadProps) {
     const parts = [csvHead(shape)];
     let rows = 0;
     try {
-      const raw = planOf({ ...state, aggregation: "auto", groupBy: "raw" }, sources, view.span, 1000, Date.now());
-      for (const bucket of raw.buckets) {
+      for (const bucket of pointPlans(state.fields)) {
         for await (const page of rawPages(bucket, view.span, asking.signal)) {
           parts.push(csvRows(page, shape, sourceName));
           rows += page.length;
@@ -111,7 +110,9 @@ export function Download({ view, state, sources, onClose }: DownloadProps) {
 }
 
 /** As far as the server has counted them. */
-function pointsInRange({ parts }: View): number | null {
+function pointsInRange({ plan, parts }: View): number | null {
+  // A point that has a boolean and a number is in the parts of both.
+  if (plan.buckets.some(({ shares }) => shares)) return null;
   if (parts.some((part) => part.points === null || part.truncated)) return null;
   return parts.reduce((sum, part) => sum + (part.points ?? 0), 0);
 }

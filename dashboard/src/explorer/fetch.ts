@@ -12,8 +12,8 @@ import {
 } from "../api/query";
 import { newerOf, newestPoints, type NewestPoints } from "./newest";
 import { hasBand, queryOf, type BucketPlan, type Plan } from "./plan";
-import type { Span } from "./range";
-import { joined, tablesOf, withBand, type Tables } from "./table";
+import { timesOf, type Span } from "./range";
+import { joined, onlyExtremes, tablesOf, withBand, type Tables } from "./table";
 
 export interface Row extends QueryRow {
   /** Milliseconds; `timestamp` keeps every digit. */
@@ -66,11 +66,12 @@ export async function fetchView(plan: Plan, span: Span, signal: AbortSignal): Pr
 /** The view moved on to `span`: what is new is asked for, what has left it is dropped. */
 export async function followView(view: View, span: Span, signal: AbortSignal): Promise<View> {
   const began = performance.now();
-  if (view.plan.kind === "auto") {
+  if (view.plan.kind === "auto" || view.plan.buckets.some(({ shares }) => shares)) {
     const steps = view.parts.flatMap((part) => part.groupBy ?? []);
     const finest = Math.min(...steps.map((step) => STEP_SECONDS[step] * 1000));
     const due = Date.now() - view.readAt >= Math.min(finest, WHOLE_PERIOD_MS_MAX);
-    if ((steps.length > 0 && due) || hasGrown(view)) return fetchView(view.plan, span, signal);
+    const grown = view.plan.kind === "auto" && hasGrown(view);
+    if ((steps.length > 0 && due) || grown) return fetchView(view.plan, span, signal);
     // A step that goes on changes its last value a little; only the points are asked for each second.
     if (steps.length > 0) return followPoints(view, span, signal);
   }
@@ -123,11 +124,15 @@ function tailStart(view: View): number | null {
 
 async function fetchPart(plan: Plan, bucket: BucketPlan, span: Span, signal: AbortSignal): Promise<Part> {
   const query = queryOf(plan, bucket, span);
-  if (plan.kind === "grouped" && hasBand(plan)) return { ...(await banded(query, signal)), groupBy: plan.groupBy };
+  const chosen = plan.kind === "auto" || bucket.shares;
+  if (!chosen && hasBand(plan)) return { ...(await banded(query, signal)), groupBy: plan.groupBy };
   const { columns, metadata } = await runColumns(query, signal);
-  const groupBy = plan.kind === "auto" ? (metadata.downsampling?.groupBy ?? null) : plan.groupBy;
+  const groupBy = chosen ? (metadata.downsampling?.groupBy ?? null) : plan.groupBy;
+  const tables = tablesOf(columns);
+  const extreme = plan.aggregation === "min" || plan.aggregation === "max" ? plan.aggregation : null;
+  const stands = chosen && !bucket.shares && groupBy !== null ? extreme : null;
   return {
-    tables: tablesOf(columns),
+    tables: stands === null ? tables : onlyExtremes(tables, stands),
     groupBy,
     points: metadata.downsampling?.expectedPoints ?? (groupBy === null ? metadata.count : null),
     truncated: metadata.hasMore,
@@ -143,11 +148,10 @@ async function banded(query: Query, signal: AbortSignal): Promise<Omit<Part, "gr
 }
 
 function fetchLatest(plan: Plan, span: Span, signal: AbortSignal): Promise<QueryAnswer[]> {
-  const [startTime, endTime] = isoOf(span);
   return Promise.all(
     plan.buckets.map(({ bucketId, sourceIds: dataSourceIds, refs }) => {
       const fields = [...new Set(refs.map((ref) => ref.field))];
-      const filters = { dataSourceIds, fields, startTime, endTime };
+      const filters = { dataSourceIds, fields, ...timesOf(span) };
       return runQuery({ bucketId, filters, limit: LATEST_ROWS, sort: "desc", downsampling: false }, signal);
     }),
   );
@@ -168,22 +172,25 @@ async function newestOf(
 }
 
 function latestOf(answers: QueryAnswer[]): Row[] {
-  const rows = answers.flatMap(({ data }) => data.map((row) => ({ ...row, at: Date.parse(row.timestamp) })));
-  return rows.sort((a, b) => b.at - a.at).slice(0, LATEST_ROWS);
+  const rows = new Map<string, Row>();
+  // A point of numbers and booleans comes in two answers, with some of its values in each.
+  for (const row of answers.flatMap(({ data }) => data)) {
+    const id = row._id ?? "";
+    const values = { ...rows.get(id)?.values, ...row.values };
+    rows.set(id, { ...row, values, at: Date.parse(row.timestamp) });
+  }
+  return [...rows.values()].sort((a, b) => b.at - a.at).slice(0, LATEST_ROWS);
 }
-
-const isoOf = ({ from, to }: Span): [string, string] => [new Date(from).toISOString(), new Date(to).toISOString()];
 
 /** All points of a span, page by page behind the cursor, oldest first. */
 export async function* rawPages(bucket: BucketPlan, span: Span, signal: AbortSignal): AsyncGenerator<QueryRow[]> {
   const { sourceIds: dataSourceIds, fields } = bucket;
-  const [startTime, endTime] = isoOf(span);
   let cursor: string | undefined;
   do {
     const answer: QueryAnswer = await runQuery(
       {
         bucketId: bucket.bucketId,
-        filters: { dataSourceIds, fields, startTime, endTime },
+        filters: { dataSourceIds, fields, ...timesOf(span) },
         limit: QUERY_ROWS_MAX,
         downsampling: false,
         ...(cursor === undefined ? {} : { cursor }),

@@ -77,12 +77,13 @@ interface RowProps {
 function LegendRow({ line, hidden, onToggle, cursorAt, zone, theme }: RowProps) {
   const look = lookOf(line.index, theme);
   const extremes = useMemo(() => extremesOf(line), [line]);
-  // Without a cursor, what the sensor said last: the mean of a group that goes on is not its newest value.
+  // Without a cursor, what the sensor said last: the mean of a group that goes on is not its newest value. Of sums and
+  // counts, the newest group.
   const index = useMemo(() => (cursorAt === null ? null : nearestIndex(line, cursorAt)), [line, cursorAt]);
-  const latest = line.newest ?? lastDrawn(line);
-  const value = cursorAt === null ? (latest?.value ?? null) : index === null ? null : (line.values[index] ?? null);
-  const at =
-    cursorAt === null ? latest && formatTime(latest.at, zone) : index === null ? null : timeOf(line, index, zone);
+  const latest = cursorAt === null ? line.newest : null;
+  const place = cursorAt === null ? lastDrawn(line) : index;
+  const value = latest?.value ?? (place === null ? null : (line.values[place] ?? null));
+  const at = latest !== null ? formatTime(latest.at, zone) : place === null ? null : timeOf(line, place, zone);
   const low = index === null ? null : (line.lows?.[index] ?? null);
   const high = index === null ? null : (line.highs?.[index] ?? null);
   const text = (number: number | null) => (number === null ? "–" : shownValue(line, number));
@@ -142,9 +143,9 @@ function extremesOf(line: Line): { low: number | null; high: number | null } {
   return { low, high };
 }
 
-function lastDrawn(line: Line): Line["newest"] {
+function lastDrawn(line: Line): number | null {
   const index = line.values.findLastIndex((value) => value !== null);
-  return index < 0 ? null : { at: line.times[index]!, value: line.values[index]! };
+  return index < 0 ? null : index;
 }
 
 /** The line's point nearest to a time: lines of several sources rarely share their times. */

@@ -2,7 +2,7 @@
 import { runQuery, type Query, type QueryAnswer, type QueryRow, type Value } from "../api/query";
 import type { Part } from "./fetch";
 import type { BucketPlan } from "./plan";
-import type { Span } from "./range";
+import { timesOf, type Span } from "./range";
 import { fieldId, type FieldRef } from "./state";
 
 export interface Newest {
@@ -61,8 +61,7 @@ export function newerOf(before: NewestPoints, after: NewestPoints): NewestPoints
 
 const isValue = (value: Value | undefined): value is NonNullable<Value> => value !== undefined && value !== null;
 
-function lastQuery({ bucketId, sourceId, field }: FieldRef, { from, to }: Span): Query {
-  const [startTime, endTime] = [new Date(from).toISOString(), new Date(to).toISOString()];
-  const filters = { dataSourceIds: [sourceId], fields: [field], startTime, endTime };
+function lastQuery({ bucketId, sourceId, field }: FieldRef, span: Span): Query {
+  const filters = { dataSourceIds: [sourceId], fields: [field], ...timesOf(span) };
   return { bucketId, filters, limit: 1, sort: "desc", downsampling: false };
 }

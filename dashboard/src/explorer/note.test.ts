@@ -47,6 +47,11 @@ describe("what is drawn", () => {
       lines(532),
       "532 values, the number of points of each day",
     ],
+    [
+      view([part("5m", 8000), part(null, 10)], { aggregation: "max" }),
+      lines(289, 10),
+      "up to 289 values a line, the greatest value of each 5 min, others as they came",
+    ],
   ])("%#", (shown, drawn, text) => expect(said(shown, drawn)).toBe(text));
 });
 
@@ -57,4 +62,12 @@ test("what is left out is named", () => {
     "Texts are no lines: the table has mode.",
   ]);
   expect(remarksOf(view([{ ...part(null, 1), truncated: true }]), [], new Map())).toHaveLength(1);
+  const bucket = { bucketId: "b", sourceIds: ["a"], refs: fields, fields: ["on"] };
+  const buckets = [false, true].map((shares) => ({ ...bucket, shares }));
+  const both = view([part("hour", null), part("30m", 30_000)], { kind: "grouped", groupBy: "hour", buckets });
+  const shown = [...lines(168), { ...lines(334)[0]!, type: "boolean" as const }];
+  expect(said(both, shown)).toBe("168 values, averaged by hour; the band is min to max");
+  expect(remarksOf(both, [], new Map())).toEqual([
+    "Booleans are shown as the share of time true, at a step of their own: 30 min.",
+  ]);
 });

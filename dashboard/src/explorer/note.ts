@@ -2,7 +2,7 @@
 import type { Aggregation } from "../api/query";
 import type { Source } from "../api/sources";
 import { formatCount, plural } from "../app/format";
-import type { View } from "./fetch";
+import type { Part, View } from "./fetch";
 import { hasBand } from "./plan";
 import { pointsOf, type Line } from "./series";
 import type { FieldRef } from "./state";
@@ -17,8 +17,13 @@ const WHAT: Record<Aggregation, string> = {
 };
 
 /** `720 values a line` and `, averaged by 5 s of 10,800 points; the band is min to max`. */
-export function noteOf(view: View, lines: Line[]): { drawn: string; how: string } {
-  const steps = [...new Set(view.parts.flatMap((part) => part.groupBy ?? []))].map((step) => stepName(step));
+export function noteOf(view: View, all: Line[]): { drawn: string; how: string } {
+  // Of booleans beside numbers the remarks tell.
+  const { shares, others } = byShares(view);
+  const beside = shares.length > 0 && others.length > 0 && view.parts.some((part) => part.groupBy !== null);
+  const parts = beside ? others : view.parts;
+  const lines = beside ? all.filter((line) => line.type !== "boolean") : all;
+  const steps = [...new Set(parts.flatMap((part) => part.groupBy ?? []))].map((step) => stepName(step));
   if (steps.length === 0) {
     return {
       drawn: plural(
@@ -32,11 +37,18 @@ export function noteOf(view: View, lines: Line[]): { drawn: string; how: string 
   const most = Math.max(0, ...counts);
   const values = `${counts.every((count) => count === most) ? "" : "up to "}${plural(most, "value")}`;
   const drawn = lines.length > 1 ? `${values} a line` : values;
-  if (!hasBand(view.plan)) return { drawn, how: `, ${WHAT[view.plan.aggregation]} of each ${steps.join(" or ")}` };
-  const points = view.parts.reduce((sum, part) => sum + (part.points ?? 0), 0);
+  const mixed = parts.some((part) => part.groupBy === null) ? ", others as they came" : "";
+  const averaged = hasBand(view.plan) || others.length === 0;
+  if (!averaged) return { drawn, how: `, ${WHAT[view.plan.aggregation]} of each ${steps.join(" or ")}${mixed}` };
+  const points = parts.reduce((sum, part) => sum + (part.points ?? 0), 0);
   const of = points > 0 ? ` of ${plural(points, "point")}` : "";
-  const mixed = view.parts.some((part) => part.groupBy === null) ? ", others as they came" : "";
   return { drawn, how: `, averaged by ${steps.join(" or ")}${of}${mixed}; the band is min to max` };
+}
+
+/** Parts of booleans that are asked for by themselves, and all others. */
+function byShares({ plan, parts }: View): { shares: Part[]; others: Part[] } {
+  const isShare = (_: Part, index: number) => plan.buckets[index]?.shares === true;
+  return { shares: parts.filter(isShare), others: parts.filter((part, index) => !isShare(part, index)) };
 }
 
 /** What the view leaves out or puts otherwise than its reader may think. */
@@ -47,6 +59,13 @@ export function remarksOf(view: View, fields: FieldRef[], sources: ReadonlyMap<s
     remarks.push(
       `Groups by name are of numbers: ${plan.leftOut.join(", ")} can be seen with automatic grouping, or by raw.`,
     );
+  }
+  const { shares } = byShares(view);
+  const steps = [...new Set(shares.flatMap((part) => part.groupBy ?? []))].map((step) => stepName(step));
+  if (steps.length > 0) {
+    remarks.push(`Booleans are shown as the share of time true, at a step of their own: ${steps.join(" or ")}.`);
+  } else if (shares.length > 0 && plan.kind === "grouped") {
+    remarks.push("Booleans are shown as they came: groups by name are of numbers.");
   }
   const texts = fields.filter((ref) => sources.get(ref.sourceId)?.schema[ref.field]?.type === "string");
   if (plan.kind === "auto" && texts.length > 0) {

@@ -16,11 +16,11 @@ import { CurlTexts } from "./curl";
 import { Download } from "./download";
 import { Legend, nearestIndex, shownValue } from "./legend";
 import { Picker } from "./picker";
-import { endsNow, notBehind, spanOf, tidied, zoomedIn, zoomedOut, type Span } from "./range";
+import { endsNow, notBehind, panned, spanOf, tidied, zoomedIn, zoomedOut, type Span } from "./range";
 import { NoPoints, Note, Remarks, Waiting } from "./remarks";
 import { Rows } from "./rows";
 import { linesOf, pointsOf, type Line } from "./series";
-import { fieldId, readState, writeState, type ExplorerState } from "./state";
+import { fieldId, readFields, readState, writeState, type ExplorerState } from "./state";
 import { Toolbar } from "./toolbar";
 import { fetchMarks, marksWithin } from "./triggers";
 import { useView } from "./view";
@@ -82,6 +82,7 @@ function Explorer({ catalog }: { catalog: Catalog }) {
   // Another range has the same fields: what is drawn of them is not drawn again before the answer is here.
   const picked = state.fields.map(fieldId).join(" ");
   const fields = useMemo(() => knownFields(catalog, state.fields), [catalog, picked]);
+  const beyond = useMemo(() => readFields(search).length, [search]) - state.fields.length;
   const gone = state.fields.length - fields.length;
   const loaded = useView(state, catalog, width, zone);
   const { view } = loaded;
@@ -103,8 +104,11 @@ function Explorer({ catalog }: { catalog: Catalog }) {
   };
   const onKey = (key: string): boolean => {
     if (span === null) return false;
-    if (key === "+" || key === "=") change({ range: zoomedIn(span), live: false });
-    else if (key === "-") change({ range: zoomedOut(span, Date.now()), live: false });
+    // Keys come faster than answers: the next one goes on from what is asked for.
+    const asked = state.range.kind === "absolute" ? state.range : span;
+    if (key === "+" || key === "=") change({ range: zoomedIn(asked, cursorAt), live: false });
+    else if (key === "-") change({ range: zoomedOut(asked, Date.now()), live: false });
+    else if (key === "[" || key === "]") change({ range: panned(asked, key === "[" ? -1 : 1), live: false });
     else return false;
     return true;
   };
@@ -187,13 +191,13 @@ function Explorer({ catalog }: { catalog: Catalog }) {
           {view !== null && (
             <Note loaded={loaded} view={view} lines={lines} zone={zone} fixed={!endsNow(state.range)} />
           )}
-          <Remarks view={view} fields={fields} catalog={catalog} gone={gone} marks={shownMarks} />
+          <Remarks view={view} fields={fields} catalog={catalog} gone={gone} beyond={beyond} marks={shownMarks} />
           {lines.length > 0 && (
             <Legend lines={lines} hidden={hidden} onToggle={toggle} cursorAt={cursorAt} zone={zone} theme={theme} />
           )}
           <p id="plot-keys" class="hint keys">
             Drag to zoom, double-click to zoom out; on the keyboard <kbd>←</kbd> <kbd>→</kbd> move the cursor,{" "}
-            <kbd>+</kbd> <kbd>−</kbd> zoom. The browser's Back goes one view back.
+            <kbd>+</kbd> <kbd>−</kbd> zoom about it, <kbd>[</kbd> <kbd>]</kbd> move the range earlier and later. The browser's Back goes one view back.
           </p>
           <p class="hint touch-keys">Drag to move, pinch to zoom, tap to read a value.</p>
           <p class="visually-hidden" aria-live="polite">

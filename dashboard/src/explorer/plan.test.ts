@@ -81,8 +81,14 @@ describe("automatic", () => {
     const plan = planOf(state(["a.v.b1", "a.on.b1", "c.v.b2"]), all, last(1), 1200, NOW);
     const field = (sourceId: string, name: string, bucketId: string) => ({ bucketId, sourceId, field: name });
     expect(plan.buckets).toEqual([
-      { bucketId: "b1", sourceIds: ["a"], refs: [field("a", "v", "b1"), field("a", "on", "b1")], fields: ["v", "on"] },
-      { bucketId: "b2", sourceIds: ["c"], refs: [field("c", "v", "b2")], fields: ["v"] },
+      {
+        bucketId: "b1",
+        sourceIds: ["a"],
+        refs: [field("a", "v", "b1"), field("a", "on", "b1")],
+        fields: ["v", "on"],
+        shares: false,
+      },
+      { bucketId: "b2", sourceIds: ["c"], refs: [field("c", "v", "b2")], fields: ["v"], shares: false },
     ]);
   });
 });
@@ -98,17 +104,47 @@ describe("asked for by name", () => {
     expect(by("raw")).toMatchObject({ kind: "raw", groupBy: null });
   });
 
-  test("an aggregation takes the unit that the screen has room for, however rarely a source sends", () => {
-    const max = (days: number) => planOf(state(["a.v"], { aggregation: "max" }), minutely, last(days), 1200, NOW);
-    expect([0.5, 1, 7, 60].map((days) => max(days).groupBy)).toEqual(["minute", "minute", "hour", "hour"]);
-    expect(hasBand(max(1))).toBe(false);
+  test("a sum takes the unit that the screen has room for, however rarely a source sends", () => {
+    const sum = (days: number) => planOf(state(["a.v"], { aggregation: "sum" }), minutely, last(days), 1200, NOW);
+    expect([0.5, 1, 7, 60].map((days) => sum(days).groupBy)).toEqual(["minute", "minute", "hour", "hour"]);
+    expect(hasBand(sum(1))).toBe(false);
   });
 
-  test("averages leave out what is no number, counts nothing", () => {
-    const averaged = planOf(state(["a.v", "a.on"], { groupBy: "hour" }), minutely, last(30), 1200, NOW);
-    expect(averaged).toMatchObject({ leftOut: ["on"] });
-    expect(averaged.buckets[0]).toMatchObject({ fields: ["v"] });
+  test.each(["avg", "min", "max"] as const)("%s without a unit has the steps of automatic views", (aggregation) => {
+    const plan = planOf(state(["a.v", "a.mode"], { aggregation }), minutely, last(1), 1200, NOW);
+    expect(plan).toMatchObject({ kind: "auto", aggregation, groupBy: null, leftOut: [] });
+    const query = queryOf(plan, plan.buckets[0]!, last(1));
+    expect(query).toMatchObject({ maxPoints: 1200, filters: { fields: ["v", "mode"] } });
+    expect(query).not.toHaveProperty("aggregation");
+    expect(hasBand(plan)).toBe(aggregation === "avg");
+    const byHour = planOf(state(["a.v"], { aggregation, groupBy: "hour" }), minutely, last(1), 1200, NOW);
+    expect(byHour).toMatchObject({ kind: "grouped", groupBy: "hour" });
+  });
+
+  test("averages leave out texts, counts nothing", () => {
+    const averaged = planOf(state(["a.v", "a.on", "a.mode"], { groupBy: "hour" }), minutely, last(30), 1200, NOW);
+    expect(averaged).toMatchObject({ leftOut: ["mode"] });
+    expect(averaged.buckets[0]).toMatchObject({ fields: ["v"], shares: false });
     const counted = planOf(state(["a.mode"], { aggregation: "count" }), minutely, last(1), 1200, NOW);
     expect(counted).toMatchObject({ kind: "grouped", leftOut: [] });
+  });
+
+  test.each([
+    [{ groupBy: "hour" }, 1200],
+    [{ groupBy: "raw" }, 10_000],
+    [{ aggregation: "sum" }, 1200],
+    [{ aggregation: "max", groupBy: "day" }, 1200],
+    [{ aggregation: "min" }, 1200],
+  ] as const)("booleans with %j are asked for with %s points at most", (chosen, maxPoints) => {
+    for (const fields of [["a.on"], ["a.v", "a.on"]]) {
+      const plan = planOf(state(fields, chosen), minutely, last(30), 1200, NOW);
+      const bucket = plan.buckets.at(-1)!;
+      expect(bucket).toMatchObject({ fields: ["on"], refs: [{ field: "on" }], shares: true });
+      const query = queryOf(plan, bucket, last(30));
+      expect(query).toMatchObject({ maxPoints });
+      for (const member of ["aggregation", "groupBy", "limit", "sort"]) expect(query).not.toHaveProperty(member);
+    }
+    const counted = planOf(state(["a.on"], { aggregation: "count" }), minutely, last(30), 1200, NOW);
+    expect(counted.buckets).toMatchObject([{ fields: ["on"], shares: false }]);
   });
 });

@@ -1,6 +1,7 @@
 /**
  * How a view is asked for. By itself the server chooses: points while the screen can show them one by one, else
- * averages of about a value for each pixel. A grouping or an aggregation that was asked for by name stays what it is.
+ * averages of about a value for each pixel, or the least or the greatest of what these smooth. A grouping that was
+ * asked for by name stays what it is, and so does the unit of a sum or a count.
  * Pure; `fetch.ts` carries a plan out.
  */
 import {
@@ -13,17 +14,19 @@ import {
   type Query,
 } from "../api/query";
 import type { Source } from "../api/sources";
-import type { Span } from "./range";
+import { timesOf, type Span } from "./range";
 import type { ExplorerState, FieldRef } from "./state";
 
 /** One query: the endpoint answers for one bucket at a time, with as many sources as an answer has rows for. */
 export interface BucketPlan {
   bucketId: string;
   sourceIds: string[];
-  /** The fields of the view that belong to these sources, texts too. */
+  /** The fields of the view that belong to these sources, texts too; booleans that another query is for are not. */
   refs: FieldRef[];
   /** What the chart asks for. */
   fields: string[];
+  /** Booleans of a view of a chosen grouping: by a step of the server's choice, as the share of time true. */
+  shares: boolean;
 }
 
 export interface Plan {
@@ -66,13 +69,21 @@ export function planOf(
     leftOut: [],
   };
 
-  const byName = state.aggregation !== "auto" || state.groupBy !== "auto";
+  const byName = state.groupBy !== "auto" || aggregation === "sum" || aggregation === "count";
+  // Groups by name have no booleans, their extremes say nothing, and points may be more than an answer holds: beside
+  // another choice they are asked for by themselves.
+  const raw = state.groupBy === "raw";
+  const counted = aggregation === "count" && !raw;
+  const apart = (byName || aggregation !== "avg") && !counted;
+  const booleans = apart ? state.fields.filter((ref) => typeOf(ref) === "boolean") : [];
+  const others = state.fields.filter((ref) => !booleans.includes(ref));
+  const shares = bucketPlans(booleans, booleans, sharesMax(raw, plan.maxPoints), true);
   if (!byName && state.fields.some((ref) => typeOf(ref) !== "string")) {
-    return { ...plan, kind: "auto", buckets: bucketPlans(state.fields, state.fields, plan.maxPoints) };
+    return { ...plan, kind: "auto", buckets: [...bucketPlans(others, others, plan.maxPoints), ...shares] };
   }
-  const drawn = aggregation === "count" ? state.fields : numbers;
-  if (state.groupBy === "raw" || !byName || drawn.length === 0) {
-    return { ...plan, kind: "raw", aggregation: "avg", buckets: bucketPlans(state.fields, state.fields, 1) };
+  const drawn = counted ? state.fields : numbers;
+  if (state.groupBy === "raw" || drawn.length + booleans.length === 0) {
+    return { ...plan, kind: "raw", aggregation: "avg", buckets: [...bucketPlans(others, others, 1), ...shares] };
   }
 
   const used = [...new Set(drawn.map((ref) => ref.sourceId))].flatMap((id) => sources.get(id) ?? []);
@@ -87,14 +98,20 @@ export function planOf(
     ...plan,
     kind: "grouped",
     groupBy: unit,
-    buckets: bucketPlans(drawn, state.fields, rows(unit)),
+    buckets: [...bucketPlans(drawn, others, rows(unit)), ...shares],
     coarsenedFrom: asked === unit ? null : asked,
-    leftOut: [...new Set(state.fields.filter((ref) => !drawn.includes(ref)).map((ref) => ref.field))],
+    leftOut: [...new Set(others.filter((ref) => !drawn.includes(ref)).map((ref) => ref.field))],
   };
 }
 
 /** Averages hide what they smooth; of the other aggregations the name says what is shown. */
 export const hasBand = (plan: Plan): boolean => plan.kind !== "raw" && plan.aggregation === "avg";
+
+/** Points stay points as long as an answer holds them. */
+const sharesMax = (raw: boolean, maxPoints: number): number => (raw ? MAX_POINTS_RANGE.most : maxPoints);
+
+/** All points of these fields: one query for each bucket. */
+export const pointPlans = (fields: FieldRef[]): BucketPlan[] => bucketPlans(fields, fields, 1);
 
 /** The query of a plan for one bucket, as it is sent and as the curl text shows it. */
 export function queryOf(plan: Plan, bucket: BucketPlan, span: Span): Query {
@@ -103,11 +120,11 @@ export function queryOf(plan: Plan, bucket: BucketPlan, span: Span): Query {
     filters: {
       dataSourceIds: bucket.sourceIds,
       fields: bucket.fields,
-      startTime: new Date(span.from).toISOString(),
-      endTime: new Date(span.to).toISOString(),
+      ...timesOf(span),
     },
   };
   const zoned = plan.timezone === null ? query : { ...query, timezone: plan.timezone };
+  if (bucket.shares) return { ...zoned, maxPoints: sharesMax(plan.kind === "raw", plan.maxPoints) };
   if (plan.kind === "auto") return { ...zoned, maxPoints: plan.maxPoints };
   // The newest points are the ones to see, when there are more than an answer holds.
   if (plan.groupBy === null) return { ...query, limit: QUERY_ROWS_MAX, sort: "desc", downsampling: false };
@@ -125,7 +142,7 @@ function rowsOf(source: Source, span: Span, unit: GroupBy, now: number): number 
 }
 
 /** Sources without a field to draw have no part in the plan. `rows` is what one source may need of an answer. */
-function bucketPlans(drawn: FieldRef[], all: FieldRef[], rows: number): BucketPlan[] {
+function bucketPlans(drawn: FieldRef[], all: FieldRef[], rows: number, shares = false): BucketPlan[] {
   const sourcesMax = Math.max(1, Math.floor(QUERY_ROWS_MAX / rows));
   const plans: BucketPlan[] = [];
   for (const { bucketId, sourceId, field } of drawn) {
@@ -135,7 +152,7 @@ function bucketPlans(drawn: FieldRef[], all: FieldRef[], rows: number): BucketPl
       plan?.sourceIds.push(sourceId);
     }
     if (plan === undefined) {
-      plan = { bucketId, sourceIds: [sourceId], refs: [], fields: [] };
+      plan = { bucketId, sourceIds: [sourceId], refs: [], fields: [], shares };
       plans.push(plan);
     }
     if (!plan.fields.includes(field)) plan.fields.push(field);

@@ -1,6 +1,17 @@
 import { describe, expect, test } from "vitest";
 import { parseTyped } from "./moment";
-import { endsNow, panned, readRange, spanOf, tidied, typedRange, writeRange, zoomedIn, zoomedOut } from "./range";
+import {
+  endsNow,
+  panned,
+  readRange,
+  spanOf,
+  tidied,
+  timesOf,
+  typedRange,
+  writeRange,
+  zoomedIn,
+  zoomedOut,
+} from "./range";
 
 const NOON = Date.UTC(2026, 0, 31, 12);
 
@@ -37,6 +48,13 @@ describe("spans", () => {
     expect(span.to).toBeGreaterThan(NOON - 5000);
   });
 
+  test("a day is asked for up to just before the next one", () => {
+    const day = { from: Date.UTC(2026, 10, 20), to: Date.UTC(2026, 10, 21) };
+    const times = { startTime: "2026-11-20T00:00:00.000Z", endTime: "2026-11-20T23:59:59.999999999Z" };
+    expect(timesOf(day)).toEqual(times);
+    expect(timesOf({ from: 0, to: 1.5 }).endTime).toBe("1970-01-01T00:00:00.001999999Z");
+  });
+
   test("out and in again is the same", () => {
     const span = { from: NOON, to: NOON + 8000 };
     const out = zoomedOut(span, NOON + 60_000);
@@ -58,7 +76,20 @@ describe("spans", () => {
   });
 
   test("there is an end to zooming in", () => {
-    expect(zoomedIn({ from: NOON, to: NOON + 20 })).toEqual({ kind: "absolute", from: NOON, to: NOON + 20 });
+    const half = { kind: "absolute", from: NOON + 500, to: NOON + 1500 };
+    expect(zoomedIn({ from: NOON, to: NOON + 2000 })).toEqual(half);
+    expect(zoomedIn({ from: NOON, to: NOON + 1500 })).toEqual({ kind: "absolute", from: NOON + 250, to: NOON + 1250 });
+    for (const length of [20, 1000]) {
+      const span = { from: NOON, to: NOON + length };
+      expect(zoomedIn(span, NOON)).toEqual({ kind: "absolute", ...span });
+    }
+  });
+
+  test("the moment of the cursor stays where it is", () => {
+    const span = { from: NOON, to: NOON + 8000 };
+    expect(zoomedIn(span, NOON + 8000)).toEqual({ kind: "absolute", from: NOON + 4000, to: NOON + 8000 });
+    expect(zoomedIn(span, NOON + 2000)).toEqual({ kind: "absolute", from: NOON + 1000, to: NOON + 5000 });
+    expect(zoomedIn(span, NOON - 1)).toEqual(zoomedIn(span));
   });
 
   test("panning keeps the width", () => {

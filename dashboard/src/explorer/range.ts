@@ -32,6 +32,8 @@ const DAY_MS = 86_400_000;
 
 /** A drag below this is a click that slipped. */
 export const SPAN_MS_MIN = 10;
+/** Where zooming in step by step ends. */
+const ZOOMED_MS_MIN = 1000;
 
 /** `r=6h`, or `from` and `to` as ISO times or as `now-6h`; what cannot be read is the default. */
 export function readRange(search: URLSearchParams): Range {
@@ -90,6 +92,15 @@ export function spanOf(range: Range, now: number, extent: Span | null, zone: Zon
   return { from: extent.from - margin, to: extent.to + margin };
 }
 
+/**
+ * A span as it is asked for. The API's `endTime` is inclusive, a span ends just before its end: a point exactly there
+ * is the first of the next span, and a day has no 25th hour.
+ */
+export const timesOf = ({ from, to }: Span): { startTime: string; endTime: string } => ({
+  startTime: new Date(from).toISOString(),
+  endTime: new Date(Math.ceil(to) - 1).toISOString().replace("Z", "999999Z"),
+});
+
 /** Twice as much around the same middle, but nothing of the time to come. */
 export function zoomedOut({ from, to }: Span, now: number): Range {
   const half = (to - from) / 2;
@@ -109,11 +120,13 @@ export function tidied({ from, to }: Span): Span {
   return { from: Math.floor(from / unit) * unit, to: Math.ceil(to / unit) * unit };
 }
 
-/** The middle half. */
-export function zoomedIn({ from, to }: Span): Range {
-  const quarter = (to - from) / 4;
-  if (to - from < 4 * SPAN_MS_MIN) return { kind: "absolute", from, to };
-  return { kind: "absolute", from: Math.round(from + quarter), to: Math.round(to - quarter) };
+/** Half as much, in which a moment stays where it is: that of the cursor, else the middle. */
+export function zoomedIn({ from, to }: Span, cursor: number | null = null): Range {
+  const length = Math.max(ZOOMED_MS_MIN, (to - from) / 2);
+  if (to - from <= length) return { kind: "absolute", from, to };
+  const at = cursor !== null && cursor >= from && cursor <= to ? cursor : (from + to) / 2;
+  const start = at - ((at - from) / (to - from)) * length;
+  return { kind: "absolute", from: Math.round(start), to: Math.round(start + length) };
 }
 
 /** Half a screen earlier (-1) or later (1). */

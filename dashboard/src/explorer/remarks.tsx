@@ -7,7 +7,7 @@ import type { Catalog } from "./catalog";
 import type { View } from "./fetch";
 import { noteOf, remarksOf } from "./note";
 import type { Line } from "./series";
-import type { FieldRef } from "./state";
+import { FIELDS_MAX, type FieldRef } from "./state";
 import type { LoadedView } from "./view";
 
 interface NoteProps {
@@ -41,12 +41,18 @@ interface RemarksProps {
   catalog: Catalog;
   /** Fields of the address that are no longer there. */
   gone: number;
+  /** Fields of the address that a view has no lines for. */
+  beyond: number;
   marks: Mark[];
 }
 
-export function Remarks({ view, fields, catalog, gone, marks }: RemarksProps) {
+export function Remarks({ view, fields, catalog, gone, beyond, marks }: RemarksProps) {
   const remarks = view === null ? [] : remarksOf(view, fields, catalog.byId);
   if (gone > 0) remarks.push(`${plural(gone, "field")} of this view ${gone === 1 ? "is" : "are"} no longer there.`);
+  if (beyond > 0) {
+    const left = `${plural(beyond, "more field")} of its address ${beyond === 1 ? "is" : "are"} left out`;
+    remarks.push(`A chart has ${FIELDS_MAX} lines at most: ${left}.`);
+  }
   if (marks.length > 0) remarks.push(`${plural(marks.length, "trigger")} of alert rules marked.`);
   if (remarks.length === 0) return null;
   return (

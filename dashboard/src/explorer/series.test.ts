@@ -17,7 +17,9 @@ const SOURCES = new Map(
   ]),
 );
 const HOUR = 3_600_000;
-const BUCKET = { bucketId: "x", sourceIds: ["a", "b"], refs: [], fields: [] };
+const FIELDS = ["v", "on", "mode"];
+const REFS = ["a", "b"].flatMap((sourceId) => FIELDS.map((field) => ({ bucketId: "x", sourceId, field })));
+const BUCKET = { bucketId: "x", sourceIds: ["a", "b"], refs: REFS, fields: FIELDS, shares: false };
 
 /** `[time, value]`, and the least and the greatest where the value is an average. */
 type Cell = [at: number, value: Value, low?: number, high?: number];
@@ -94,6 +96,30 @@ describe("lines", () => {
   });
 });
 
+test("a switch beside groups by name is a line of another part", () => {
+  const [numbers, switches] = [REFS.filter(({ field }) => field !== "on"), REFS.filter(({ field }) => field === "on")];
+  const plan = {
+    ...PLAN,
+    kind: "grouped" as const,
+    groupBy: "hour" as const,
+    buckets: [
+      { ...BUCKET, refs: numbers, fields: ["v"] },
+      { ...BUCKET, refs: switches, fields: ["on"], shares: true },
+    ],
+  };
+  const part = (field: string, value: Value, groupBy: Step) => ({
+    tables: new Map([["a", table(field, [[0, value, 0, 1]])]]),
+    groupBy,
+    points: null,
+    truncated: false,
+  });
+  const shown = view({}, null, { plan, parts: [part("v", 7, "hour"), part("on", 0.25, "5m")] });
+  expect(linesOf(shown, [ref("v"), ref("on")], SOURCES)).toMatchObject([
+    { values: [7], step: "hour" },
+    { values: [0.25], step: "5m", type: "boolean" },
+  ]);
+});
+
 describe("where a group is drawn", () => {
   test("in the middle of its part of the range", () => {
     const span = { from: HOUR / 2, to: 2.5 * HOUR };
@@ -109,6 +135,15 @@ describe("where a group is drawn", () => {
       newest: { at: 1.6 * HOUR, value: 3 },
     });
   });
+});
+
+test("the newest value of sums is that of the newest group, drawn where the data end", () => {
+  const plan = { ...PLAN, kind: "grouped" as const, groupBy: "hour" as const, buckets: [BUCKET] };
+  const newest = new Map([["x.a.v", { at: 1.6 * HOUR, value: 3 }]]);
+  const of = (aggregation: "sum" | "max") =>
+    line(cells([0, HOUR], 500), "v", "hour", { newest, plan: { ...plan, aggregation } });
+  expect(of("sum")).toMatchObject({ newest: null, times: [0.5 * HOUR, 1.6 * HOUR] });
+  expect(of("max").newest).toEqual({ at: 1.6 * HOUR, value: 3 });
 });
 
 test("lines of several sources share one axis; what a line does not have is not a gap", () => {

@@ -5,7 +5,7 @@ import type { Zone } from "../app/preferences";
 import type { Part, View } from "./fetch";
 import { groupGaps, pointGaps } from "./gaps";
 import type { Span } from "./range";
-import { fieldId, type FieldRef } from "./state";
+import { fieldId, sameField, type FieldRef } from "./state";
 import { stepEnd } from "./steps";
 import type { SourceTable } from "./table";
 
@@ -27,20 +27,22 @@ export interface Line {
   values: (number | null)[];
   lows: (number | null)[] | null;
   highs: (number | null)[] | null;
-  /** The newest point itself; null for counts, and where there is none. */
+  /** The newest point itself; null for sums and counts, and where there is none. */
   newest: { at: number; value: number } | null;
 }
 
 export function linesOf(view: View, fields: FieldRef[], sources: ReadonlyMap<string, Source>): Line[] {
   const counted = view.plan.kind === "grouped" && view.plan.aggregation === "count";
+  // A point is no sum: beside sums of hours it would stand as the least by far.
+  const summed = view.plan.kind === "grouped" && view.plan.aggregation === "sum";
   return fields.flatMap((ref, index) => {
     const source = sources.get(ref.sourceId);
     const definition = source?.schema[ref.field];
-    const part = view.parts[view.plan.buckets.findIndex(({ sourceIds }) => sourceIds.includes(ref.sourceId))];
+    const part = view.parts[view.plan.buckets.findIndex(({ refs }) => refs.some((one) => sameField(one, ref)))];
     if (source === undefined || definition === undefined || part === undefined) return [];
-    // Groups by name hold numbers; a text is no line at all.
-    const drawn = definition.type === "number" || (definition.type === "boolean" && view.plan.kind !== "grouped");
-    if (!drawn && !counted) return [];
+    // A text is no line at all.
+    if (definition.type === "string" && !counted) return [];
+    const newest = counted ? null : newestOf(view, ref);
     const line: Line = {
       id: fieldId(ref),
       ref,
@@ -54,10 +56,10 @@ export function linesOf(view: View, fields: FieldRef[], sources: ReadonlyMap<str
       values: [],
       lows: null,
       highs: null,
-      newest: counted ? null : newestOf(view, ref),
+      newest: summed && definition.type === "number" ? null : newest,
     };
     const table = part.tables.get(ref.sourceId);
-    if (table !== undefined) fill(line, table, part, view);
+    if (table !== undefined) fill(line, table, part, view, newest?.at ?? null);
     return [line];
   });
 }
@@ -68,7 +70,8 @@ function newestOf(view: View, ref: FieldRef): Line["newest"] {
   return { at: newest.at, value: Number(newest.value) };
 }
 
-function fill(line: Line, table: SourceTable, { groupBy }: Part, { span, plan }: View): void {
+/** `newest`: when the newest point was. */
+function fill(line: Line, table: SourceTable, { groupBy }: Part, { span, plan }: View, newest: number | null): void {
   const zone = plan.timezone === null ? "utc" : "local";
   const column = table.values.get(line.ref.field) ?? [];
   const [lows, highs] = [table.lows.get(line.ref.field), table.highs.get(line.ref.field)];
@@ -85,7 +88,7 @@ function fill(line: Line, table: SourceTable, { groupBy }: Part, { span, plan }:
   };
   for (const [index, row] of present.entries()) {
     const start = times[index]!;
-    const at = groupBy === null ? start : placeOf(start, groupBy, span, zone, line.newest?.at ?? null);
+    const at = groupBy === null ? start : placeOf(start, groupBy, span, zone, newest);
     if (index > 0 && isGap(index)) {
       const before = line.times.at(-1)!;
       push(before + (at - before) / 2, start, null, null, null);

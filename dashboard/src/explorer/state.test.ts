@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { routeOf } from "../app/hash";
-import { FIELDS_MAX, exploreHref, readState, writeState, type ExplorerState } from "./state";
+import { FIELDS_MAX, exploreHref, readFields, readState, writeState, type ExplorerState } from "./state";
 
 const BUCKET = "6b017645964fc6a0f1c99840";
 const SOURCE = "6b017645964fc6a0f1c9984a";
@@ -43,5 +43,6 @@ test("a field stands once, and lines have a bound", () => {
   }));
   const search = new URLSearchParams(many.map((ref) => ["f", `${ref.bucketId}.${ref.sourceId}.${ref.field}`]));
   expect(readState(search).fields).toHaveLength(FIELDS_MAX);
+  expect(readFields(search)).toHaveLength(30);
   expect(routeOf(exploreHref(many)).search.getAll("f")).toHaveLength(FIELDS_MAX);
 });

@@ -24,20 +24,25 @@ export const FIELDS_MAX = 24;
 
 const ID = /^[0-9a-f]{24}$/;
 
-export function readState(search: URLSearchParams): ExplorerState {
-  const fields: FieldRef[] = [];
+/** All fields of an address, of which a view has the first `FIELDS_MAX`. */
+export function readFields(search: URLSearchParams): FieldRef[] {
+  const fields = new Map<string, FieldRef>();
   for (const text of search.getAll("f")) {
     const [bucketId = "", sourceId = ""] = text.split(".", 2);
     const field = text.slice(bucketId.length + sourceId.length + 2);
     if (!ID.test(bucketId) || !ID.test(sourceId) || field === "") continue;
     const ref = { bucketId, sourceId, field };
-    if (fields.length < FIELDS_MAX && !fields.some((other) => sameField(other, ref))) fields.push(ref);
+    fields.set(fieldId(ref), ref);
   }
+  return [...fields.values()];
+}
+
+export function readState(search: URLSearchParams): ExplorerState {
   const range = readRange(search);
   const aggregation = search.get("agg") as Aggregation | null;
   const groupBy = search.get("by") as GroupBy | "raw" | null;
   return {
-    fields,
+    fields: readFields(search).slice(0, FIELDS_MAX),
     range,
     aggregation: aggregation !== null && AGGREGATIONS.includes(aggregation) ? aggregation : "auto",
     groupBy: groupBy !== null && (groupBy === "raw" || GROUPINGS.includes(groupBy)) ? groupBy : "auto",

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Columns } from "../api/query";
-import { joined, rowsOf, tablesOf, withBand } from "./table";
+import { joined, onlyExtremes, rowsOf, tablesOf, withBand } from "./table";
 
 const iso = (second: number) => new Date(second * 1000).toISOString();
 const columns = (rows: [second: number, source: string, value: number | null][]): Columns => ({
@@ -28,6 +28,13 @@ describe("tables", () => {
     const tables = tablesOf({ timestamp: [iso(1)], dataSourceId: ["a"], values: hostile });
     expect(tables.get("a")?.values.get("__proto__")).toEqual([1]);
     expect(JSON.stringify(rowsOf([tables])[0]?.values)).toBe('{"__proto__":1}');
+  });
+
+  test("the least or the greatest stands in the place of an average", () => {
+    const averages = tablesOf({ ...columns([[1, "a", 5]]), stats: { v: { min: [2], max: [9] } } });
+    const drawn = (extreme: "min" | "max") => onlyExtremes(averages, extreme).get("a")!;
+    expect(drawn("min").values.get("v")).toEqual([2]);
+    expect(drawn("max")).toMatchObject({ values: new Map([["v", [9]]]), lows: new Map(), highs: new Map() });
   });
 
   test("a tail takes the place of what it reads again, and what has left the span is dropped", () => {

@@ -121,6 +121,17 @@ export function withBand(average: Tables, least: Tables, greatest: Tables): Tabl
   );
 }
 
+/** The least or the greatest of what averages smooth in their place: a step of the server's choice has no others. */
+export function onlyExtremes(averages: Tables, extreme: "min" | "max"): Tables {
+  const none = new Map<string, (number | null)[]>();
+  return new Map(
+    [...averages].map(([id, table]) => [
+      id,
+      { ...table, values: new Map(extreme === "min" ? table.lows : table.highs), lows: none, highs: none },
+    ]),
+  );
+}
+
 /** All rows again, in order of time, for a file. */
 export function rowsOf(all: Tables[]): QueryRow[] {
   const rows: { at: number; row: QueryRow }[] = [];

@@ -6,7 +6,7 @@ import { formatTime, zoneName } from "../app/format";
 import type { Zone } from "../app/preferences";
 import { Button } from "../parts/button";
 import { SelectField, TextField } from "../parts/forms";
-import { isRelative } from "./moment";
+import { isRelative, momentOf, type Edge } from "./moment";
 import {
   PRESETS,
   endsNow,
@@ -158,7 +158,11 @@ function TypedRange({ range, span, zone, onApply }: TypedRangeProps) {
     setFault(null);
     // Not `span` itself: a live view moves on while somebody types.
   }, [JSON.stringify(range), zone, span === null]);
-  const name = zoneName(zone, span?.from ?? Date.now());
+  // A range may begin in summer time and end in winter time.
+  const nameAt = (text: string, edge: Edge) => {
+    const now = Date.now();
+    return zoneName(zone, momentOf(text.trim(), zone, now, edge) ?? span?.[edge] ?? now);
+  };
   return (
     <form
       class="typed-range"
@@ -170,8 +174,8 @@ function TypedRange({ range, span, zone, onApply }: TypedRangeProps) {
         else onApply(typed);
       }}
     >
-      <TextField label={`From (${name})`} value={from} onInput={setFrom} mono placeholder="now-6h" fault={fault} />
-      <TextField label={`To (${name})`} value={to} onInput={setTo} mono placeholder="now" />
+      <TextField label={`From (${nameAt(from, "from")})`} value={from} onInput={setFrom} mono placeholder="now-6h" fault={fault} />
+      <TextField label={`To (${nameAt(to, "to")})`} value={to} onInput={setTo} mono placeholder="now" />
       <Button type="submit" small>
         Show
       </Button>
