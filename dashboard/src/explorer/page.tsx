@@ -197,7 +197,8 @@ function Explorer({ catalog }: { catalog: Catalog }) {
           )}
           <p id="plot-keys" class="hint keys">
             Drag to zoom, double-click to zoom out; on the keyboard <kbd>←</kbd> <kbd>→</kbd> move the cursor,{" "}
-            <kbd>+</kbd> <kbd>−</kbd> zoom about it, <kbd>[</kbd> <kbd>]</kbd> move the range earlier and later. The browser's Back goes one view back.
+            <kbd>+</kbd> <kbd>−</kbd> zoom about it, <kbd>[</kbd> <kbd>]</kbd> move the range earlier and later. The
+            browser's Back goes one view back.
           </p>
           <p class="hint touch-keys">Drag to move, pinch to zoom, tap to read a value.</p>
           <p class="visually-hidden" aria-live="polite">

@@ -174,7 +174,14 @@ function TypedRange({ range, span, zone, onApply }: TypedRangeProps) {
         else onApply(typed);
       }}
     >
-      <TextField label={`From (${nameAt(from, "from")})`} value={from} onInput={setFrom} mono placeholder="now-6h" fault={fault} />
+      <TextField
+        label={`From (${nameAt(from, "from")})`}
+        value={from}
+        onInput={setFrom}
+        mono
+        placeholder="now-6h"
+        fault={fault}
+      />
       <TextField label={`To (${nameAt(to, "to")})`} value={to} onInput={setTo} mono placeholder="now" />
       <Button type="submit" small>
         Show
