@@ -124,7 +124,7 @@ test("a server that is slower than the page asks is waited for, and one that han
   await page.goto(`${account.url}/#/buckets/${bucketId}/sources/${dataSource._id}`);
   await expect.poll(() => held.length).toBe(1);
   await page.clock.runFor(36_000);
-  await expect(page.getByText("The server has not answered in time.")).toBeVisible();
+  await expect(page.getByText("The server did not answer within 35 seconds.")).toBeVisible();
   await page.clock.runFor(6000);
   await expect.poll(() => held.length).toBe(2);
   held.forEach((answer) => answer());
