@@ -49,9 +49,13 @@ def before_load_schema(context, raw_schema):
                     for member in ("example", "value"):
                         if member in example:
                             example[member] = aimed_example(example[member])
-    password = raw_schema["paths"]["/api/auth/password"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    def body_of(path, method):
+        return raw_schema["paths"][path][method]["requestBody"]["content"]["application/json"]["schema"]
+
     for member in ("currentPassword", "newPassword"):
-        password["properties"][member]["enum"] = [WORLD["password"]]
+        body_of("/api/auth/password", "post")["properties"][member]["enum"] = [WORLD["password"]]
+    # A link may lead to the prepared organization's own plan: less of one would bound what the schemas allow.
+    body_of("/api/operator/organizations/{id}", "patch")["properties"]["plan"] = {"enum": ["Enterprise"]}
 
 
 def close_answers(schemas):
