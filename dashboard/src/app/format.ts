@@ -15,9 +15,9 @@ export const formatCompact = (value: number): string => (value < 10_000 ? counts
 const PLAIN_BELOW = 1e12;
 
 /**
- * A measurement with six significant digits, so that columns stay narrow and noise stays out, and never fewer than there
- * are before the point: a meter's reading is not rounded. `step`: what neighbours on an axis differ by; they must not
- * read alike.
+ * A measurement with six significant digits, so that columns stay narrow and noise stays out, and never fewer than
+ * there are before the point: a meter's reading is not rounded. `step`: what neighbours on an axis differ by; they
+ * must not read alike.
  */
 export function formatValue(value: number, step?: number): string {
   if (!Number.isFinite(value)) return String(value);

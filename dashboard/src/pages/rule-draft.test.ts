@@ -120,7 +120,10 @@ describe("what cannot fire has a fault", () => {
     ["more rows than a window has", draft({}, { value: "5", match: "count", minCount: "1000" }), [`${P}minCount`]],
     [
       "more minutes than a window has",
-      draft({ inputs: [{ ...emptyInput("t"), grouping: "avg minute" }] }, { value: "5", match: "count", minCount: "7" }),
+      draft(
+        { inputs: [{ ...emptyInput("t"), grouping: "avg minute" }] },
+        { value: "5", match: "count", minCount: "7" },
+      ),
       [`${P}minCount`],
     ],
     ["a number of another notation", draft({}, { value: "0x10" }), [`${P}value`]],
@@ -136,7 +139,8 @@ describe("what cannot fire has a fault", () => {
     expect(faults(draft({ kind: "zscore" }))).toEqual([]);
     expect(doubts(draft({ kind: "zscore" }))[0]).toContain("About 5 points come in a window, and it needs 31");
     expect(doubts(draft({ kind: "zscore", windowSeconds: "3600" }))).toEqual([]);
-    expect(doubts(draft({ intervalSeconds: "3600" }, { value: "5" }))[0]).toContain("every 1 h and looks at the last 5 min");
+    const rare = doubts(draft({ intervalSeconds: "3600" }, { value: "5" }));
+    expect(rare[0]).toContain("every 1 h and looks at the last 5 min");
     expect(doubts(draft({}, { value: "5", match: "count", minCount: "5" }))).toEqual([]);
   });
 

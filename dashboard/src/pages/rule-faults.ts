@@ -1,6 +1,6 @@
 /**
- * What keeps a draft from being a rule that can fire, at the fields where it stands, and what is doubtful about one that
- * may. Pure.
+ * What keeps a draft from being a rule that can fire, at the fields where it stands, and what is doubtful about one
+ * that may. Pure.
  */
 import { STEP_SECONDS, type Step } from "../api/query";
 import type { Fault } from "../api/client";
