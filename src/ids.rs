@@ -12,7 +12,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::random;
 
-/// Bytes of an id.
 const ID_BYTES: usize = 12;
 /// The counter's three bytes.
 const COUNTER_MASK: u32 = 0x00ff_ffff;

@@ -6,7 +6,6 @@ pub const INGEST_BODY_BYTES_MAX: usize = 102_400;
 pub const BATCH_BODY_BYTES_MAX: usize = 10_485_760;
 /// Body of every other route.
 pub const BODY_BYTES_MAX: usize = 1_048_576;
-/// Entries of a batch.
 pub const BATCH_ENTRIES_MAX: usize = 1_000;
 /// Metadata of one point, as sent.
 pub const METADATA_BYTES_MAX: usize = 16_384;
@@ -29,11 +28,9 @@ pub const METADATA_FILTER_MEMBERS_MAX: usize = 64;
 
 /// `limit` of a list when absent.
 pub const LIST_LIMIT_DEFAULT: u64 = 100;
-/// `limit` of a list.
 pub const LIST_LIMIT_MAX: u64 = 1_000;
 /// `limit` of raw rows when absent.
 pub const QUERY_LIMIT_DEFAULT: u64 = 100;
-/// `limit` of a query.
 pub const QUERY_LIMIT_MAX: u64 = 10_000;
 /// Least of what `maxPoints` may ask for; the most is [`QUERY_LIMIT_MAX`].
 pub const QUERY_POINTS_MIN: u64 = 100;

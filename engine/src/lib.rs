@@ -4,6 +4,8 @@
 //! a writer and come back as mapped bytes, time is an argument. Read [`Store`] first: the store takes rows and hands
 //! out [`View`]s, whoever has one chooses [`SeriesSnapshot`]s of it, and [`query`] answers questions to those. On-disk formats are drawn in FORMAT.md.
 
+#![warn(missing_docs)]
+
 pub mod query;
 pub mod rows;
 pub mod verify;

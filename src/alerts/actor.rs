@@ -71,7 +71,6 @@ pub(super) struct CountDue {
     pub(super) _waits: OwnedSemaphorePermit,
 }
 
-/// The actor.
 pub(super) struct RuleActor {
     neighbours: Neighbours,
     schedule: Schedule,

@@ -61,7 +61,6 @@ impl Decision {
     }
 }
 
-/// A rule that is due.
 pub struct DueRule {
     /// As it stands.
     pub rule: Arc<Rule>,

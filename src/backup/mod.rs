@@ -52,7 +52,6 @@ const LOST_AND_FOUND: &str = "lost+found";
 /// Figures of a backup.
 #[derive(Debug)]
 pub struct BackupReport {
-    /// Files in it.
     pub files: usize,
     /// Bytes of them.
     pub bytes: u64,
@@ -73,7 +72,6 @@ pub struct BackupReport {
 pub struct RestoreReport {
     /// When it was begun, RFC 3339.
     pub created_at: String,
-    /// Files in it.
     pub files: usize,
     /// Bytes of them.
     pub bytes: u64,

@@ -91,7 +91,6 @@ pub(super) struct Surroundings {
     pub(super) failed: Box<dyn Fn() + Send>,
 }
 
-/// The actor.
 pub(super) struct BucketActor {
     state: BucketState,
     around: Surroundings,

@@ -9,7 +9,6 @@ use crate::error::ServiceError;
 /// What the engine knows of one source, expired points not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SourceStats {
-    /// Points.
     pub points: u64,
     /// Timestamp of the earliest, UTC nanoseconds.
     pub first_ns: Option<i64>,

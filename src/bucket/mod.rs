@@ -34,7 +34,6 @@ use crate::journal::{Answer, IngestRecord};
 pub struct Ingest {
     /// The record, but for its sequence.
     pub record: IngestRecord,
-    /// Rows in it.
     pub rows: u32,
     /// About the memory that the rows will take, in bytes.
     pub memory_bytes: usize,

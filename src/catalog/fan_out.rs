@@ -86,7 +86,6 @@ impl Owing {
 pub struct OwedRoom {
     /// Whose deliveries.
     pub organization_id: ObjectId,
-    /// Deliveries.
     pub deliveries_max: u64,
     /// The memory they take, bodies included, in bytes.
     pub bytes_max: u64,

@@ -121,7 +121,6 @@ impl Frozen {
         }
     }
 
-    /// Ordinals of the buckets.
     pub fn bucket_ordinals(&self) -> HashSet<u32> {
         self.buckets.iter().map(|it| it.bucket.ordinal).collect()
     }

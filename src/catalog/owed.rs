@@ -12,7 +12,6 @@ use crate::ids::ObjectId;
 /// Deliveries that are owed, and the memory they take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OwedFigures {
-    /// Deliveries.
     pub deliveries: u64,
     /// Bytes, bodies included: one that is shared counts once.
     pub bytes: u64,

@@ -10,7 +10,6 @@ use crate::ids::ObjectId;
 pub struct Revisions {
     /// Its name and plan.
     pub organization: u64,
-    /// Buckets.
     pub buckets: u64,
     /// Data sources and their schemas.
     pub sources: u64,

@@ -126,7 +126,6 @@ pub enum Parameter {
     Number(f64),
     /// True or false.
     Boolean(bool),
-    /// Text.
     Text(Box<str>),
 }
 

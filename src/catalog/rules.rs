@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::rule::Rule;
 use crate::ids::ObjectId;
 
-/// All rules.
 #[derive(Default)]
 pub(super) struct Rules {
     by_id: HashMap<ObjectId, Arc<Rule>>,

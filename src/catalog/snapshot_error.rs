@@ -18,10 +18,7 @@ pub enum SnapshotError {
         known: u32,
     },
     /// A source names a schema that was not written with it.
-    MissingSchema {
-        /// The source.
-        source_id: ObjectId,
-    },
+    MissingSchema { source_id: ObjectId },
     /// An object whose content is damaged.
     MalformedObject {
         /// The object.

@@ -37,7 +37,6 @@ pub struct Source {
     pub id: ObjectId,
     /// Identifies it to the engine: within its bucket, from 0, never reused.
     pub ordinal: u32,
-    /// Its bucket.
     pub bucket_id: ObjectId,
     /// Unique within the bucket.
     pub name: Box<str>,

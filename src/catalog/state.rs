@@ -103,7 +103,6 @@ impl Catalog {
         self.server_secret.as_ref().map(|secret| &secret.0)
     }
 
-    /// An organization.
     pub fn organization(&self, id: ObjectId) -> Option<&Arc<Organization>> {
         self.organizations.get(&id).map(|entry| &entry.organization)
     }
@@ -131,7 +130,6 @@ impl Catalog {
         Some((&entry.organization, &entry.calls))
     }
 
-    /// A user.
     pub fn user(&self, id: ObjectId) -> Option<&Arc<User>> {
         self.users.get(&id)
     }
@@ -158,7 +156,6 @@ impl Catalog {
         self.buckets.get(&bucket_id).map_or(&[], |entry| &entry.keys)
     }
 
-    /// A bucket.
     pub fn bucket(&self, id: ObjectId) -> Option<&Arc<Bucket>> {
         self.buckets.get(&id).map(|entry| &entry.bucket)
     }
@@ -168,7 +165,6 @@ impl Catalog {
         self.last_bucket_ordinal
     }
 
-    /// The bucket of an ordinal.
     pub fn bucket_by_ordinal(&self, ordinal: u32) -> Option<&Arc<Bucket>> {
         self.bucket(*self.bucket_by_ordinal.get(&ordinal)?)
     }
@@ -198,7 +194,6 @@ impl Catalog {
         self.organizations.get(&organization_id)?.buckets.by_name(name)
     }
 
-    /// A source.
     pub fn source(&self, id: ObjectId) -> Option<&Arc<Source>> {
         self.sources.get(id)
     }
@@ -255,7 +250,6 @@ impl Catalog {
         }
     }
 
-    /// A rule.
     pub fn rule(&self, id: ObjectId) -> Option<&Arc<Rule>> {
         self.rules.get(id)
     }
@@ -286,7 +280,6 @@ impl Catalog {
         self.rules_of(bucket_id).filter(of_source).count() as u64
     }
 
-    /// A webhook.
     pub fn webhook(&self, id: ObjectId) -> Option<&Arc<Webhook>> {
         self.outbox.webhook(id)
     }

@@ -10,7 +10,6 @@ use super::webhook::WebhookSettings;
 /// What an entry of a list counts besides its texts: a field of a schema, an input or a parameter of a rule.
 const ENTRY_BYTES: usize = 32;
 
-/// Of a key.
 pub const fn of_key(name: &str) -> usize {
     name.len()
 }
@@ -20,7 +19,6 @@ pub(super) const fn of_user(user: &User) -> usize {
     user.email.len() + user.name.len()
 }
 
-/// Of a bucket.
 pub fn of_bucket(name: &str, description: Option<&str>) -> usize {
     name.len() + description.map_or(0, str::len)
 }
@@ -30,7 +28,6 @@ pub fn of_source(name: &str, kind: &str, description: Option<&str>) -> usize {
     name.len() + kind.len() + description.map_or(0, str::len)
 }
 
-/// Of a schema.
 pub fn of_schema(fields: &[Field]) -> usize {
     let of_field = |field: &Field| {
         let description = field.description.as_ref().map_or(0, |text| text.len());
@@ -73,7 +70,6 @@ fn of_evaluation(evaluation: &Evaluation) -> usize {
     kind + inputs + evaluation.parameters.iter().map(of_parameter).sum::<usize>()
 }
 
-/// Of a webhook.
 pub fn of_webhook(settings: &WebhookSettings) -> usize {
     settings.url.len() + settings.secret.0.len() + settings.events.len()
 }

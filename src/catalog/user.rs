@@ -85,15 +85,11 @@ impl User {
 /// An argon2id hash with its parameters, so that these can be raised later.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PasswordHash {
-    /// Memory in KiB.
     pub memory_kib: u32,
-    /// Passes.
     pub passes: u32,
-    /// Lanes.
     pub lanes: u32,
     /// Random, one per hash.
     pub salt: Bytes<16>,
-    /// The hash.
     pub hash: Bytes<32>,
 }
 

@@ -42,7 +42,6 @@ pub(super) enum Unread {
 /// How closely blocks are looked at.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Depth {
-    /// By their checksums.
     Checksums,
     /// Decoded, and held against each other as well.
     Rows,

@@ -29,7 +29,6 @@ pub struct Manifest {
     pub catalog_covered: Sequence,
     /// Number of the next segment.
     pub next_segment: u64,
-    /// Segments.
     pub segments: Vec<u64>,
     /// Runs of the ledger, oldest first.
     pub runs: Vec<u64>,
@@ -77,9 +76,7 @@ impl From<BucketMark> for (u64, u64, Option<i64>) {
 /// Why a manifest does not read.
 #[derive(Debug)]
 pub enum ManifestError {
-    /// The file.
     File(CheckedFileError),
-    /// Its content.
     Content(PathBuf, rmp_serde::decode::Error),
     /// It was written by a newer program.
     Newer(PathBuf),

@@ -20,18 +20,15 @@ pub enum OpenError {
     Format1(PathBuf),
     /// Converting what an older program wrote.
     Convert(String),
-    /// The manifest.
     Manifest(ManifestError),
     /// The manifest at this path is missing though there are files that it named, or without it the log lacks its
     /// beginning.
     ManifestMissing(PathBuf, Option<wal::LogError>),
-    /// A segment.
     Segment(SegmentError),
     /// A run file of the ledger.
     Ledger(LedgerError),
     /// The catalog's objects.
     Catalog(SnapshotError),
-    /// The log.
     Log(wal::LogError),
     /// The log ends before what the file at this path covers: its end is missing, and new records would be taken for
     /// old ones.

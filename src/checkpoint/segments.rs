@@ -54,12 +54,10 @@ impl SegmentsDir {
         SegmentsDir(data_dir.join("segments"))
     }
 
-    /// Its path.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// The path of a segment.
     pub fn segment_path(&self, id: u64) -> PathBuf {
         self.0.join(format!("{id:012}{SUFFIX}"))
     }

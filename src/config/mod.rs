@@ -175,7 +175,6 @@ pub struct LimitsConfig {
     pub keys_max: u64,
     /// Alert rules.
     pub rules_max: u64,
-    /// Webhooks.
     pub webhooks_max: u64,
     /// Bytes of the texts of all these.
     pub catalog_bytes_max: u64,

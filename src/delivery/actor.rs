@@ -78,7 +78,6 @@ pub(super) struct Unrecorded {
     pub(super) waiting: Vec<oneshot::Sender<Redelivered>>,
 }
 
-/// The actor.
 pub(super) struct DeliveryActor {
     neighbours: Neighbours,
     guard: Guard,

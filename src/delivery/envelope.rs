@@ -17,9 +17,7 @@ use crate::timestamp::Timestamp;
 /// A trigger of a rule.
 #[derive(Clone, Copy)]
 pub struct Trigger<'a> {
-    /// The rule.
     pub rule_id: ObjectId,
-    /// Its name.
     pub rule_name: &'a str,
     /// Its condition in words.
     pub condition: &'a str,
@@ -59,7 +57,6 @@ pub enum TriggerPoint<'a> {
     Newest(Point<'a>),
 }
 
-/// A point.
 #[derive(Clone, Copy, Serialize)]
 pub struct Point<'a> {
     /// When it was measured.
@@ -76,7 +73,6 @@ pub struct Point<'a> {
 pub struct Received<'a> {
     /// The bucket of the source.
     pub bucket_id: ObjectId,
-    /// The source.
     pub source: Named<'a>,
     /// The newest point's id.
     pub point_id: &'a str,
@@ -91,7 +87,6 @@ pub struct Received<'a> {
 /// A change of a bucket's configuration.
 #[derive(Clone, Copy)]
 pub struct BucketUpdate<'a> {
-    /// The bucket.
     pub bucket_id: ObjectId,
     /// Field, old value, new value.
     pub changes: &'a [(&'static str, Value, Value)],

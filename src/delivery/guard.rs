@@ -13,7 +13,6 @@ use url::{Host, Url};
 use super::address::{is_link_local, is_public};
 use super::resolve::Resolve;
 
-/// Bytes of a URL.
 const URL_BYTES_MAX: usize = 2_048;
 /// How long somebody who sets a URL waits for its name; a slower one counts as one that does not resolve yet.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);

@@ -16,7 +16,6 @@ use crate::timestamp::Timestamp;
 pub struct NewPoints {
     /// The bucket's owner.
     pub organization_id: ObjectId,
-    /// The bucket.
     pub bucket_id: ObjectId,
     /// The bucket's ordinal, of which the ids of points are made.
     pub bucket_ordinal: u32,
@@ -36,7 +35,6 @@ pub struct NewPoints {
 pub struct Shown {
     /// Id of the point.
     pub id: String,
-    /// Its values.
     pub values: Box<RawValue>,
 }
 

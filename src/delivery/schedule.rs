@@ -24,7 +24,6 @@ const RECEIVERS_MAX: usize = 65_536;
 /// Who shares a queue.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum ReceiverKey {
-    /// A webhook.
     Webhook(ObjectId),
     /// What an organization's rules have at one origin: one host, one receiver.
     Origin(ObjectId, Arc<str>),

@@ -41,11 +41,9 @@ pub enum Failure {
     Stopped,
 }
 
-/// A rule that is due.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DueRule {
-    /// Its id.
     pub rule_id: ObjectId,
     /// Its name, for the log.
     #[serde(default)]
@@ -62,7 +60,6 @@ pub struct DueRule {
 /// One input of a rule that is due.
 #[derive(Debug, Deserialize)]
 pub struct DueInput {
-    /// Its key.
     pub key: String,
     /// The field to read.
     pub field: String,
@@ -77,7 +74,6 @@ pub enum Posted {
     Recorded(Value),
     /// Another one was recorded before it.
     TooLate(String),
-    /// The rule is gone.
     RuleGone,
 }
 

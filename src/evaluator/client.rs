@@ -49,11 +49,9 @@ pub struct Request {
 /// What came back, whatever its status.
 #[derive(Debug)]
 pub struct Reply {
-    /// Its status.
     pub status: StatusCode,
     /// `Retry-After`, when it is a number of seconds.
     pub retry_after: Option<Duration>,
-    /// Its body.
     pub body: Bytes,
 }
 

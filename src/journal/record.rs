@@ -118,7 +118,6 @@ pub struct IngestView<'a> {
     pub first_sequence: u64,
     /// When the server took it, UTC nanoseconds.
     pub created_at_ns: i64,
-    /// Rows in it.
     pub rows: u32,
     /// The entry of its idempotency key, if it had one.
     pub idempotency: Option<IdempotencyView<'a>>,
@@ -138,7 +137,6 @@ pub enum Record<'a> {
 /// A record that does not read although its checksum holds: written by a newer program, or a fault of this one.
 #[derive(Debug)]
 pub enum RecordError {
-    /// An unknown kind.
     UnknownKind(u8),
     /// It ends too early.
     Short,

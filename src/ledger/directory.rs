@@ -29,12 +29,10 @@ impl LedgerDir {
         Self(data_dir.join("ledger"))
     }
 
-    /// Its path.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// The path of a run.
     pub fn run_path(&self, id: u64) -> PathBuf {
         self.0.join(format!("{id:012}{RUN_SUFFIX}"))
     }

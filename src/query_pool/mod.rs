@@ -99,7 +99,6 @@ pub enum Turn {
 /// What a query comes to in a turn.
 #[derive(Debug)]
 pub enum Step<R> {
-    /// Its answer.
     Answer(R),
     /// It takes more than a short turn, and has let go of what it held.
     Long,

@@ -36,7 +36,6 @@ pub struct Login {
 pub struct Account {
     /// The person.
     pub user: Arc<User>,
-    /// Their organization.
     pub organization: Arc<Organization>,
 }
 

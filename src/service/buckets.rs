@@ -36,7 +36,6 @@ pub struct BucketPatch {
 
 /// A bucket with what it holds.
 pub struct BucketWithStats {
-    /// The bucket.
     pub bucket: Arc<Bucket>,
     /// Resources in it.
     pub contents: BucketContents,

@@ -29,7 +29,6 @@ pub struct DueEvaluation {
 /// Where a rule stands, as of a verdict.
 #[derive(Clone, Copy, Debug)]
 pub struct Standing {
-    /// The rule.
     pub rule_id: ObjectId,
     /// Of its last verdict; `None` when it was never judged.
     pub outcome: Option<Outcome>,

@@ -21,7 +21,6 @@ pub struct Figures {
     pub buckets: BucketsLoad,
     /// The log.
     pub journal: JournalStats,
-    /// Checkpoints.
     pub checkpoints: CheckpointStats,
     /// Histories and finished deliveries.
     pub ledger: LedgerStats,

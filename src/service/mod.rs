@@ -184,7 +184,6 @@ impl Service {
         self.clock.now_ns()
     }
 
-    /// The next id.
     pub fn next_id(&self) -> ObjectId {
         self.ids.next(self.now_ns())
     }

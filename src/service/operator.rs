@@ -34,7 +34,6 @@ impl Service {
         ))
     }
 
-    /// All organizations.
     pub fn all_organizations(&self, page: PageRequest) -> Page<Arc<Organization>> {
         self.catalog.read(|catalog| {
             let all = catalog.organizations();

@@ -34,7 +34,6 @@ pub struct SourcePatch {
 
 /// A source with what the engine knows of it.
 pub struct SourceWithStats {
-    /// The source.
     pub source: Arc<Source>,
     /// Its points.
     pub stats: SourceStats,

@@ -9,6 +9,8 @@
 //! [`Log`] (append, sync, trim), [`check`], [`flip_of_file`] and [`repair`] (the operator's tools), `live` (copying a log in
 //! use).
 
+#![warn(missing_docs)]
+
 mod check;
 mod create;
 pub mod disk;

@@ -62,17 +62,14 @@ impl BucketDir {
         (name == format!("{ordinal:08}")).then_some(ordinal)
     }
 
-    /// Its path.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// The manifest's path.
     pub fn manifest_path(&self) -> PathBuf {
         self.0.join(MANIFEST_NAME)
     }
 
-    /// The path of a segment.
     pub fn segment_path(&self, id: u64) -> PathBuf {
         self.0.join(format!("{id:012}{SEGMENT_SUFFIX}"))
     }

@@ -29,7 +29,6 @@ pub enum Sample {
 /// A field of a data source.
 #[derive(Debug)]
 pub struct Field {
-    /// Its name.
     pub name: &'static str,
     /// `number`, `string` or `boolean`.
     pub kind: &'static str,
@@ -117,7 +116,6 @@ impl Sensor {
         }
     }
 
-    /// Its fields.
     pub const fn fields(self) -> &'static [Field] {
         match self {
             Self::MainPump | Self::FeedPump => PUMP_FIELDS,

@@ -24,7 +24,6 @@ pub struct Verdict {
 pub struct InputFinding {
     /// The input's key.
     pub key: String,
-    /// Its field.
     pub field: String,
     /// Rows read.
     pub rows: u64,

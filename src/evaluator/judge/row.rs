@@ -13,7 +13,6 @@ pub enum Scalar {
     Number(f64),
     /// A string.
     Text(String),
-    /// A boolean.
     Boolean(bool),
 }
 

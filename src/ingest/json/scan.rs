@@ -5,7 +5,6 @@ use std::fmt;
 /// What kind of value stands somewhere, in the words of error messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// `null`
     Null,
     /// `true` or `false`
     Boolean,

@@ -15,13 +15,11 @@ use crate::service::{Caller, Service, bucket_for};
 
 /// What a bucket has taken in and what has fired in it within a period.
 pub struct BucketAnalytics {
-    /// The bucket.
     pub bucket: Arc<Bucket>,
     /// How far back.
     pub period: Period,
     /// Points of all time.
     pub points: u64,
-    /// Points of the period.
     pub points_in_period: u64,
     /// Rules with status `active`.
     pub active_rules: u64,
@@ -35,7 +33,6 @@ pub struct BucketAnalytics {
 
 /// What one source has taken in.
 pub struct SourceAnalytics {
-    /// The source.
     pub source: Arc<Source>,
     /// Points of the period.
     pub points: u64,

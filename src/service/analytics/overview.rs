@@ -24,9 +24,7 @@ use crate::service::{Caller, Service};
 /// An organization and all that it has.
 #[derive(Clone)]
 pub struct Overview {
-    /// The organization.
     pub organization: Arc<Organization>,
-    /// Its buckets.
     pub buckets: u64,
     /// Sources of all buckets.
     pub sources: u64,
@@ -44,9 +42,7 @@ pub struct Overview {
     pub last_ingested_at_ns: Option<i64>,
     /// When a rule last fired, in UTC nanoseconds.
     pub last_triggered_at_ns: Option<i64>,
-    /// Points of the last day.
     pub points_last_day: u64,
-    /// Triggers of the last day.
     pub triggers_last_day: u64,
     /// Buckets with a damaged block whose points are not counted here.
     pub incomplete_buckets: Vec<ObjectId>,

@@ -39,7 +39,6 @@ use raw::Progress;
 /// Values, about, that are read and written in a short turn: a few milliseconds.
 pub(in crate::service) const SHORT_VALUES_MAX: u64 = 1 << 19;
 
-/// The aggregations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aggregation {
     /// Mean of a number field.
