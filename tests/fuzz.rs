@@ -12,28 +12,38 @@
 mod targets;
 
 use std::panic::catch_unwind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{env, fs};
+
+/// All, or the one of `FUZZ_TARGET`.
+fn chosen_targets() -> impl Iterator<Item = targets::Target> {
+    let chosen = env::var("FUZZ_TARGET").ok();
+    let is_chosen = move |name: &str| chosen.as_deref().is_none_or(|chosen| chosen == name);
+    targets::ALL.into_iter().filter(move |(name, _)| is_chosen(name))
+}
+
+fn corpus_of(target: &str) -> PathBuf {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
+    corpus.join(target)
+}
+
+/// In an order of their own, which a directory has not: a seed is to give the same inputs again.
+fn kept_inputs(target: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(corpus_of(target)).unwrap();
+    let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    assert!(!files.is_empty(), "{target} has no inputs");
+    files.sort();
+    files
+}
 
 #[test]
 fn the_kept_corpus_passes() {
-    let chosen = env::var("FUZZ_TARGET").ok();
     let mut failed = Vec::new();
-    for (name, check) in targets::ALL {
-        if chosen.as_deref().is_some_and(|chosen| chosen != name) {
-            continue;
-        }
-        let corpus = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("fuzz/corpus")
-            .join(name);
+    for (name, check) in chosen_targets() {
         let files = match env::var_os("FUZZ_INPUT") {
             Some(input) => vec![input.into()],
-            None => fs::read_dir(&corpus)
-                .unwrap()
-                .map(|entry| entry.unwrap().path())
-                .collect(),
+            None => kept_inputs(name),
         };
-        assert!(!files.is_empty(), "{name} has no inputs");
         for file in files {
             let input = fs::read(&file).unwrap();
             if catch_unwind(|| check(&input)).is_err() {
@@ -51,30 +61,18 @@ const MADE_BYTES_MAX: usize = 1 << 16;
 
 #[test]
 fn inputs_made_of_the_kept_ones_pass() {
-    let chosen = env::var("FUZZ_TARGET").ok();
     let seed = env::var("FUZZ_SEED").map_or_else(|_| fastrand::u64(..), |seed| seed.parse().unwrap());
     println!("FUZZ_SEED={seed}");
     let mut failed = Vec::new();
-    for (name, check) in targets::ALL {
-        if chosen.as_deref().is_some_and(|chosen| chosen != name) {
-            continue;
-        }
+    for (name, check) in chosen_targets() {
         let mut random = fastrand::Rng::with_seed(seed);
-        let corpus = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("fuzz/corpus")
-            .join(name);
-        let mut files: Vec<_> = fs::read_dir(&corpus)
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .collect();
-        // A directory has no order of its own, and the seed is to give the same inputs again.
-        files.sort();
+        let files = kept_inputs(name);
         for nth in 0..MADE {
             let mut kept = || fs::read(&files[random.usize(..files.len())]).unwrap();
             let (one, other) = (kept(), kept());
             let input = made_of(&one, &other, &mut random);
             if catch_unwind(|| check(&input)).is_err() {
-                let file = corpus.join(format!("made-{seed}-{nth}"));
+                let file = corpus_of(name).join(format!("made-{seed}-{nth}"));
                 fs::write(&file, &input).unwrap();
                 failed.push(format!("{name}: {}", file.display()));
             }

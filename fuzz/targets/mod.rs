@@ -16,7 +16,7 @@ mod segment;
 mod webhook_url;
 
 /// A name, which is that of a binary and of a directory in `fuzz/corpus`, and what checks an input.
-type Target = (&'static str, fn(&[u8]));
+pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets, by name.
 pub const ALL: [Target; 10] = [

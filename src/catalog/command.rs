@@ -26,14 +26,9 @@ use crate::ids::ObjectId;
 #[expect(missing_docs, reason = "members are named for what they set")]
 pub enum Command {
     /// The secret that signs bearer tokens; the first one stays.
-    ServerSecretSet {
-        secret: Bytes<32>,
-    },
+    ServerSecretSet { secret: Bytes<32> },
     /// An organization and its first user.
-    SignedUp {
-        organization: Organization,
-        user: User,
-    },
+    SignedUp { organization: Organization, user: User },
     /// A new password; ends the user's older tokens.
     PasswordChanged {
         user_id: ObjectId,
@@ -58,25 +53,15 @@ pub enum Command {
         at_ns: i64,
     },
     /// Calls that organizations made in a month, in all: whose, which month, how many.
-    CallsCounted {
-        totals: Vec<(ObjectId, MonthDay, u64)>,
-    },
+    CallsCounted { totals: Vec<(ObjectId, MonthDay, u64)> },
     /// A key of an organization or of a bucket.
-    KeyCreated {
-        key: Key,
-    },
+    KeyCreated { key: Key },
     /// The key stops working.
-    KeyDeleted {
-        key_id: ObjectId,
-    },
+    KeyDeleted { key_id: ObjectId },
     /// Minutes since the epoch in which keys were last used.
-    KeysTouched {
-        touches: Vec<(ObjectId, u32)>,
-    },
+    KeysTouched { touches: Vec<(ObjectId, u32)> },
     /// A bucket; its ordinal is the next one.
-    BucketCreated {
-        bucket: NewBucket,
-    },
+    BucketCreated { bucket: NewBucket },
     /// The bucket's settings as they are from now on.
     BucketUpdated {
         bucket_id: ObjectId,
@@ -95,13 +80,9 @@ pub enum Command {
         fan_out: Option<FanOut>,
     },
     /// The bucket, its sources and its keys are gone.
-    BucketDeleted {
-        bucket_id: ObjectId,
-    },
+    BucketDeleted { bucket_id: ObjectId },
     /// A source; its ordinal is the bucket's next one.
-    SourceCreated {
-        source: NewSource,
-    },
+    SourceCreated { source: NewSource },
     /// The source's settings as they are from now on; the fields are merged over the schema.
     SourceUpdated {
         source_id: ObjectId,
@@ -115,13 +96,9 @@ pub enum Command {
         at_ns: i64,
     },
     /// The source and its rules are gone.
-    SourceDeleted {
-        source_id: ObjectId,
-    },
+    SourceDeleted { source_id: ObjectId },
     /// A rule; its ordinal is the next one.
-    RuleCreated {
-        rule: NewRule,
-    },
+    RuleCreated { rule: NewRule },
     /// The rule's settings as they are from now on, and where it stands.
     RuleUpdated {
         rule_id: ObjectId,
@@ -130,16 +107,11 @@ pub enum Command {
         at_ns: i64,
     },
     /// The rule is gone; what its triggers owe is not.
-    RuleDeleted {
-        rule_id: ObjectId,
-    },
+    RuleDeleted { rule_id: ObjectId },
     /// A verdict was accepted.
-    VerdictRecorded {
-        verdict: Verdict,
-    },
-    WebhookCreated {
-        webhook: Webhook,
-    },
+    VerdictRecorded { verdict: Verdict },
+    /// A webhook.
+    WebhookCreated { webhook: Webhook },
     /// The webhook's settings as they are from now on.
     WebhookUpdated {
         webhook_id: ObjectId,
@@ -147,21 +119,13 @@ pub enum Command {
         at_ns: i64,
     },
     /// The webhook is gone, and with it what it was owed.
-    WebhookDeleted {
-        webhook_id: ObjectId,
-    },
+    WebhookDeleted { webhook_id: ObjectId },
     /// Deliveries that are owed from now on, whether for the first time or again.
-    DeliveriesQueued {
-        deliveries: Vec<Delivery>,
-    },
+    DeliveriesQueued { deliveries: Vec<Delivery> },
     /// An attempt ended.
-    AttemptMade {
-        made: AttemptMade,
-    },
+    AttemptMade { made: AttemptMade },
     /// What became of deliveries that are not logged one by one.
-    DeliveriesCounted {
-        counts: Vec<(ObjectId, DeliveryTotals)>,
-    },
+    DeliveriesCounted { counts: Vec<(ObjectId, DeliveryTotals)> },
 }
 
 /// A rule before it has its ordinal.
@@ -211,6 +175,7 @@ pub struct Verdict {
 /// An attempt at a delivery, and what follows from it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AttemptMade {
+    /// Which delivery.
     pub delivery_id: ObjectId,
     /// How it went.
     pub attempt: Attempt,
@@ -257,6 +222,7 @@ impl NewBucket {
 pub struct NewSource {
     /// Identifies it.
     pub id: ObjectId,
+    /// Its bucket.
     pub bucket_id: ObjectId,
     /// All that can be set.
     pub settings: SourceSettings,
