@@ -4,8 +4,7 @@
 use std::error::Error;
 use std::fmt;
 
-use serde_json::Value;
-
+use crate::catalog::Standing;
 use crate::limits::{FAULTS_SHOWN_MAX, NAMES_SHOWN_MAX};
 
 /// The API's list of error types; each has exactly one status.
@@ -61,6 +60,24 @@ pub struct Detail {
     pub message: String,
 }
 
+/// What an error tells beside its message.
+#[derive(Debug)]
+pub enum ErrorExtra {
+    /// All entries of a batch are at fault.
+    Batch(Vec<EntryError>),
+    /// Where the rule of a refused verdict stands.
+    Standing(Box<Standing>),
+}
+
+/// An entry of a batch that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EntryError {
+    /// Its place in the batch, from 0.
+    pub index: u32,
+    /// All its faults.
+    pub error: String,
+}
+
 /// A request that ends without success.
 #[derive(Debug)]
 pub struct ServiceError {
@@ -70,8 +87,8 @@ pub struct ServiceError {
     pub message: String,
     /// The faults of the request together, [`FAULTS_SHOWN_MAX`] at most; empty when there is no single place.
     pub details: Vec<Detail>,
-    /// Further members of the error body (`insertedCount`, `errors`, `evaluation` …).
-    pub members: Vec<(&'static str, Value)>,
+    /// What else the client is told.
+    pub extra: Option<ErrorExtra>,
     /// Value of `Retry-After`.
     pub retry_after_seconds: Option<u32>,
     source: Option<Box<dyn Error + Send + Sync>>,
@@ -84,7 +101,7 @@ impl ServiceError {
             kind,
             message: message.into(),
             details: Vec::new(),
-            members: Vec::new(),
+            extra: None,
             retry_after_seconds: None,
             source: None,
         }
@@ -182,10 +199,10 @@ impl ServiceError {
         self
     }
 
-    /// The same with a further member in the error body.
+    /// The same telling more.
     #[must_use]
-    pub fn with_member(mut self, name: &'static str, value: impl Into<Value>) -> Self {
-        self.members.push((name, value.into()));
+    pub fn with_extra(mut self, extra: Option<ErrorExtra>) -> Self {
+        self.extra = extra;
         self
     }
 

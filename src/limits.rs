@@ -61,9 +61,9 @@ pub const RETENTION_DAYS_UNLIMITED_DEFAULT: u32 = 365;
 /// Characters of a rule's condition.
 pub const CONDITION_CHARS_MAX: usize = 1_000;
 /// Seconds after which a rule is due again, least and most.
-pub const INTERVAL_SECONDS: (f64, f64) = (60.0, 86_400.0);
+pub const INTERVAL_SECONDS: (u64, u64) = (60, 86_400);
 /// Seconds that a rule or an input observes, least and most.
-pub const WINDOW_SECONDS: (f64, f64) = (60.0, 31_536_000.0);
+pub const WINDOW_SECONDS: (u64, u64) = (60, 31_536_000);
 /// Inputs of a rule.
 pub const EVALUATION_INPUTS_MAX: usize = 10;
 /// Characters of a rule's `kind`.
@@ -85,7 +85,7 @@ pub const DELIVERIES_DAYS: i64 = 7;
 /// Attempts after the first.
 pub const RETRIES_MAX: u64 = 10;
 /// Base of the waits between attempts, least and most.
-pub const BACKOFF_MULTIPLIER: (f64, f64) = (1.0, 10.0);
+pub const BACKOFF_MULTIPLIER: (u64, u64) = (1, 10);
 /// Characters of a webhook's URL.
 pub const URL_CHARS_MAX: usize = 2_048;
 /// Characters of a webhook's secret.

@@ -69,6 +69,7 @@ pub use owed::OwedFigures;
 pub use revisions::Revisions;
 pub use rule::{
     Evaluation, Input, Outcome, Parameter, Rule, RuleForm, RuleRuntime, RuleSettings, RuleState, RuleStatus,
+    Standing,
 };
 pub use schema::{Field, FieldType, Schema, SchemaMode};
 pub use snapshot::Snapshot;

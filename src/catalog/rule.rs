@@ -118,6 +118,20 @@ pub struct Input {
     pub window_seconds: Option<f64>,
 }
 
+/// Where a rule stands, as of a verdict.
+#[derive(Clone, Copy, Debug)]
+pub struct Standing {
+    pub rule_id: ObjectId,
+    /// Of its last verdict; `None` when it was never judged.
+    pub outcome: Option<Outcome>,
+    /// Where it stands.
+    pub state: RuleState,
+    /// All moments of it.
+    pub runtime: RuleRuntime,
+    /// When it is due next, in UTC nanoseconds; `None` when it is not active.
+    pub next_due_at_ns: Option<i64>,
+}
+
 /// A parameter's value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]

@@ -29,7 +29,7 @@ use wal::disk::{Disk, StdDisk};
 use crate::checkpoint::Layout;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::http::values;
+use crate::http;
 use crate::random;
 use crate::service::passwords::Hasher;
 use crate::startup::DirectoryLock;
@@ -108,7 +108,7 @@ fn adopt_for(
     now_ns: i64,
     out: &mut dyn Write,
 ) -> Result<bool, String> {
-    let email = values::email(&email.into()).map_err(|fault| format!("the e-mail address {fault}"))?;
+    let email = http::email(email).map_err(|fault| format!("the e-mail address {fault}"))?;
     let password = random::bytes::<PASSWORD_BYTES>().map_err(|error| error.to_string())?;
     let password: String = password.iter().map(|byte| format!("{byte:02x}")).collect();
     let salt = random::bytes().map_err(|error| error.to_string())?;

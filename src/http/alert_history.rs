@@ -1,20 +1,15 @@
 //! `/api/alerts/{id}/history`.
 
-use actix_web::http::StatusCode;
-use actix_web::web::Data;
-use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::docs::HistoryKindDoc;
-use super::faults::Faults;
-use super::params::{self, PageParams, Pagination};
-use super::{auth, respond};
+use super::endpoint::{Answer, Call, Endpoint, Pagination, Reader, Reply, get};
+use super::shape::HistoryKindDoc;
 use crate::catalog::{EntryKey, HistoryEntry, HistoryKind, Outcome, RuleState};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
-use crate::service::{Access, Service};
+use crate::service::page::PageRequest;
 use crate::timestamp::Timestamp;
 
 /// A verdict, or the trigger it caused.
@@ -54,32 +49,18 @@ pub struct HistoryAnswer<'a> {
     pub pagination: Pagination,
 }
 
-/// Lists a rule's verdicts and triggers of the last 90 days.
-///
-/// Newest first, each with the evidence that the evaluator sent.
-#[utoipa::path(get, path = "/api/alerts/{id}/history", operation_id = "listRuleHistory", tag = "alert rules",
-    security(("apiKey" = ["admin", "write", "read"]), ("bearer" = [])),
-    params(
-        ("id" = ObjectId, Path, description = "The alert rule."),
-        PageParams),
-    responses(
-        (status = 200, body = HistoryAnswer, description = "A page of the history.")))]
-pub async fn list(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
-    let readers = Access::ADMIN.or(Access::WRITE).or(Access::READ);
-    let caller = auth::authenticate(&request, &service, readers)?;
-    let mut faults = Faults::default();
-    let id = params::id(&request, "id", &mut faults);
-    let asked = params::page(&request, &mut faults);
-    let (Some(id), Some(asked)) = (id, asked) else {
-        return Err(faults.into_error());
-    };
-    let page = service.rule_history(&caller, id, asked)?;
+pub fn endpoints() -> Vec<Endpoint> {
+    vec![get("/api/alerts/{id}/history", "listRuleHistory", list)]
+}
+
+async fn list(call: Call<Reader, (ObjectId, PageRequest)>) -> Reply<HistoryAnswer<'static>> {
+    let (id, asked) = call.params;
+    let page = call.service.rule_history(&call.caller, id, asked)?;
     let views = page.entries.iter().map(HistoryEntryView::of);
-    let answer = HistoryAnswer {
+    Answer::of(&HistoryAnswer {
         history: views.collect::<Result<_, _>>()?,
         pagination: Pagination::of(asked, &page),
-    };
-    respond::json(&request, StatusCode::OK, &answer).await
+    })
 }
 
 impl<'a> HistoryEntryView<'a> {

@@ -1,14 +1,16 @@
-//! How an alert rule is shown, and what a body that makes or changes one may say.
+//! How an alert rule is shown.
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::docs::{AggregationDoc, EvaluationModeDoc, GroupByDoc, OperatorDoc, ParameterDoc, RuleStateDoc};
-use super::values::shown_number;
-use crate::catalog::{Evaluation, Outcome, Parameter, Rule, RuleState, RuleStatus};
+use super::docs::ParsedConditionDoc;
+use super::evaluation_body::Parameters;
+use super::shape::{GroupBy, Mode, RuleStateDoc, shown_number};
+use crate::catalog::{Evaluation, Input, Outcome, Parameter, Rule, RuleState, RuleStatus};
 use crate::ids::ObjectId;
 use crate::service::evaluations::standing_of;
+use crate::service::query::Aggregation;
 use crate::timestamp::Timestamp;
 
 /// An alert rule.
@@ -40,8 +42,7 @@ pub struct RuleView<'a> {
     #[schema(value_type = f64)]
     pub cooldown_minutes: Value,
     /// How external evaluators judge it.
-    #[schema(value_type = Option<EvaluationBody>)]
-    pub evaluation: Option<Value>,
+    pub evaluation: Option<EvaluationView<'a>>,
     /// `armed`, `firing`, `clearing`; `unevaluated` for a rule without an evaluation block.
     #[schema(value_type = RuleStateDoc)]
     pub state: &'static str,
@@ -62,120 +63,59 @@ pub struct RuleView<'a> {
     pub updated_at: Timestamp,
 }
 
-/// What a condition's words were understood to say.
-#[derive(ToSchema)]
-#[schema(as = ParsedCondition)]
-pub struct ParsedConditionDoc {
-    /// A field of the source.
-    pub field: String,
-    /// How it is compared.
-    pub operator: OperatorDoc,
-    /// What it is compared with: a number, a string or a boolean; `[low, high]` for ranges.
-    pub value: Value,
-    /// True for changes in percent.
-    #[schema(nullable = false)]
-    pub percent: Option<bool>,
-}
-
-/// Body of a creation.
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase")]
-pub struct RuleBody {
-    /// The bucket of the source.
-    pub bucket_id: ObjectId,
-    /// What it watches.
-    pub data_source_id: ObjectId,
-    /// Its name.
-    #[schema(min_length = 1, max_length = 200)]
-    pub name: String,
-    /// The condition in words; this or `naturalLanguageQuery`.
-    #[schema(min_length = 1, max_length = 1000)]
-    pub condition: Option<String>,
-    /// The condition in words; this or `condition`.
-    #[schema(min_length = 1, max_length = 1000)]
-    pub natural_language_query: Option<String>,
-    /// Where triggers are delivered, besides the webhooks; required of a creation with `condition`.
-    #[schema(min_length = 1, max_length = 2048)]
-    pub webhook_url: Option<String>,
-    /// 5 when absent.
-    #[schema(minimum = 0)]
-    pub cooldown_minutes: Option<f64>,
-    /// `active` when absent.
-    pub status: Option<RuleStatus>,
-    /// How external evaluators judge it.
-    pub evaluation: Option<EvaluationBody>,
-}
-
-/// Body of a change; what is left out stays.
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase")]
-pub struct RulePatchBody {
-    /// Its name.
-    #[schema(min_length = 1, max_length = 200)]
-    pub name: Option<String>,
-    /// The condition in words.
-    #[schema(min_length = 1, max_length = 1000)]
-    pub condition: Option<String>,
-    /// The condition in words, by its other name.
-    #[schema(min_length = 1, max_length = 1000)]
-    pub natural_language_query: Option<String>,
-    /// Where triggers are delivered, besides the webhooks; null removes it.
-    #[schema(min_length = 1, max_length = 2048)]
-    pub webhook_url: Option<String>,
-    /// Kept and shown.
-    #[schema(minimum = 0)]
-    pub cooldown_minutes: Option<f64>,
-    /// `active`, `paused` or `inactive`.
-    pub status: Option<RuleStatus>,
-    /// The whole block; null removes it.
-    pub evaluation: Option<EvaluationBody>,
-}
-
-/// An evaluation block. Members that are not named here are refused.
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase")]
-pub struct EvaluationBody {
-    /// May be left out.
-    pub mode: Option<EvaluationModeDoc>,
+/// How external evaluators judge a rule.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Evaluation)]
+pub struct EvaluationView<'a> {
+    /// Always `external`.
+    #[schema(value_type = Mode)]
+    pub mode: &'static str,
     /// For evaluators to pick by.
-    #[schema(min_length = 1, max_length = 64)]
-    pub kind: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub kind: Option<&'a str>,
     /// How often the rule becomes due.
-    #[schema(minimum = 60, maximum = 86400)]
-    pub interval_seconds: f64,
+    #[schema(value_type = f64)]
+    pub interval_seconds: Value,
     /// What is observed.
-    #[schema(minimum = 60, maximum = 31_536_000)]
-    pub window_seconds: f64,
+    #[schema(value_type = f64)]
+    pub window_seconds: Value,
     /// 1 to 10.
-    #[schema(min_items = 1, max_items = 10)]
-    pub inputs: Vec<InputBody>,
-    /// For the evaluator: at most 256, flat.
-    #[schema(value_type = BTreeMap<String, ParameterDoc>)]
-    pub parameters: Map<String, Value>,
-    /// How long after `not_met` the rule is armed again; the window when absent.
-    #[schema(minimum = 0)]
-    pub dwell_seconds: Option<f64>,
+    pub inputs: Vec<InputView<'a>>,
+    /// For the evaluator.
+    #[schema(value_type = Parameters)]
+    pub parameters: Value,
+    /// How long after `not_met` the rule is armed again.
+    #[schema(value_type = f64)]
+    pub dwell_seconds: Value,
 }
 
 /// What an evaluator reads.
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase")]
-pub struct InputBody {
-    /// A letter, then letters, digits and underscores; unique within the rule.
-    #[schema(max_length = 128, pattern = "^[A-Za-z][A-Za-z0-9_]*$")]
-    pub key: String,
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Input)]
+pub struct InputView<'a> {
+    /// Unique within the rule.
+    pub key: &'a str,
     /// A field of the source.
-    #[schema(min_length = 1, max_length = 128)]
-    pub field: String,
+    pub field: &'a str,
     /// The rule's own when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub data_source_id: Option<ObjectId>,
-    /// What is told of each group; together with `groupBy`.
-    pub aggregation: Option<AggregationDoc>,
-    /// The calendar unit of a group, UTC; together with `aggregation`.
-    pub group_by: Option<GroupByDoc>,
+    /// What is told of each group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Aggregation>, nullable = false)]
+    pub aggregation: Option<&'a str>,
+    /// The calendar unit of a group, UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<GroupBy>, nullable = false)]
+    pub group_by: Option<&'a str>,
     /// In place of the rule's window.
-    #[schema(minimum = 60, maximum = 31_536_000)]
-    pub window_seconds: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<f64>, nullable = false)]
+    pub window_seconds: Option<Value>,
 }
 
 impl<'a> RuleView<'a> {
@@ -194,7 +134,7 @@ impl<'a> RuleView<'a> {
             webhook_url: settings.webhook_url.as_deref(),
             status: settings.status.name(),
             cooldown_minutes: shown_number(settings.cooldown_minutes),
-            evaluation: settings.evaluation.as_ref().map(evaluation),
+            evaluation: settings.evaluation.as_ref().map(EvaluationView::of),
             state: standing.map_or("unevaluated", |standing| RuleState::name(standing.state)),
             last_outcome: runtime.last_outcome.map(Outcome::name),
             last_evaluated_at: runtime.last_evaluated_at_ns.map(Timestamp),
@@ -209,34 +149,36 @@ impl<'a> RuleView<'a> {
     }
 }
 
-fn evaluation(evaluation: &Evaluation) -> Value {
-    let mut block = Map::new();
-    let mut put = |name: &str, value: Value| block.insert(name.to_owned(), value);
-    put("mode", json!("external"));
-    if let Some(kind) = &evaluation.kind {
-        put("kind", json!(kind));
+impl<'a> EvaluationView<'a> {
+    fn of(evaluation: &'a Evaluation) -> Self {
+        Self {
+            mode: "external",
+            kind: evaluation.kind.as_deref(),
+            interval_seconds: shown_number(evaluation.interval_seconds),
+            window_seconds: shown_number(evaluation.window_seconds),
+            inputs: evaluation.inputs.iter().map(InputView::of).collect(),
+            parameters: parameters(evaluation),
+            dwell_seconds: shown_number(evaluation.dwell_seconds),
+        }
     }
-    put("intervalSeconds", shown_number(evaluation.interval_seconds));
-    put("windowSeconds", shown_number(evaluation.window_seconds));
-    put("inputs", evaluation.inputs.iter().map(input).collect());
-    put("parameters", parameters(evaluation));
-    put("dwellSeconds", shown_number(evaluation.dwell_seconds));
-    Value::Object(block)
 }
 
-fn input(input: &crate::catalog::Input) -> Value {
-    let mut view = json!({"key": input.key, "field": input.field});
-    if let Some(source_id) = input.source_id {
-        view["dataSourceId"] = json!(source_id);
+impl<'a> InputView<'a> {
+    fn of(input: &'a Input) -> Self {
+        let (aggregation, unit) = input
+            .grouping
+            .as_ref()
+            .map(|(one, other)| (&**one, &**other))
+            .unzip();
+        Self {
+            key: &input.key,
+            field: &input.field,
+            data_source_id: input.source_id,
+            aggregation,
+            group_by: unit,
+            window_seconds: input.window_seconds.map(shown_number),
+        }
     }
-    if let Some((aggregation, unit)) = &input.grouping {
-        view["aggregation"] = json!(aggregation);
-        view["groupBy"] = json!(unit);
-    }
-    if let Some(window_seconds) = input.window_seconds {
-        view["windowSeconds"] = shown_number(window_seconds);
-    }
-    view
 }
 
 /// The parameters as they were sent.

@@ -1,35 +1,19 @@
 //! `/api/analytics`.
 
 use actix_web::http::StatusCode;
-use actix_web::web::Data;
-use actix_web::{HttpRequest, HttpResponse};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
-use super::docs::PeriodDoc;
-use super::faults::Faults;
+use super::endpoint::{Admin, Call, Endpoint, Reader, Written, get};
 use super::organization::PlanView;
-use super::values::shown_number;
-use super::{auth, params, respond};
+use super::respond;
+use super::shape::shown_number;
+use super::views::NamedView;
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::service::analytics::{BucketAnalytics, Overview, Period, SourceAnalytics};
-use crate::service::{Access, Service};
 use crate::timestamp::Timestamp;
-
-/// Those of the bucket.
-const READERS: Access = Access::ADMIN.or(Access::WRITE).or(Access::READ);
-
-/// An id with the name that goes with it.
-#[derive(Serialize, ToSchema)]
-pub struct NamedView<'a> {
-    /// Its id.
-    #[serde(rename = "_id")]
-    pub id: ObjectId,
-    /// Its name.
-    pub name: &'a str,
-}
 
 /// An answer with a bucket's analytics.
 #[derive(Serialize, ToSchema)]
@@ -45,7 +29,7 @@ pub struct AnalyticsView<'a> {
     /// The bucket.
     pub bucket: NamedView<'a>,
     /// As asked for.
-    #[schema(value_type = PeriodDoc)]
+    #[schema(value_type = Period)]
     pub period: &'static str,
     /// At a glance.
     pub summary: SummaryView,
@@ -208,57 +192,37 @@ pub struct RecentActivityView {
     pub alerts_triggered_last24h: u64,
 }
 
-/// Over which time.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct AnalyticsParams {
-    /// `7d` when absent.
-    pub period: Option<PeriodDoc>,
+pub fn endpoints() -> Vec<Endpoint> {
+    vec![
+        get("/api/analytics/buckets/{bucketId}", "showBucketAnalytics", bucket),
+        get("/api/analytics/overview", "showOverview", overview),
+    ]
 }
 
-/// Shows what a bucket has taken in and what has fired in it.
-///
-/// Over a period that ends now; hours are of UTC. Its cost does not grow with the number of points.
-#[utoipa::path(get, path = "/api/analytics/buckets/{bucketId}", operation_id = "showBucketAnalytics", tag = "analytics",
-    security(("apiKey" = ["admin", "write", "read"]), ("bearer" = [])),
-    params(
-        ("bucketId" = ObjectId, Path, description = "The bucket."),
-        AnalyticsParams),
-    responses(
-        (status = 200, body = AnalyticsAnswer, description = "The bucket's analytics.")))]
-pub async fn bucket(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
-    let caller = auth::authenticate(&request, &service, READERS)?;
-    let mut faults = Faults::default();
-    let bucket_id = params::id(&request, "bucketId", &mut faults);
-    let pairs = params::query_pairs(&request, &mut faults).unwrap_or_default();
-    let periods = Period::ALL.map(|period| (period.name, period));
-    let period = params::one_of(&pairs, "period", Period::DEFAULT, &periods, &mut faults);
-    let (Some(bucket_id), Some(period), true) = (bucket_id, period, faults.none()) else {
-        return Err(faults.into_error());
-    };
-    let coding = respond::coding_of(&request);
-    let encoded = service.bucket_analytics(&caller, bucket_id, period, move |analytics| {
+async fn bucket(
+    call: Call<Reader, (ObjectId, Period)>,
+) -> Result<Written<AnalyticsAnswer<'static>>, ServiceError> {
+    let (bucket_id, period) = call.params;
+    let coding = respond::coding_of(&call.request);
+    let encode = move |analytics: &BucketAnalytics| {
         let analytics = AnalyticsView::of(analytics);
         respond::encode_json(coding, &AnalyticsAnswer { analytics })
-    });
-    Ok(respond::respond_encoded(StatusCode::OK, encoded.await?))
+    };
+    let encoded = call
+        .service
+        .bucket_analytics(&call.caller, bucket_id, period, encode)
+        .await?;
+    Ok(respond::respond_encoded(StatusCode::OK, encoded).into())
 }
 
-/// Shows the organization at a glance.
-///
-/// What it has, what it uses of its plan, and what happened last.
-#[utoipa::path(get, path = "/api/analytics/overview", operation_id = "showOverview", tag = "analytics",
-    security(("apiKey" = ["admin"]), ("bearer" = [])),
-    responses(
-        (status = 200, body = OverviewAnswer, description = "The organization at a glance.")))]
-pub async fn overview(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
-    let caller = auth::authenticate(&request, &service, Access::ADMIN)?;
-    let coding = respond::coding_of(&request);
-    let encoded = service.overview(&caller, move |overview| {
+async fn overview(call: Call<Admin>) -> Result<Written<OverviewAnswer<'static>>, ServiceError> {
+    let coding = respond::coding_of(&call.request);
+    let encode = move |overview: &Overview| {
         let overview = OverviewView::of(overview);
         respond::encode_json(coding, &OverviewAnswer { overview })
-    });
-    Ok(respond::respond_encoded(StatusCode::OK, encoded.await?))
+    };
+    let encoded = call.service.overview(&call.caller, encode).await?;
+    Ok(respond::respond_encoded(StatusCode::OK, encoded).into())
 }
 
 impl<'a> AnalyticsView<'a> {

@@ -3,7 +3,6 @@
 //! Never trusts a stated length, never holds more than the limit, nor more than `body_budget` has room for, never lets a
 //! small compressed body grow beyond it. `Content-Type` is not asked: a body either is the JSON the route takes, or not.
 
-use std::collections::HashMap;
 use std::future::poll_fn;
 use std::io::Read;
 use std::ops::Deref;
@@ -17,12 +16,9 @@ use actix_web::rt::time::sleep;
 use actix_web::web::{Bytes, BytesMut, Data, Payload, block};
 use flate2::read::MultiGzDecoder;
 use futures_core::Stream;
-use serde_json::Value;
-use serde_json::value::RawValue;
 
 use super::body_budget::{BodyBudget, Share};
 use crate::error::{ErrorKind, ServiceError};
-use crate::limits::BODY_BYTES_MAX;
 
 /// Compressed bodies above this are decompressed off the worker thread.
 const INLINE_DECODE_BYTES_MAX: usize = 16 * 1_024;
@@ -159,36 +155,6 @@ async fn read_stated(
         bytes: decoded.ok_or_else(too_large)?.into(),
         _share: share,
     })
-}
-
-/// The body as JSON, for the routes whose bodies are small. Nesting is limited by the parser (128).
-///
-/// # Errors
-/// As [`read`]; 400 when it is not JSON.
-pub async fn read_json(request: &HttpRequest, payload: Payload) -> Result<Value, ServiceError> {
-    let body = read(request, payload, BODY_BYTES_MAX).await?;
-    serde_json::from_slice(&body).map_err(|fault| malformed_json(&fault))
-}
-
-/// As [`read_json`], and one member of the body exactly as it was sent.
-///
-/// # Errors
-/// As [`read_json`].
-pub async fn read_json_with_raw(
-    request: &HttpRequest,
-    payload: Payload,
-    member: &str,
-) -> Result<(Value, Option<Box<str>>), ServiceError> {
-    let body = read(request, payload, BODY_BYTES_MAX).await?;
-    let value: Value = serde_json::from_slice(&body).map_err(|fault| malformed_json(&fault))?;
-    if !value.is_object() {
-        return Ok((value, None));
-    }
-    // Of a member that is there twice the last one counts, here as there.
-    let raw: HashMap<String, &RawValue> =
-        serde_json::from_slice(&body).map_err(|fault| malformed_json(&fault))?;
-    let raw = raw.get(member).map(|raw| raw.get().into());
-    Ok((value, raw))
 }
 
 /// 400 for a body that is not JSON.

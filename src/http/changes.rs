@@ -2,14 +2,13 @@
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CACHE_CONTROL, ETAG, HeaderValue, IF_NONE_MATCH};
-use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
+use serde_json::json;
 use utoipa::ToSchema;
 
-use super::{auth, respond};
+use super::endpoint::{Answer, Answered, Bearer, Call, Endpoint, Written, get};
 use crate::error::ServiceError;
-use crate::service::{Access, Service};
 
 /// What of an organization has changed.
 #[derive(Serialize, ToSchema)]
@@ -35,19 +34,15 @@ pub struct ChangesView {
     pub keys: String,
 }
 
-/// Tells what has changed.
-///
-/// Ask with `If-None-Match`: 304 as long as nothing has. Costs the same whatever there is, and counts no call. A rule that
-/// is `clearing` becomes `armed` by time alone, at `conditionClearedAt` + `dwellSeconds`: that is no change here.
-#[utoipa::path(get, path = "/api/changes", operation_id = "showChanges", tag = "organization",
-    security(("bearer" = [])),
-    params(("If-None-Match" = Option<String>, Header, description = "The `ETag` of the answer before.")),
-    responses(
-        (status = 200, body = ChangesAnswer, description = "A text for each kind of things, to be compared."),
-        (status = 304, description = "Nothing has changed.")))]
-pub async fn show(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
-    let caller = auth::authenticate(&request, &service, Access::BEARER)?;
-    let (run, revisions) = service.revisions(&caller)?;
+pub fn endpoints() -> Vec<Endpoint> {
+    vec![get("/api/changes", "showChanges", show).reads_header(json!({
+        "name": "If-None-Match", "in": "header", "required": false, "schema": {"type": "string"},
+        "description": "The `ETag` of the answer before.",
+    }))]
+}
+
+async fn show(call: Call<Bearer>) -> Result<Written<ChangesAnswer>, ServiceError> {
+    let (run, revisions) = call.service.revisions(&call.caller)?;
     let text = |revision: u64| format!("{run:x}-{revision:x}");
     let changes = ChangesView {
         organization: text(revisions.organization),
@@ -59,16 +54,16 @@ pub async fn show(request: HttpRequest, service: Data<Service>) -> Result<HttpRe
     };
     let tag = format!("\"{}\"", text(revisions.total()));
     let tag = HeaderValue::try_from(tag).map_err(ServiceError::internal)?;
-    let mut response = if is_known(&request, &tag) {
+    let mut response = if is_known(&call.request, &tag) {
         HttpResponse::new(StatusCode::NOT_MODIFIED)
     } else {
-        respond::json(&request, StatusCode::OK, &ChangesAnswer { changes }).await?
+        let answer = Answer::of(&ChangesAnswer { changes })?;
+        answer.respond(&call.request, StatusCode::OK).await?
     };
-    response.headers_mut().insert(ETAG, tag);
-    response
-        .headers_mut()
-        .insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    Ok(response)
+    let headers = response.headers_mut();
+    headers.insert(ETAG, tag);
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    Ok(response.into())
 }
 
 /// Whether the caller has the answer of this tag already (RFC 9110, 13.1.2; weak comparison).

@@ -8,6 +8,7 @@ use actix_web::http::header::{
 use actix_web::{HttpRequest, HttpResponse};
 use rust_embed::{Embed, EmbeddedFile};
 
+use super::endpoint::{Anyone, Call, Endpoint, Written, get};
 use super::respond;
 use crate::error::ServiceError;
 
@@ -23,14 +24,20 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 /// The names of assets change with their content. The page itself is as small as an answer that it has not changed.
 const FOREVER: &str = "public, max-age=31536000, immutable";
 
-/// The dashboard.
-///
-/// A page for browsers.
-#[utoipa::path(get, path = "/", operation_id = "showDashboard", tag = "operation", security(()),
-    responses((status = 200, body = String, content_type = "text/html", description = "The page.")))]
-pub async fn page(request: HttpRequest) -> Result<HttpResponse, ServiceError> {
+pub fn endpoints() -> Vec<Endpoint> {
+    vec![
+        get("/", "showDashboard", page).of_types(&["text/html"]),
+        get("/assets/{file}", "getDashboardAsset", asset).of_types(&[
+            "text/javascript",
+            "text/css",
+            "image/svg+xml",
+        ]),
+    ]
+}
+
+async fn page(call: Call<Anyone>) -> Result<Written, ServiceError> {
     let page = Files::get("index.html").ok_or_else(|| ServiceError::internal("BUG: no page is embedded"))?;
-    let mut response = respond_file(&request, page, "text/html; charset=utf-8", "no-cache").await?;
+    let mut response = respond_file(&call.request, page, "text/html; charset=utf-8", "no-cache").await?;
     let headers: [(HeaderName, &str); 2] = [
         (CONTENT_SECURITY_POLICY, POLICY),
         (REFERRER_POLICY, "no-referrer"),
@@ -40,19 +47,11 @@ pub async fn page(request: HttpRequest) -> Result<HttpResponse, ServiceError> {
             .headers_mut()
             .insert(name, HeaderValue::from_static(value));
     }
-    Ok(response)
+    Ok(response.into())
 }
 
-/// A part of the dashboard.
-///
-/// Scripts, styles and pictures of the page, by names that change with their content.
-#[utoipa::path(get, path = "/assets/{file}", operation_id = "getDashboardAsset", tag = "operation", security(()),
-    params(("file" = String, Path, description = "As the page names it.")),
-    responses((status = 200, description = "The file.",
-            content((String = "text/javascript"), (String = "text/css"), (String = "image/svg+xml"))),
-        (status = 404, description = "No file of the dashboard has this name.")))]
-pub async fn asset(request: HttpRequest) -> Result<HttpResponse, ServiceError> {
-    let name = request.match_info().get("file").unwrap_or_default();
+async fn asset(call: Call<Anyone>) -> Result<Written, ServiceError> {
+    let name = call.request.match_info().get("file").unwrap_or_default();
     let file = Files::get(&format!("assets/{name}")).ok_or_else(|| ServiceError::not_found("file"))?;
     let kind = match name.rsplit_once('.').map(|(_, extension)| extension) {
         Some("js") => "text/javascript; charset=utf-8",
@@ -60,7 +59,7 @@ pub async fn asset(request: HttpRequest) -> Result<HttpResponse, ServiceError> {
         Some("svg") => "image/svg+xml",
         _ => "application/octet-stream",
     };
-    respond_file(&request, file, kind, FOREVER).await
+    Ok(respond_file(&call.request, file, kind, FOREVER).await?.into())
 }
 
 async fn respond_file(

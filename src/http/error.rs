@@ -6,12 +6,12 @@ use actix_web::http::header::{self, HeaderValue};
 use actix_web::http::{ConnectionType, StatusCode};
 use actix_web::{HttpResponse, ResponseError};
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use serde_json::Value;
 
+use super::evaluations::StandingView;
 use super::rate_limit;
 use super::request_id::{REQUEST_ID_HEADER, RequestId};
 use super::respond::forbid_sniffing;
-use crate::error::{Detail, ErrorKind, ServiceError};
+use crate::error::{Detail, EntryError, ErrorExtra, ErrorKind, ServiceError};
 use crate::service::quota::Quota;
 
 impl ErrorKind {
@@ -131,8 +131,16 @@ impl Serialize for ErrorBody<'_> {
         if !self.error.details.is_empty() {
             body.serialize_entry("details", &Details(&self.error.details))?;
         }
-        for (name, value) in &self.error.members {
-            body.serialize_entry::<str, Value>(name, value)?;
+        match &self.error.extra {
+            None => {}
+            Some(ErrorExtra::Batch(errors)) => {
+                body.serialize_entry("insertedCount", &0)?;
+                body.serialize_entry("failedCount", &errors.len())?;
+                body.serialize_entry("errors", &EntryErrors(errors))?;
+            }
+            Some(ErrorExtra::Standing(standing)) => {
+                body.serialize_entry("evaluation", &StandingView::of(**standing))?;
+            }
         }
         if self.error.kind == ErrorKind::Internal {
             body.serialize_entry("requestId", &self.request_id.to_string())?;
@@ -154,5 +162,22 @@ impl Serialize for Details<'_> {
             path: &detail.path,
             message: &detail.message,
         }))
+    }
+}
+
+struct EntryErrors<'a>(&'a [EntryError]);
+
+impl Serialize for EntryErrors<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(serde::Serialize)]
+        struct Entry<'a> {
+            index: u32,
+            error: &'a str,
+        }
+        serializer.collect_seq(
+            self.0
+                .iter()
+                .map(|EntryError { index, error }| Entry { index: *index, error }),
+        )
     }
 }

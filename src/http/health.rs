@@ -1,15 +1,11 @@
 //! Whether the process lives, and whether it takes writes.
 
-use actix_web::http::StatusCode;
-use actix_web::web::Data;
-use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::docs::HealthDoc;
-use super::respond;
+use super::endpoint::{Answer, Anyone, Call, Endpoint, Reply, get};
+use super::shape::HealthDoc;
 use crate::error::ServiceError;
-use crate::service::Service;
 
 /// What a prober should wait before it asks again.
 const RETRY_AFTER_SECONDS: u32 = 5;
@@ -33,7 +29,7 @@ pub struct HealthAnswer {
 }
 
 impl HealthAnswer {
-    fn of(status: &'static str) -> Self {
+    pub fn of(status: &'static str) -> Self {
         HealthAnswer {
             status,
             set_apart: Vec::new(),
@@ -42,32 +38,25 @@ impl HealthAnswer {
     }
 }
 
-/// Says that the process answers.
-///
-/// For whatever restarts a process that hangs. Answers while the data directory is recovered, too.
-#[utoipa::path(get, path = "/health", operation_id = "showHealth", tag = "operation",
-    responses(
-        (status = 200, body = HealthAnswer, description = "The process lives.")))]
-pub async fn alive(request: HttpRequest) -> Result<HttpResponse, ServiceError> {
-    respond::json(&request, StatusCode::OK, &HealthAnswer::of("ok")).await
+pub fn endpoints() -> Vec<Endpoint> {
+    vec![
+        get("/health", "showHealth", alive),
+        get("/ready", "showReadiness", ready),
+    ]
 }
 
-/// Says whether writes are taken.
-///
-/// For load balancers: recovery is done, the log takes writes, and there is memory for points.
-#[utoipa::path(get, path = "/ready", operation_id = "showReadiness", tag = "operation",
-    responses(
-        (status = 200, body = HealthAnswer, description = "Recovery is done, and writes are taken."),
-        (status = 503, description = "Not ready; the message says why: recovering, the log (failed, full, waiting for a checkpoint, \
-            saturated), the memory of points, or a data directory that is gone.")))]
-pub async fn ready(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
+async fn alive(_: Call<Anyone>) -> Reply<HealthAnswer> {
+    Answer::of(&HealthAnswer::of("ok"))
+}
+
+async fn ready(call: Call<Anyone>) -> Reply<HealthAnswer> {
+    let service = call.service;
     service
         .readiness()
         .map_err(|why| ServiceError::unavailable(format!("not ready: {why}"), RETRY_AFTER_SECONDS))?;
-    let answer = HealthAnswer {
+    Answer::of(&HealthAnswer {
         set_apart: service.buckets_set_apart(),
         damaged_blocks: Some(service.buckets.damaged().count()).filter(|count| *count > 0),
         ..HealthAnswer::of("ready")
-    };
-    respond::json(&request, StatusCode::OK, &answer).await
+    })
 }

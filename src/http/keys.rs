@@ -1,23 +1,16 @@
-//! What the key routes of buckets and of the organization share: bodies and answers.
+//! API keys: of the organization (admin, integration) and of a bucket (write, read).
 
-use std::sync::Arc;
-
-use actix_web::http::StatusCode;
-use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
-use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::docs::{BucketKeyTypeDoc, OrganizationKeyTypeDoc};
-use super::faults::{Faults, Members};
-use super::params::Pagination;
-use super::{respond, values};
+use super::endpoint::{Admin, Answer, Call, Endpoint, Pagination, Reply, delete, get, post};
+use super::shape::{BucketKeyType, Name, OrganizationKeyType, Rule, Trimmed, body};
 use crate::catalog::{Key, KeyType};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
-use crate::limits::NAME_CHARS_MAX;
-use crate::service::keys::{CreatedKey, NewKey};
-use crate::service::page::{Page, PageRequest};
+use crate::service::keys::{CreatedKey, KeyScope, NewKey};
+use crate::service::page::PageRequest;
+use crate::service::{Caller, Service};
 use crate::timestamp::Timestamp;
 
 const WARNING: &str = "store this key now: it is shown this once and cannot be retrieved later";
@@ -128,70 +121,112 @@ pub struct DeletedKeyAnswer<'a> {
     pub deleted_key: DeletedKeyView<'a>,
 }
 
-/// Body of a creation; one of `name` and `label` is required.
-#[derive(ToSchema)]
-pub struct NewBucketKeyBody {
-    /// Shown name.
-    #[schema(min_length = 1, max_length = 100)]
-    pub name: Option<String>,
-    /// The same by another name; `name` counts when both are there.
-    #[schema(min_length = 1, max_length = 100)]
-    pub label: Option<String>,
-    /// What it may do.
-    #[schema(rename = "type")]
-    pub kind: BucketKeyTypeDoc,
+body! {
+    /// Body of a creation; one of `name` and `label` is required.
+    pub struct NewBucketKeyBody {
+        /// Shown name.
+        name: Option<Name>,
+        /// The same by another name; `name` counts when both are there.
+        label: Option<Name>,
+        /// What it may do.
+        r#type: BucketKeyType,
+    }
+    rules [Rule::AnyOf("name", "label")]
 }
 
-/// Body of a creation; one of `name` and `label` is required.
-#[derive(ToSchema)]
-pub struct NewOrganizationKeyBody {
-    /// Shown name.
-    #[schema(min_length = 1, max_length = 100)]
-    pub name: Option<String>,
-    /// The same by another name; `name` counts when both are there.
-    #[schema(min_length = 1, max_length = 100)]
-    pub label: Option<String>,
-    /// What it may do.
-    #[schema(rename = "type")]
-    pub kind: OrganizationKeyTypeDoc,
+body! {
+    /// Body of a creation; one of `name` and `label` is required.
+    pub struct NewOrganizationKeyBody {
+        /// Shown name.
+        name: Option<Name>,
+        /// The same by another name; `name` counts when both are there.
+        label: Option<Name>,
+        /// What it may do.
+        r#type: OrganizationKeyType,
+    }
+    rules [Rule::AnyOf("name", "label")]
 }
 
-/// Reads a creation whose route makes keys of these types.
-pub(super) fn read_new_key(body: &Value, kinds: [KeyType; 2], faults: &mut Faults) -> Option<NewKey> {
-    let members = Members::of_body(body, faults);
-    let read = |value| values::name(value, NAME_CHARS_MAX);
-    let label = members.optional("label", faults, read);
-    let name = match members.given("name") {
-        None if members.given("label").is_some() => label,
-        _ => members.required("name", faults, read),
-    };
-    let kinds = kinds.map(|kind| (kind.name(), kind));
-    let kind = members.required("type", faults, |value| values::one_of(value, &kinds));
-    Some(NewKey {
-        name: name?,
-        kind: kind?,
+pub fn endpoints() -> Vec<Endpoint> {
+    vec![
+        get("/api/organization/keys", "listOrganizationKeys", list),
+        post("/api/organization/keys", "createOrganizationKey", create).status(201),
+        delete("/api/organization/keys/{keyId}", "deleteOrganizationKey", remove),
+        get("/api/buckets/{bucketId}/keys", "listBucketKeys", list_of_bucket),
+        post(
+            "/api/buckets/{bucketId}/keys",
+            "createBucketKey",
+            create_of_bucket,
+        )
+        .status(201),
+        delete(
+            "/api/buckets/{bucketId}/keys/{keyId}",
+            "deleteBucketKey",
+            remove_of_bucket,
+        ),
+    ]
+}
+
+type Listed = Reply<KeysAnswer<'static>>;
+type Created = Reply<CreatedKeyAnswer<'static>>;
+type Deleted = Reply<DeletedKeyAnswer<'static>>;
+
+async fn list(call: Call<Admin, PageRequest>) -> Listed {
+    list_in(&call.service, &call.caller, KeyScope::Organization, call.params)
+}
+
+async fn list_of_bucket(call: Call<Admin, (ObjectId, PageRequest)>) -> Listed {
+    let (bucket_id, asked) = call.params;
+    list_in(&call.service, &call.caller, KeyScope::Bucket(bucket_id), asked)
+}
+
+async fn create(call: Call<Admin, (), NewOrganizationKeyBody>) -> Created {
+    let NewOrganizationKeyBody { name, label, r#type } = call.body;
+    let new = new_key(name.or(label), r#type.0)?;
+    created(
+        &call
+            .service
+            .create_key(&call.caller, KeyScope::Organization, new)
+            .await?,
+    )
+}
+
+async fn create_of_bucket(call: Call<Admin, ObjectId, NewBucketKeyBody>) -> Created {
+    let NewBucketKeyBody { name, label, r#type } = call.body;
+    let new = new_key(name.or(label), r#type.0)?;
+    let scope = KeyScope::Bucket(call.params);
+    created(&call.service.create_key(&call.caller, scope, new).await?)
+}
+
+async fn remove(call: Call<Admin, ObjectId>) -> Deleted {
+    remove_in(&call.service, &call.caller, KeyScope::Organization, call.params).await
+}
+
+async fn remove_of_bucket(call: Call<Admin, (ObjectId, ObjectId)>) -> Deleted {
+    let (bucket_id, key_id) = call.params;
+    remove_in(&call.service, &call.caller, KeyScope::Bucket(bucket_id), key_id).await
+}
+
+fn list_in(service: &Service, caller: &Caller, scope: KeyScope, asked: PageRequest) -> Listed {
+    let page = service.keys(caller, scope, asked)?;
+    Answer::of(&KeysAnswer {
+        api_keys: page.entries.iter().map(|key| KeyView::of(key)).collect(),
+        pagination: Pagination::of(asked, &page),
     })
 }
 
-pub(super) async fn list_answer(
-    request: &HttpRequest,
-    asked: PageRequest,
-    page: Page<Arc<Key>>,
-) -> Result<HttpResponse, ServiceError> {
-    let answer = KeysAnswer {
-        api_keys: page.entries.iter().map(|key| KeyView::of(key)).collect(),
-        pagination: Pagination::of(asked, &page),
+fn new_key(name: Option<Name>, kind: KeyType) -> Result<NewKey, ServiceError> {
+    let Some(Trimmed(name)) = name else {
+        return Err(ServiceError::internal(
+            "BUG: a body without name and label was read",
+        ));
     };
-    respond::json(request, StatusCode::OK, &answer).await
+    Ok(NewKey { name, kind })
 }
 
-pub(super) async fn created_answer(
-    request: &HttpRequest,
-    created: &CreatedKey,
-) -> Result<HttpResponse, ServiceError> {
-    let CreatedKey { key, text, bucket } = created;
+fn created(CreatedKey { key, text, bucket }: &CreatedKey) -> Created {
     let preview = &text[text.len().saturating_sub(PREVIEW_CHARS)..];
-    let answer = CreatedKeyAnswer {
+    Answer::of(&CreatedKeyAnswer {
         message: "API key created",
         api_key: CreatedKeyView {
             object_id: key.id,
@@ -206,20 +241,19 @@ pub(super) async fn created_answer(
             created_at: Timestamp(key.created_at_ns),
         },
         warning: WARNING,
-    };
-    respond::json(request, StatusCode::CREATED, &answer).await
+    })
 }
 
-pub(super) async fn deleted_answer(request: &HttpRequest, key: &Key) -> Result<HttpResponse, ServiceError> {
-    let answer = DeletedKeyAnswer {
+async fn remove_in(service: &Service, caller: &Caller, scope: KeyScope, key_id: ObjectId) -> Deleted {
+    let key = service.delete_key(caller, scope, key_id).await?;
+    Answer::of(&DeletedKeyAnswer {
         message: "API key deleted",
         deleted_key: DeletedKeyView {
             id: key.id,
             name: &key.name,
             kind: key.kind.name(),
         },
-    };
-    respond::json(request, StatusCode::OK, &answer).await
+    })
 }
 
 impl<'a> KeyView<'a> {

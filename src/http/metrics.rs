@@ -1,24 +1,24 @@
 //! `/metrics`: what all rooms count, as Prometheus reads it. Labels are words of the program (routes, methods, statuses,
 //! outcomes), never names or ids of anybody: the text has the same few hundred lines for ten users and for ten thousand.
 
+use actix_web::HttpResponse;
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use actix_web::web::Data;
-use actix_web::{HttpRequest, HttpResponse};
 
 use super::body_budget::BodyBudget;
 use super::edge::Edge;
+use super::endpoint::{Anyone, Call, Endpoint, Written, get};
 use super::process;
 use crate::error::ServiceError;
 use crate::metrics::Exposition;
-use crate::service::{Figures, Service};
+use crate::service::Figures;
 
-/// Shows what the server counts, for Prometheus.
-///
-/// In the text format 0.0.4, since the start of the process.
-#[utoipa::path(get, path = "/metrics", operation_id = "exposeMetrics", tag = "operation",
-    responses(
-        (status = 200, body = String, content_type = "text/plain", description = "Counters, gauges and histograms.")))]
-pub async fn expose(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
+pub fn endpoints() -> Vec<Endpoint> {
+    vec![get("/metrics", "exposeMetrics", expose).of_types(&["text/plain"])]
+}
+
+async fn expose(call: Call<Anyone>) -> Result<Written, ServiceError> {
+    let request = &call.request;
     let mut text = Exposition::default();
     process::write(&mut text);
     if let Some(edge) = request.app_data::<Data<Edge>>() {
@@ -47,11 +47,11 @@ pub async fn expose(request: HttpRequest, service: Data<Service>) -> Result<Http
             bodies.bytes_max(),
         );
     }
-    write(&service.figures().await, &mut text);
-    Ok(HttpResponse::Ok()
-        .insert_header((CONTENT_TYPE, Exposition::CONTENT_TYPE))
-        .insert_header((CACHE_CONTROL, "no-store"))
-        .body(text.finish()))
+    write(&call.service.figures().await, &mut text);
+    let mut response = HttpResponse::Ok();
+    response.insert_header((CONTENT_TYPE, Exposition::CONTENT_TYPE));
+    response.insert_header((CACHE_CONTROL, "no-store"));
+    Ok(response.body(text.finish()).into())
 }
 
 fn write(figures: &Figures, text: &mut Exposition) {

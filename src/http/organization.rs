@@ -1,18 +1,12 @@
 //! `/api/organization`.
 
-use actix_web::http::StatusCode;
-use actix_web::web::{Data, Payload};
-use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::faults::{Faults, Members};
-use super::{auth, body, respond, values};
+use super::endpoint::{Admin, Answer, Call, Endpoint, Reply, get, patch};
+use super::shape::{OpenName, body};
 use crate::catalog::{Organization, Plan};
-use crate::error::ServiceError;
 use crate::ids::ObjectId;
-use crate::limits::OPEN_NAME_CHARS_MAX;
-use crate::service::{Access, Service};
 use crate::timestamp::Timestamp;
 
 /// An organization.
@@ -58,56 +52,36 @@ pub struct OrganizationAnswer<'a> {
     pub organization: OrganizationView<'a>,
 }
 
-/// Body of a change.
-#[derive(ToSchema)]
-pub struct OrganizationPatchBody {
-    /// Shown name.
-    #[schema(min_length = 1, max_length = 200)]
-    pub name: Option<String>,
+body! {
+    /// Body of a change.
+    pub struct OrganizationPatchBody {
+        /// Shown name.
+        name: Option<OpenName>,
+    }
 }
 
-/// Shows the organization with its plan.
-///
-/// What a plan does not limit is null.
-#[utoipa::path(get, path = "/api/organization", operation_id = "showOrganization", tag = "organization",
-    security(("apiKey" = ["admin"]), ("bearer" = [])),
-    responses(
-        (status = 200, body = OrganizationAnswer, description = "The organization.")))]
-pub async fn show(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
-    let caller = auth::authenticate(&request, &service, Access::ADMIN)?;
-    let organization = service.organization(&caller)?;
-    let answer = OrganizationAnswer {
+pub fn endpoints() -> Vec<Endpoint> {
+    vec![
+        get("/api/organization", "showOrganization", show),
+        patch("/api/organization", "updateOrganization", update),
+    ]
+}
+
+async fn show(call: Call<Admin>) -> Reply<OrganizationAnswer<'static>> {
+    let organization = call.service.organization(&call.caller)?;
+    Answer::of(&OrganizationAnswer {
         message: None,
         organization: OrganizationView::of(&organization),
-    };
-    respond::json(&request, StatusCode::OK, &answer).await
+    })
 }
 
-/// Renames the organization.
-///
-/// The plan is the operator's to change.
-#[utoipa::path(patch, path = "/api/organization", operation_id = "updateOrganization", tag = "organization",
-    security(("apiKey" = ["admin"]), ("bearer" = [])),
-    request_body = OrganizationPatchBody,
-    responses(
-        (status = 200, body = OrganizationAnswer, description = "As it is now.")))]
-pub async fn update(
-    request: HttpRequest,
-    payload: Payload,
-    service: Data<Service>,
-) -> Result<HttpResponse, ServiceError> {
-    let caller = auth::authenticate(&request, &service, Access::ADMIN)?;
-    let body = body::read_json(&request, payload).await?;
-    let mut faults = Faults::default();
-    let members = Members::of_body(&body, &mut faults);
-    let name = members.optional("name", &mut faults, |v| values::name(v, OPEN_NAME_CHARS_MAX));
-    faults.check()?;
-    let organization = service.rename_organization(&caller, name).await?;
-    let answer = OrganizationAnswer {
+async fn update(call: Call<Admin, (), OrganizationPatchBody>) -> Reply<OrganizationAnswer<'static>> {
+    let name = call.body.name.map(|name| name.0);
+    let organization = call.service.rename_organization(&call.caller, name).await?;
+    Answer::of(&OrganizationAnswer {
         message: Some("organization updated"),
         organization: OrganizationView::of(&organization),
-    };
-    respond::json(&request, StatusCode::OK, &answer).await
+    })
 }
 
 impl<'a> OrganizationView<'a> {

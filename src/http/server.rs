@@ -13,7 +13,7 @@ use super::edge::Edge;
 use super::listener::{Counts, Limits, Listener, RunningServer};
 use super::tls::Tls;
 use super::traffic::Traffic;
-use super::{edge, patterns, process, routes};
+use super::{edge, process, table};
 use crate::service::Service;
 
 /// What a page of another origin may read of an answer beyond its body.
@@ -52,7 +52,7 @@ pub fn start(service: Data<Service>, listener: &Listener, tls: Option<&Tls>) -> 
         cores,
     ));
     let answers = AnswerBudget::new(config.answer_bytes_max);
-    let traffic = Traffic::new(patterns(&service));
+    let traffic = Traffic::new(table::patterns(&service));
     process::note_start();
     let connections = Counts::default();
     let counts = connections.clone();
@@ -74,7 +74,7 @@ pub fn start(service: Data<Service>, listener: &Listener, tls: Option<&Tls>) -> 
                 cors(&config.cors_origins),
             ))
             .wrap(from_fn(edge::serve))
-            .configure(|routing| routes(routing, &service))
+            .configure(|routing| table::register(routing, &service))
     };
     listener.serve(router, tls, limits, counts)
 }

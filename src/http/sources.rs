@@ -1,23 +1,19 @@
 //! `/api/buckets/{bucketId}/sources`.
 
-use actix_web::http::StatusCode;
-use actix_web::web::{Data, Payload};
-use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use utoipa::ToSchema;
 
-use super::docs::SchemaDoc;
-use super::faults::{Faults, Members};
-use super::params::{self, PageParams, Pagination};
-use super::{auth, body, respond, schema_input, values};
+use super::endpoint::{
+    Admin, Answer, Call, Endpoint, Pagination, Reader, Reply, Writer, delete, get, patch, post,
+};
+use super::shape::{Description, Fields, OpenName, Patch, body};
+use super::views::NamedView;
 use crate::catalog::{Field, Schema, SchemaMode, SourceSettings, SourceStatus};
 use crate::clock::SECOND_NS;
-use crate::error::ServiceError;
 use crate::ids::ObjectId;
-use crate::limits::{DESCRIPTION_CHARS_MAX, OPEN_NAME_CHARS_MAX};
+use crate::service::page::PageRequest;
 use crate::service::sources::{SourcePatch, SourceWithStats};
-use crate::service::{Access, Service};
 use crate::timestamp::Timestamp;
 
 /// `type` when absent.
@@ -43,7 +39,7 @@ pub struct SourceView<'a> {
     pub description: Option<&'a str>,
     /// Field name to definition.
     #[serde(serialize_with = "fields_by_name")]
-    #[schema(value_type = SchemaDoc)]
+    #[schema(value_type = Fields)]
     pub schema: &'a Schema,
     /// `strict` or `extend`.
     #[schema(value_type = SchemaMode)]
@@ -97,16 +93,6 @@ pub struct SourceAnswer<'a> {
     pub data_source: SourceView<'a>,
 }
 
-/// A deleted source.
-#[derive(Serialize, ToSchema)]
-pub struct DeletedSourceView<'a> {
-    /// Its id.
-    #[serde(rename = "_id")]
-    pub id: ObjectId,
-    /// Its name.
-    pub name: &'a str,
-}
-
 /// What went with it.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -124,210 +110,135 @@ pub struct DeletedSourceAnswer<'a> {
     /// What was done.
     pub message: &'static str,
     /// What it was.
-    pub deleted_data_source: DeletedSourceView<'a>,
+    pub deleted_data_source: NamedView<'a>,
     /// What went with it.
     pub deleted_resources: DeletedWithSourceView,
 }
 
-/// Body of a creation.
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase")]
-pub struct SourceBody {
-    /// Unique within the bucket.
-    #[schema(min_length = 1, max_length = 200)]
-    pub name: String,
-    /// `sensor` when absent.
-    #[schema(rename = "type", min_length = 1, max_length = 200)]
-    pub kind: Option<String>,
-    /// Free text.
-    #[schema(max_length = 4096)]
-    pub description: Option<String>,
-    /// Field name to definition: 1 to 256 fields.
-    pub schema: SchemaDoc,
-    /// `strict` (when absent) or `extend`.
-    pub schema_mode: Option<SchemaMode>,
-    /// True when absent.
-    pub downsampling: Option<bool>,
-    /// `active` (when absent) or `inactive`.
-    pub status: Option<SourceStatus>,
+body! {
+    /// Body of a creation.
+    pub struct SourceBody {
+        /// Unique within the bucket.
+        name: OpenName,
+        /// `sensor` when absent.
+        r#type: Option<OpenName>,
+        /// Free text.
+        description: Option<Description>,
+        /// Field name to definition: 1 to 256 fields.
+        schema: Fields,
+        /// `strict` (when absent) or `extend`.
+        schema_mode: Option<SchemaMode>,
+        /// True when absent.
+        downsampling: Option<bool>,
+        /// `active` (when absent) or `inactive`.
+        status: Option<SourceStatus>,
+    }
 }
 
-/// Body of a change; what is left out stays.
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase")]
-pub struct SourcePatchBody {
-    /// Unique within the bucket.
-    #[schema(min_length = 1, max_length = 200)]
-    pub name: Option<String>,
-    /// An open set.
-    #[schema(rename = "type", min_length = 1, max_length = 200)]
-    pub kind: Option<String>,
-    /// Free text; null removes it.
-    #[schema(max_length = 4096)]
-    pub description: Option<String>,
-    /// The whole schema: it may gain fields and change units and descriptions.
-    pub schema: Option<SchemaDoc>,
-    /// `strict` or `extend`.
-    pub schema_mode: Option<SchemaMode>,
-    /// Whether large raw queries are aggregated by themselves.
-    pub downsampling: Option<bool>,
-    /// `active` or `inactive`.
-    pub status: Option<SourceStatus>,
+body! {
+    /// Body of a change; what is left out stays.
+    pub struct SourcePatchBody {
+        /// Unique within the bucket.
+        name: Option<OpenName>,
+        /// An open set.
+        r#type: Option<OpenName>,
+        /// Free text; null removes it.
+        #[schema(value_type = Option<Description>)]
+        description: Patch<Description>,
+        /// The whole schema: it may gain fields and change units and descriptions.
+        schema: Option<Fields>,
+        /// `strict` or `extend`.
+        schema_mode: Option<SchemaMode>,
+        /// Whether large raw queries are aggregated by themselves.
+        downsampling: Option<bool>,
+        /// `active` or `inactive`.
+        status: Option<SourceStatus>,
+    }
 }
 
-/// Lists a bucket's data sources.
-///
-/// Each with its schema and the counts of its points.
-#[utoipa::path(get, path = "/api/buckets/{bucketId}/sources", operation_id = "listSources", tag = "data sources",
-    security(("apiKey" = ["admin", "write", "read"]), ("bearer" = [])),
-    params(
-        ("bucketId" = ObjectId, Path, description = "The bucket."),
-        PageParams),
-    responses(
-        (status = 200, body = SourcesAnswer, description = "A page of data sources.")))]
-pub async fn list(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
-    let caller = auth::authenticate(&request, &service, READERS)?;
-    let mut faults = Faults::default();
-    let bucket_id = params::id(&request, "bucketId", &mut faults);
-    let asked = params::page(&request, &mut faults);
-    let (Some(bucket_id), Some(asked)) = (bucket_id, asked) else {
-        return Err(faults.into_error());
-    };
-    let page = service.list_sources(&caller, bucket_id, asked).await?;
-    let answer = SourcesAnswer {
+pub fn endpoints() -> Vec<Endpoint> {
+    const ALL: &str = "/api/buckets/{bucketId}/sources";
+    const ONE: &str = "/api/buckets/{bucketId}/sources/{sourceId}";
+    vec![
+        get(ALL, "listSources", list),
+        post(ALL, "createSource", create).status(201),
+        get(ONE, "showSource", show),
+        patch(ONE, "updateSource", update),
+        delete(ONE, "deleteSource", remove),
+    ]
+}
+
+async fn list(call: Call<Reader, (ObjectId, PageRequest)>) -> Reply<SourcesAnswer<'static>> {
+    let (bucket_id, asked) = call.params;
+    let page = call.service.list_sources(&call.caller, bucket_id, asked).await?;
+    Answer::of(&SourcesAnswer {
         data_sources: page.entries.iter().map(SourceView::of).collect(),
         pagination: Pagination::of(asked, &page),
-    };
-    respond::json(&request, StatusCode::OK, &answer).await
+    })
 }
 
-/// Makes a data source.
-///
-/// A data source is one sensor or application. Its schema names the fields of its points. With `schemaMode` `extend`,
-/// fields that come up in points are added by themselves; with `strict` they are refused.
-#[utoipa::path(post, path = "/api/buckets/{bucketId}/sources", operation_id = "createSource", tag = "data sources",
-    security(("apiKey" = ["admin", "write"]), ("bearer" = [])),
-    params(("bucketId" = ObjectId, Path, description = "The bucket.")),
-    request_body = SourceBody,
-    responses(
-        (status = 201, body = SourceAnswer, description = "The new data source."),
-        (status = 409, description = "A data source of the bucket has this name.")))]
-pub async fn create(
-    request: HttpRequest,
-    payload: Payload,
-    service: Data<Service>,
-) -> Result<HttpResponse, ServiceError> {
-    let caller = auth::authenticate(&request, &service, WRITERS)?;
-    let body = body::read_json(&request, payload).await?;
-    let mut faults = Faults::default();
-    let bucket_id = params::id(&request, "bucketId", &mut faults);
-    let members = Members::of_body(&body, &mut faults);
-    let name = members.required("name", &mut faults, |v| values::name(v, OPEN_NAME_CHARS_MAX));
-    let patch = read_patch(&members, &mut faults);
-    let schema = members.required("schema", &mut faults, Ok);
-    let fields = schema.map(|schema| schema_input::read(&members, schema, &mut faults));
-    let (Some(bucket_id), Some(name), Some(fields), true) = (bucket_id, name, fields, faults.none()) else {
-        return Err(faults.into_error());
-    };
+async fn create(call: Call<Writer, ObjectId, SourceBody>) -> Reply<SourceAnswer<'static>> {
+    let body = call.body;
     let settings = SourceSettings {
-        name: name.into(),
-        kind: patch.kind.map_or_else(|| DEFAULT_KIND.into(), Into::into),
-        description: patch.description.flatten().map(Into::into),
-        fields,
-        schema_mode: patch.schema_mode.unwrap_or(SchemaMode::Strict),
-        downsampling: patch.downsampling.unwrap_or(true),
-        status: patch.status.unwrap_or(SourceStatus::Active),
+        name: body.name.0.into(),
+        kind: body
+            .r#type
+            .map_or_else(|| DEFAULT_KIND.into(), |kind| kind.0.into()),
+        description: body.description.map(|text| text.0.into()),
+        fields: body.schema.0,
+        schema_mode: body.schema_mode.unwrap_or(SchemaMode::Strict),
+        downsampling: body.downsampling.unwrap_or(true),
+        status: body.status.unwrap_or(SourceStatus::Active),
     };
-    let created = service.create_source(&caller, bucket_id, settings).await?;
-    let answer = SourceAnswer {
+    let created = call
+        .service
+        .create_source(&call.caller, call.params, settings)
+        .await?;
+    Answer::of(&SourceAnswer {
         message: Some("data source created"),
         data_source: SourceView::of(&created),
-    };
-    respond::json(&request, StatusCode::CREATED, &answer).await
+    })
 }
 
-/// Shows a data source.
-///
-/// With its schema and the counts of its points.
-#[utoipa::path(get, path = "/api/buckets/{bucketId}/sources/{sourceId}", operation_id = "showSource", tag = "data sources",
-    security(("apiKey" = ["admin", "write", "read"]), ("bearer" = [])),
-    params(
-        ("bucketId" = ObjectId, Path, description = "The bucket."),
-        ("sourceId" = ObjectId, Path, description = "The data source.")),
-    responses(
-        (status = 200, body = SourceAnswer, description = "The data source.")))]
-pub async fn show(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
-    let caller = auth::authenticate(&request, &service, READERS)?;
-    let (bucket_id, source_id) = ids(&request)?;
-    let source = service.source(&caller, bucket_id, source_id).await?;
-    let answer = SourceAnswer {
+async fn show(call: Call<Reader, (ObjectId, ObjectId)>) -> Reply<SourceAnswer<'static>> {
+    let (bucket_id, source_id) = call.params;
+    let source = call.service.source(&call.caller, bucket_id, source_id).await?;
+    Answer::of(&SourceAnswer {
         message: None,
         data_source: SourceView::of(&source),
-    };
-    respond::json(&request, StatusCode::OK, &answer).await
+    })
 }
 
-/// Changes a data source.
-///
-/// What is left out stays. `schema` replaces the whole schema: it may gain fields and change units and descriptions.
-/// An `inactive` source takes no points.
-#[utoipa::path(patch, path = "/api/buckets/{bucketId}/sources/{sourceId}", operation_id = "updateSource", tag = "data sources",
-    security(("apiKey" = ["admin", "write"]), ("bearer" = [])),
-    params(
-        ("bucketId" = ObjectId, Path, description = "The bucket."),
-        ("sourceId" = ObjectId, Path, description = "The data source.")),
-    request_body = SourcePatchBody,
-    responses(
-        (status = 200, body = SourceAnswer, description = "As it is now."),
-        (status = 409, description = "A data source of the bucket has this name, or the schema would lose a field or change a field's type.")))]
-pub async fn update(
-    request: HttpRequest,
-    payload: Payload,
-    service: Data<Service>,
-) -> Result<HttpResponse, ServiceError> {
-    let caller = auth::authenticate(&request, &service, WRITERS)?;
-    let body = body::read_json(&request, payload).await?;
-    let mut faults = Faults::default();
-    let bucket_id = params::id(&request, "bucketId", &mut faults);
-    let source_id = params::id(&request, "sourceId", &mut faults);
-    let members = Members::of_body(&body, &mut faults);
+async fn update(call: Call<Writer, (ObjectId, ObjectId), SourcePatchBody>) -> Reply<SourceAnswer<'static>> {
+    let ((bucket_id, source_id), body) = (call.params, call.body);
     let patch = SourcePatch {
-        name: members.optional("name", &mut faults, |v| values::name(v, OPEN_NAME_CHARS_MAX)),
-        fields: members
-            .given("schema")
-            .map(|schema| schema_input::read(&members, schema, &mut faults)),
-        ..read_patch(&members, &mut faults)
+        name: body.name.map(|name| name.0),
+        kind: body.r#type.map(|kind| kind.0),
+        description: body.description.map(|text| text.0),
+        fields: body.schema.map(|fields| fields.0),
+        schema_mode: body.schema_mode,
+        downsampling: body.downsampling,
+        status: body.status,
     };
-    let (Some(bucket_id), Some(source_id), true) = (bucket_id, source_id, faults.none()) else {
-        return Err(faults.into_error());
-    };
-    let source = service
-        .update_source(&caller, bucket_id, source_id, patch)
+    let source = call
+        .service
+        .update_source(&call.caller, bucket_id, source_id, patch)
         .await?;
-    let answer = SourceAnswer {
+    Answer::of(&SourceAnswer {
         message: Some("data source updated"),
         data_source: SourceView::of(&source),
-    };
-    respond::json(&request, StatusCode::OK, &answer).await
+    })
 }
 
-/// Deletes a data source with its points and alert rules.
-///
-/// They are gone with the next request.
-#[utoipa::path(delete, path = "/api/buckets/{bucketId}/sources/{sourceId}", operation_id = "deleteSource", tag = "data sources",
-    security(("apiKey" = ["admin"]), ("bearer" = [])),
-    params(
-        ("bucketId" = ObjectId, Path, description = "The bucket."),
-        ("sourceId" = ObjectId, Path, description = "The data source.")),
-    responses(
-        (status = 200, body = DeletedSourceAnswer, description = "Deleted, and what went with it.")))]
-pub async fn remove(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
-    let caller = auth::authenticate(&request, &service, Access::ADMIN)?;
-    let (bucket_id, source_id) = ids(&request)?;
-    let deleted = service.delete_source(&caller, bucket_id, source_id).await?;
-    let answer = DeletedSourceAnswer {
+async fn remove(call: Call<Admin, (ObjectId, ObjectId)>) -> Reply<DeletedSourceAnswer<'static>> {
+    let (bucket_id, source_id) = call.params;
+    let deleted = call
+        .service
+        .delete_source(&call.caller, bucket_id, source_id)
+        .await?;
+    Answer::of(&DeletedSourceAnswer {
         message: "data source deleted",
-        deleted_data_source: DeletedSourceView {
+        deleted_data_source: NamedView {
             id: source_id,
             name: &deleted.source.name,
         },
@@ -335,32 +246,7 @@ pub async fn remove(request: HttpRequest, service: Data<Service>) -> Result<Http
             data_points: deleted.points,
             alert_rules: deleted.alert_rules,
         },
-    };
-    respond::json(&request, StatusCode::OK, &answer).await
-}
-
-const WRITERS: Access = Access::ADMIN.or(Access::WRITE);
-const READERS: Access = WRITERS.or(Access::READ);
-
-fn ids(request: &HttpRequest) -> Result<(ObjectId, ObjectId), ServiceError> {
-    let mut faults = Faults::default();
-    let bucket_id = params::id(request, "bucketId", &mut faults);
-    let source_id = params::id(request, "sourceId", &mut faults);
-    bucket_id.zip(source_id).ok_or_else(|| faults.into_error())
-}
-
-/// The members that creation and change read alike: all but name and schema.
-fn read_patch(members: &Members<'_>, faults: &mut Faults) -> SourcePatch {
-    let modes = SchemaMode::ALL.map(|mode| (mode.name(), mode));
-    let statuses = SourceStatus::ALL.map(|status| (status.name(), status));
-    SourcePatch {
-        kind: members.optional("type", faults, |v| values::name(v, OPEN_NAME_CHARS_MAX)),
-        description: members.nullable("description", faults, |v| values::text(v, DESCRIPTION_CHARS_MAX)),
-        schema_mode: members.optional("schemaMode", faults, |v| values::one_of(v, &modes)),
-        downsampling: members.optional("downsampling", faults, values::boolean),
-        status: members.optional("status", faults, |v| values::one_of(v, &statuses)),
-        ..SourcePatch::default()
-    }
+    })
 }
 
 impl<'a> SourceView<'a> {

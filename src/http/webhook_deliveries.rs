@@ -1,20 +1,13 @@
 //! `/api/webhooks/{id}/deliveries`, `/api/webhooks/{id}/test` and `/api/alerts/{id}/deliveries`.
 
-use actix_web::http::StatusCode;
-use actix_web::web::Data;
-use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::docs::{DeliveredEventDoc, DeliveryStatusDoc};
-use super::faults::Faults;
-use super::params::{self, PageParams, Pagination};
-use super::{auth, respond};
+use super::endpoint::{Admin, Answer, Call, Endpoint, Pagination, Reader, Reply, get, post};
+use super::shape::{DeliveredEventDoc, DeliveryStatusDoc};
 use crate::catalog::{Attempt, Delivery};
-use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::service::page::{Page, PageRequest};
-use crate::service::{Access, Caller, Service};
 use crate::timestamp::Timestamp;
 
 /// A delivery.
@@ -76,101 +69,69 @@ pub struct DeliveryAnswer<'a> {
     pub delivery: DeliveryView<'a>,
 }
 
-/// Lists the deliveries of a webhook of the last 7 days.
-///
-/// Newest first, with every attempt.
-#[utoipa::path(get, path = "/api/webhooks/{id}/deliveries", operation_id = "listDeliveries", tag = "webhooks",
-    security(("apiKey" = ["admin"]), ("bearer" = [])),
-    params(
-        ("id" = ObjectId, Path, description = "The webhook."),
-        PageParams),
-    responses(
-        (status = 200, body = DeliveriesAnswer, description = "A page of deliveries.")))]
-pub async fn list(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
-    list_with(&request, &service, Access::ADMIN, Service::webhook_deliveries).await
+pub fn endpoints() -> Vec<Endpoint> {
+    vec![
+        get("/api/webhooks/{id}/deliveries", "listDeliveries", list),
+        post("/api/webhooks/{id}/test", "testWebhook", test).status(202),
+        post(
+            "/api/webhooks/{id}/deliveries/{deliveryId}/redeliver",
+            "redeliver",
+            redeliver,
+        )
+        .status(202),
+    ]
 }
 
-/// Lists the deliveries to a rule's `webhookUrl` of the last 7 days.
-///
-/// Newest first, with every attempt.
-#[utoipa::path(get, path = "/api/alerts/{id}/deliveries", operation_id = "listRuleDeliveries", tag = "alert rules",
-    security(("apiKey" = ["admin", "write", "read"]), ("bearer" = [])),
-    params(
-        ("id" = ObjectId, Path, description = "The alert rule."),
-        PageParams),
-    responses(
-        (status = 200, body = DeliveriesAnswer, description = "A page of deliveries.")))]
-pub async fn list_of_rule(
-    request: HttpRequest,
-    service: Data<Service>,
-) -> Result<HttpResponse, ServiceError> {
-    let readers = Access::ADMIN.or(Access::WRITE).or(Access::READ);
-    list_with(&request, &service, readers, Service::rule_deliveries).await
+/// Those of alert rules.
+pub fn endpoints_of_rules() -> Vec<Endpoint> {
+    vec![get(
+        "/api/alerts/{id}/deliveries",
+        "listRuleDeliveries",
+        list_of_rule,
+    )]
 }
 
-/// Sends a test event to a webhook.
-///
-/// The event is `webhook.test`. It works on paused webhooks too; see its attempts among the deliveries.
-#[utoipa::path(post, path = "/api/webhooks/{id}/test", operation_id = "testWebhook", tag = "webhooks",
-    security(("apiKey" = ["admin"]), ("bearer" = [])),
-    params(("id" = ObjectId, Path, description = "The webhook.")),
-    responses(
-        (status = 202, body = DeliveryAnswer, description = "Queued.")))]
-pub async fn test(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
-    let caller = auth::authenticate(&request, &service, Access::ADMIN)?;
-    let delivery = service.test_webhook(&caller, params::only_id(&request)?).await?;
-    let answer = DeliveryAnswer {
+async fn list(call: Call<Admin, (ObjectId, PageRequest)>) -> Reply<DeliveriesAnswer<'static>> {
+    let (webhook_id, asked) = call.params;
+    listed(
+        asked,
+        &call.service.webhook_deliveries(&call.caller, webhook_id, asked)?,
+    )
+}
+
+async fn list_of_rule(call: Call<Reader, (ObjectId, PageRequest)>) -> Reply<DeliveriesAnswer<'static>> {
+    let (rule_id, asked) = call.params;
+    listed(
+        asked,
+        &call.service.rule_deliveries(&call.caller, rule_id, asked)?,
+    )
+}
+
+fn listed(asked: PageRequest, page: &Page<Delivery>) -> Reply<DeliveriesAnswer<'static>> {
+    Answer::of(&DeliveriesAnswer {
+        deliveries: page.entries.iter().map(DeliveryView::of).collect(),
+        pagination: Pagination::of(asked, page),
+    })
+}
+
+async fn test(call: Call<Admin, ObjectId>) -> Reply<DeliveryAnswer<'static>> {
+    let delivery = call.service.test_webhook(&call.caller, call.params).await?;
+    Answer::of(&DeliveryAnswer {
         message: "test queued",
         delivery: DeliveryView::of(&delivery),
-    };
-    respond::json(&request, StatusCode::ACCEPTED, &answer).await
+    })
 }
 
-/// Sends a delivery once more.
-///
-/// Under the same `webhookId`, so that a receiver that has it already can tell. The whole retry schedule begins again.
-#[utoipa::path(post, path = "/api/webhooks/{id}/deliveries/{deliveryId}/redeliver", operation_id = "redeliver", tag = "webhooks",
-    security(("apiKey" = ["admin"]), ("bearer" = [])),
-    params(
-        ("id" = ObjectId, Path, description = "The webhook."),
-        ("deliveryId" = ObjectId, Path, description = "The delivery.")),
-    responses(
-        (status = 202, body = DeliveryAnswer, description = "Queued again.")))]
-pub async fn redeliver(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
-    let caller = auth::authenticate(&request, &service, Access::ADMIN)?;
-    let mut faults = Faults::default();
-    let webhook_id = params::id(&request, "id", &mut faults);
-    let delivery_id = params::id(&request, "deliveryId", &mut faults);
-    let (Some(webhook_id), Some(delivery_id)) = (webhook_id, delivery_id) else {
-        return Err(faults.into_error());
-    };
-    let delivery = service.redeliver(&caller, webhook_id, delivery_id).await?;
-    let answer = DeliveryAnswer {
+async fn redeliver(call: Call<Admin, (ObjectId, ObjectId)>) -> Reply<DeliveryAnswer<'static>> {
+    let (webhook_id, delivery_id) = call.params;
+    let delivery = call
+        .service
+        .redeliver(&call.caller, webhook_id, delivery_id)
+        .await?;
+    Answer::of(&DeliveryAnswer {
         message: "delivery queued again",
         delivery: DeliveryView::of(&delivery),
-    };
-    respond::json(&request, StatusCode::ACCEPTED, &answer).await
-}
-
-async fn list_with(
-    request: &HttpRequest,
-    service: &Service,
-    access: Access,
-    list: impl FnOnce(&Service, &Caller, ObjectId, PageRequest) -> Result<Page<Delivery>, ServiceError>,
-) -> Result<HttpResponse, ServiceError> {
-    let caller = auth::authenticate(request, service, access)?;
-    let mut faults = Faults::default();
-    let id = params::id(request, "id", &mut faults);
-    let asked = params::page(request, &mut faults);
-    let (Some(id), Some(asked)) = (id, asked) else {
-        return Err(faults.into_error());
-    };
-    let page = list(service, &caller, id, asked)?;
-    let answer = DeliveriesAnswer {
-        deliveries: page.entries.iter().map(DeliveryView::of).collect(),
-        pagination: Pagination::of(asked, &page),
-    };
-    respond::json(request, StatusCode::OK, &answer).await
+    })
 }
 
 impl<'a> DeliveryView<'a> {

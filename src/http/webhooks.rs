@@ -1,23 +1,21 @@
 //! `/api/webhooks`.
 
-use actix_web::http::StatusCode;
-use actix_web::web::{Data, Payload};
-use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::docs::{DeliveryStatusDoc, EventDoc};
-use super::faults::{Faults, Members, kind_of};
-use super::params::{self, PageParams, Pagination};
-use super::{auth, body, respond, values};
+use super::endpoint::{Admin, Answer, Call, Endpoint, Pagination, Reply, delete, get, patch, post};
+use super::shape::{DeliveryStatusDoc, Integer, List, Number, Patch, Secret, Url, body, shown_number};
 use crate::catalog::{Event, RetryConfig, Webhook, WebhookStatus};
-use crate::error::ServiceError;
 use crate::ids::ObjectId;
-use crate::limits::{BACKOFF_MULTIPLIER, RETRIES_MAX, SECRET_CHARS_MAX, URL_CHARS_MAX};
-use crate::service::webhooks::{RetryPatch, WebhookInput, WebhookPatch, check_secret};
-use crate::service::{Access, Service};
+use crate::limits::{BACKOFF_MULTIPLIER, RETRIES_MAX};
+use crate::service::page::PageRequest;
+use crate::service::webhooks::{RetryPatch, WebhookInput, WebhookPatch};
 use crate::timestamp::Timestamp;
+
+type Events = List<Event, 1, { usize::MAX }>;
+type Retries = Integer<0, RETRIES_MAX>;
+type Multiplier = Number<{ BACKOFF_MULTIPLIER.0 }, { BACKOFF_MULTIPLIER.1 }>;
 
 /// A webhook.
 #[derive(Serialize, ToSchema)]
@@ -33,7 +31,7 @@ pub struct WebhookView<'a> {
     /// Where it is told.
     pub url: &'a str,
     /// What it hears of.
-    #[schema(value_type = Vec<EventDoc>)]
+    #[schema(value_type = Vec<Event>)]
     pub events: Vec<&'static str>,
     /// Signs what it is told; shown once, when the webhook is made.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,271 +110,149 @@ pub struct DeletedWebhookAnswer<'a> {
     pub deleted_webhook: DeletedWebhookView<'a>,
 }
 
-/// Body of a creation.
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase")]
-pub struct WebhookBody {
-    /// http or https, with a public host.
-    #[schema(min_length = 1, max_length = 2048)]
-    pub url: String,
-    /// What it hears of.
-    #[schema(min_items = 1)]
-    pub events: Vec<EventDoc>,
-    /// The one bucket it hears; all when absent.
-    pub bucket_id: Option<ObjectId>,
-    /// Made when absent.
-    #[schema(min_length = 1, max_length = 512)]
-    pub secret: Option<String>,
+body! {
+    /// Body of a creation.
+    pub struct WebhookBody {
+        /// http or https, with a public host.
+        url: Url,
+        /// What it hears of.
+        #[schema(inline)]
+        events: Events,
+        /// The one bucket it hears; all when absent.
+        bucket_id: Option<ObjectId>,
+        /// Made when absent.
+        secret: Option<Secret>,
+        /// When a failed delivery is tried again.
+        retry_config: Option<RetryBody>,
+        /// `active` when absent.
+        status: Option<WebhookStatus>,
+    }
+}
+
+body! {
+    /// Body of a change; what is left out stays.
+    pub struct WebhookPatchBody {
+        /// http or https, with a public host.
+        url: Option<Url>,
+        /// What it hears of.
+        #[schema(inline)]
+        events: Option<Events>,
+        /// The one bucket it hears; null for all.
+        #[schema(value_type = Option<ObjectId>)]
+        bucket_id: Patch<ObjectId>,
+        /// Another secret.
+        secret: Option<Secret>,
+        /// When a failed delivery is tried again.
+        retry_config: Option<RetryBody>,
+        /// `active` or `paused`.
+        status: Option<WebhookStatus>,
+    }
+}
+
+body! {
     /// When a failed delivery is tried again.
-    pub retry_config: Option<RetryBody>,
-    /// `active` when absent.
-    pub status: Option<WebhookStatus>,
+    pub struct RetryBody {
+        /// Attempts after the first: 3 when absent.
+        max_retries: Option<Retries>,
+        /// 2 when absent: 1, 2, 4 seconds.
+        backoff_multiplier: Option<Multiplier>,
+    }
 }
 
-/// Body of a change; what is left out stays.
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase")]
-pub struct WebhookPatchBody {
-    /// http or https, with a public host.
-    #[schema(min_length = 1, max_length = 2048)]
-    pub url: Option<String>,
-    /// What it hears of.
-    #[schema(min_items = 1)]
-    pub events: Option<Vec<EventDoc>>,
-    /// The one bucket it hears; null for all.
-    pub bucket_id: Option<ObjectId>,
-    /// Another secret.
-    #[schema(min_length = 1, max_length = 512)]
-    pub secret: Option<String>,
-    /// When a failed delivery is tried again.
-    pub retry_config: Option<RetryBody>,
-    /// `active` or `paused`.
-    pub status: Option<WebhookStatus>,
+pub fn endpoints() -> Vec<Endpoint> {
+    vec![
+        get("/api/webhooks", "listWebhooks", list),
+        post("/api/webhooks", "createWebhook", create).status(201),
+        get("/api/webhooks/{id}", "showWebhook", show),
+        patch("/api/webhooks/{id}", "updateWebhook", update),
+        delete("/api/webhooks/{id}", "deleteWebhook", remove),
+    ]
 }
 
-/// When a failed delivery is tried again.
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase")]
-pub struct RetryBody {
-    /// Attempts after the first: 3 when absent.
-    #[schema(minimum = 0, maximum = 10)]
-    pub max_retries: Option<u8>,
-    /// 2 when absent: 1, 2, 4 seconds.
-    #[schema(minimum = 1, maximum = 10)]
-    pub backoff_multiplier: Option<f64>,
+async fn list(call: Call<Admin, PageRequest>) -> Reply<WebhooksAnswer<'static>> {
+    let page = call.service.list_webhooks(&call.caller, call.params);
+    let webhooks = page.entries.iter();
+    Answer::of(&WebhooksAnswer {
+        webhooks: webhooks.map(|webhook| WebhookView::of(webhook)).collect(),
+        pagination: Pagination::of(call.params, &page),
+    })
 }
 
-/// Lists the organization's webhooks.
-///
-/// Without their secrets, with the counts of their deliveries.
-#[utoipa::path(get, path = "/api/webhooks", operation_id = "listWebhooks", tag = "webhooks",
-    security(("apiKey" = ["admin"]), ("bearer" = [])),
-    params(PageParams),
-    responses(
-        (status = 200, body = WebhooksAnswer, description = "A page of webhooks.")))]
-pub async fn list(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
-    let caller = auth::authenticate(&request, &service, Access::ADMIN)?;
-    let mut faults = Faults::default();
-    let Some(asked) = params::page(&request, &mut faults) else {
-        return Err(faults.into_error());
-    };
-    let page = service.list_webhooks(&caller, asked);
-    let answer = WebhooksAnswer {
-        webhooks: page
-            .entries
-            .iter()
-            .map(|webhook| WebhookView::of(webhook))
-            .collect(),
-        pagination: Pagination::of(asked, &page),
-    };
-    respond::json(&request, StatusCode::OK, &answer).await
-}
-
-/// Makes a webhook.
-///
-/// It hears the events of all buckets, or of one. Each delivery is signed with the secret, which is made when none is
-/// sent and shown this once. A failed delivery is tried again as `retryConfig` says, and goes on after a restart. Private
-/// and loopback addresses are refused unless the server allows them.
-#[utoipa::path(post, path = "/api/webhooks", operation_id = "createWebhook", tag = "webhooks",
-    security(("apiKey" = ["admin"]), ("bearer" = [])),
-    request_body = WebhookBody,
-    responses(
-        (status = 201, body = WebhookAnswer, description = "The new webhook with its secret, this once.")))]
-pub async fn create(
-    request: HttpRequest,
-    payload: Payload,
-    service: Data<Service>,
-) -> Result<HttpResponse, ServiceError> {
-    let caller = auth::authenticate(&request, &service, Access::ADMIN)?;
-    let body = body::read_json(&request, payload).await?;
-    let mut faults = Faults::default();
-    let members = Members::of_body(&body, &mut faults);
-    let url = members.required("url", &mut faults, url);
-    let events = read_events(members.required("events", &mut faults, Ok), &members, &mut faults);
-    let patch = read_patch_members(&members, &mut faults);
-    let (Some(url), Some(events), true) = (url, events, faults.none()) else {
-        return Err(faults.into_error());
-    };
+async fn create(call: Call<Admin, (), WebhookBody>) -> Reply<WebhookAnswer<'static>> {
+    let body = call.body;
     let input = WebhookInput {
-        url,
-        events,
-        bucket_id: patch.bucket_id.flatten(),
-        secret: patch.secret,
-        retry: patch.retry.applied_to(RetryConfig::default()),
-        status: patch.status.unwrap_or(WebhookStatus::Active),
+        url: body.url.0,
+        events: each_once(body.events),
+        bucket_id: body.bucket_id,
+        secret: body.secret.map(|secret| secret.0),
+        retry: retry_of(body.retry_config).applied_to(RetryConfig::default()),
+        status: body.status.unwrap_or(WebhookStatus::Active),
     };
-    let webhook = service.create_webhook(&caller, input).await?;
-    let answer = WebhookAnswer {
+    let webhook = call.service.create_webhook(&call.caller, input).await?;
+    Answer::of(&WebhookAnswer {
         message: Some("webhook created"),
         webhook: WebhookView {
             secret: Some(&webhook.settings.secret.0),
             ..WebhookView::of(&webhook)
         },
-    };
-    respond::json(&request, StatusCode::CREATED, &answer).await
+    })
 }
 
-/// Shows a webhook.
-///
-/// Without its secret, with the counts of its deliveries.
-#[utoipa::path(get, path = "/api/webhooks/{id}", operation_id = "showWebhook", tag = "webhooks",
-    security(("apiKey" = ["admin"]), ("bearer" = [])),
-    params(("id" = ObjectId, Path, description = "The webhook.")),
-    responses(
-        (status = 200, body = WebhookAnswer, description = "The webhook.")))]
-pub async fn show(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
-    let caller = auth::authenticate(&request, &service, Access::ADMIN)?;
-    let webhook = service.webhook(&caller, params::only_id(&request)?)?;
-    let answer = WebhookAnswer {
+async fn show(call: Call<Admin, ObjectId>) -> Reply<WebhookAnswer<'static>> {
+    let webhook = call.service.webhook(&call.caller, call.params)?;
+    Answer::of(&WebhookAnswer {
         message: None,
         webhook: WebhookView::of(&webhook),
-    };
-    respond::json(&request, StatusCode::OK, &answer).await
+    })
 }
 
-/// Changes a webhook.
-///
-/// What is left out stays. Nothing is queued for a `paused` webhook.
-#[utoipa::path(patch, path = "/api/webhooks/{id}", operation_id = "updateWebhook", tag = "webhooks",
-    security(("apiKey" = ["admin"]), ("bearer" = [])),
-    params(("id" = ObjectId, Path, description = "The webhook.")),
-    request_body = WebhookPatchBody,
-    responses(
-        (status = 200, body = WebhookAnswer, description = "As it is now.")))]
-pub async fn update(
-    request: HttpRequest,
-    payload: Payload,
-    service: Data<Service>,
-) -> Result<HttpResponse, ServiceError> {
-    let caller = auth::authenticate(&request, &service, Access::ADMIN)?;
-    let body = body::read_json(&request, payload).await?;
-    let mut faults = Faults::default();
-    let id = params::id(&request, "id", &mut faults);
-    let members = Members::of_body(&body, &mut faults);
+async fn update(call: Call<Admin, ObjectId, WebhookPatchBody>) -> Reply<WebhookAnswer<'static>> {
+    let body = call.body;
     let patch = WebhookPatch {
-        url: members.optional("url", &mut faults, url),
-        events: read_events(members.given("events"), &members, &mut faults),
-        ..read_patch_members(&members, &mut faults)
+        url: body.url.map(|url| url.0),
+        events: body.events.map(each_once),
+        bucket_id: body.bucket_id.0,
+        secret: body.secret.map(|secret| secret.0),
+        retry: retry_of(body.retry_config),
+        status: body.status,
     };
-    let Some(id) = id.filter(|_| faults.none()) else {
-        return Err(faults.into_error());
-    };
-    let webhook = service.update_webhook(&caller, id, patch).await?;
-    let answer = WebhookAnswer {
+    let webhook = call
+        .service
+        .update_webhook(&call.caller, call.params, patch)
+        .await?;
+    Answer::of(&WebhookAnswer {
         message: Some("webhook updated"),
         webhook: WebhookView::of(&webhook),
-    };
-    respond::json(&request, StatusCode::OK, &answer).await
+    })
 }
 
-/// Deletes a webhook with its deliveries.
-///
-/// Those that are still owed are not sent.
-#[utoipa::path(delete, path = "/api/webhooks/{id}", operation_id = "deleteWebhook", tag = "webhooks",
-    security(("apiKey" = ["admin"]), ("bearer" = [])),
-    params(("id" = ObjectId, Path, description = "The webhook.")),
-    responses(
-        (status = 200, body = DeletedWebhookAnswer, description = "Deleted.")))]
-pub async fn remove(request: HttpRequest, service: Data<Service>) -> Result<HttpResponse, ServiceError> {
-    let caller = auth::authenticate(&request, &service, Access::ADMIN)?;
-    let webhook = service
-        .delete_webhook(&caller, params::only_id(&request)?)
-        .await?;
-    let answer = DeletedWebhookAnswer {
+async fn remove(call: Call<Admin, ObjectId>) -> Reply<DeletedWebhookAnswer<'static>> {
+    let webhook = call.service.delete_webhook(&call.caller, call.params).await?;
+    Answer::of(&DeletedWebhookAnswer {
         message: "webhook deleted",
         deleted_webhook: DeletedWebhookView {
             id: webhook.id,
             url: &webhook.settings.url,
         },
-    };
-    respond::json(&request, StatusCode::OK, &answer).await
+    })
 }
 
-fn url(value: &Value) -> Result<String, String> {
-    values::name(value, URL_CHARS_MAX)
-}
-
-/// The events, each once, in the order sent.
-fn read_events(value: Option<&Value>, members: &Members<'_>, faults: &mut Faults) -> Option<Vec<Event>> {
-    let names = Event::REGISTERED.map(|event| (event.name(), event));
-    let path = members.path_of("events");
-    let value = value?;
-    let Some(entries) = value.as_array().filter(|entries| !entries.is_empty()) else {
-        let got = if value.is_array() {
-            "an empty one"
-        } else {
-            kind_of(value)
-        };
-        faults.add(&path, format!("must be an array of event names, not {got}"));
-        return None;
-    };
-    let mut events = Vec::new();
-    for (index, entry) in entries.iter().enumerate() {
-        match values::one_of(entry, &names) {
-            Ok(event) if !events.contains(&event) => events.push(event),
-            Ok(_) => {}
-            Err(fault) => {
-                let place = path.iter().cloned().chain([index.to_string()]);
-                faults.add(&place.collect::<Vec<_>>(), fault);
-            }
+/// The events in the order sent.
+fn each_once(events: Events) -> Vec<Event> {
+    let mut once = Vec::new();
+    for event in events.0 {
+        if !once.contains(&event) {
+            once.push(event);
         }
     }
-    Some(events)
+    once
 }
 
-/// The members that creation and change read alike: all but URL and events.
-fn read_patch_members(members: &Members<'_>, faults: &mut Faults) -> WebhookPatch {
-    let statuses = WebhookStatus::ALL.map(|status| (status.name(), status));
-    WebhookPatch {
-        bucket_id: members.nullable("bucketId", faults, values::id),
-        secret: members.optional("secret", faults, secret),
-        retry: read_retry(members, faults),
-        status: members.optional("status", faults, |v| values::one_of(v, &statuses)),
-        ..WebhookPatch::default()
-    }
-}
-
-fn secret(value: &Value) -> Result<String, String> {
-    let secret = values::text(value, SECRET_CHARS_MAX)?;
-    if secret.is_empty() {
-        return Err("must not be empty; leave it out to have one made".to_owned());
-    }
-    check_secret(&secret)?;
-    Ok(secret)
-}
-
-fn read_retry(members: &Members<'_>, faults: &mut Faults) -> RetryPatch {
-    let Some(config) = members.given("retryConfig") else {
-        return RetryPatch::default();
-    };
-    let config = Members::at(config, members.path_of("retryConfig"), faults);
-    let (least, most) = BACKOFF_MULTIPLIER;
-    RetryPatch {
-        max_retries: config
-            .optional("maxRetries", faults, |v| values::integer(v, 0, RETRIES_MAX))
-            .map(|retries| retries as u8),
-        backoff_multiplier: config.optional("backoffMultiplier", faults, |v| values::number(v, least, most)),
-    }
+fn retry_of(body: Option<RetryBody>) -> RetryPatch {
+    body.map_or_else(RetryPatch::default, |body| RetryPatch {
+        max_retries: body.max_retries.map(|retries| retries.0 as u8),
+        backoff_multiplier: body.backoff_multiplier.map(|multiplier| multiplier.0),
+    })
 }
 
 impl<'a> WebhookView<'a> {
@@ -391,7 +267,7 @@ impl<'a> WebhookView<'a> {
             secret: None,
             retry_config: RetryView {
                 max_retries: settings.retry.max_retries,
-                backoff_multiplier: values::shown_number(settings.retry.backoff_multiplier),
+                backoff_multiplier: shown_number(settings.retry.backoff_multiplier),
             },
             status: settings.status.name(),
             total_deliveries: totals.total,

@@ -6,7 +6,7 @@
 
 use engine::rows::RowsWriter;
 
-use crate::error::Detail;
+use crate::error::{Detail, EntryError};
 use crate::ids::ObjectId;
 use crate::limits::BATCH_ENTRIES_MAX;
 
@@ -40,15 +40,6 @@ pub struct BatchOutcome {
     pub entries: u32,
     /// The entries that failed, ascending by index.
     pub errors: Vec<EntryError>,
-}
-
-/// An entry that failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EntryError {
-    /// The entry's place in the batch, from 0.
-    pub index: u32,
-    /// All its faults.
-    pub error: String,
 }
 
 /// What stands in `dataPoints`.

@@ -7,10 +7,11 @@ use std::fmt::Write as _;
 use engine::rows::RowsWriter;
 
 use crate::error::Detail;
+use crate::error::EntryError;
 use crate::ids::{MalformedId, ObjectId};
 use crate::limits::BATCH_ENTRIES_MAX;
 
-use super::batch::{Batch, BatchOutcome, EntryError};
+use super::batch::{Batch, BatchOutcome};
 use super::extend::NewFields;
 use super::json::{Kind, Malformed, Scanner};
 use super::members::{

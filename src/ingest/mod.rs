@@ -24,7 +24,7 @@ mod sources;
 pub mod timestamp;
 mod values;
 
-pub use batch::{Batch, BatchOutcome, EntryError, parse_batch};
+pub use batch::{Batch, BatchOutcome, parse_batch};
 pub use extend::NewField;
 pub use json::Malformed;
 pub use point::{Point, PointBody, PointOutcome, parse_point};

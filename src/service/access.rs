@@ -116,19 +116,7 @@ impl Access {
     fn takes(self, credential: &Credential) -> bool {
         let bit = match credential {
             Credential::Bearer { .. } => Self::BEARER.0,
-            Credential::Key {
-                kind: KeyType::Admin, ..
-            } => Self::ADMIN.0 & !Self::BEARER.0,
-            Credential::Key {
-                kind: KeyType::Write, ..
-            } => Self::WRITE.0,
-            Credential::Key {
-                kind: KeyType::Read, ..
-            } => Self::READ.0,
-            Credential::Key {
-                kind: KeyType::Integration,
-                ..
-            } => Self::INTEGRATION.0,
+            Credential::Key { kind, .. } => Self::of_key(*kind),
         };
         self.0 & bit != 0
     }
@@ -151,18 +139,43 @@ impl Access {
         )))
     }
 
+    /// The types of API keys that the route takes, by name.
+    pub fn key_types(self) -> Vec<&'static str> {
+        let types = [
+            KeyType::Admin,
+            KeyType::Write,
+            KeyType::Read,
+            KeyType::Integration,
+        ];
+        types
+            .into_iter()
+            .filter(|kind| self.0 & Self::of_key(*kind) != 0)
+            .map(KeyType::name)
+            .collect()
+    }
+
+    const fn of_key(kind: KeyType) -> u8 {
+        match kind {
+            KeyType::Admin => Self::ADMIN.0 & !Self::BEARER.0,
+            KeyType::Write => Self::WRITE.0,
+            KeyType::Read => Self::READ.0,
+            KeyType::Integration => Self::INTEGRATION.0,
+        }
+    }
+
     fn described(self) -> String {
-        let names: Vec<_> = [
-            (Self::ADMIN.0 & !Self::BEARER.0, "an admin key"),
-            (Self::WRITE.0, "a write key"),
-            (Self::READ.0, "a read key"),
-            (Self::INTEGRATION.0, "an integration key"),
-            (Self::BEARER.0, "the bearer token of a sign-in"),
-        ]
-        .into_iter()
-        .filter(|(bit, _)| self.0 & bit != 0)
-        .map(|(_, name)| name)
-        .collect();
+        let article = |kind: &str| {
+            if kind == "admin" || kind == "integration" {
+                "an"
+            } else {
+                "a"
+            }
+        };
+        let keys = self.key_types().into_iter();
+        let mut names: Vec<_> = keys.map(|kind| format!("{} {kind} key", article(kind))).collect();
+        if self.0 & Self::BEARER.0 != 0 {
+            names.push("the bearer token of a sign-in".to_owned());
+        }
         names.join(" or ")
     }
 }

@@ -9,7 +9,7 @@ use super::page::{Page, PageRequest};
 use super::{Caller, Service, bucket_for};
 use crate::catalog::{Bucket, BucketContents, Command, Event, NewBucket, Owing, text_bytes};
 use crate::delivery::{BucketUpdate, owing};
-use crate::error::ServiceError;
+use crate::error::{Detail, ServiceError};
 use crate::ids::ObjectId;
 use crate::limits::RETENTION_DAYS_UNLIMITED_DEFAULT;
 
@@ -67,6 +67,7 @@ impl Service {
         let decision = self.decisions.begin(caller.organization_id).await;
         let organization = self.organization_of(caller)?;
         let limits = organization.plan.limits();
+        check_retention(input.retention_days, limits.retention_days_max)?;
         let retention_days = input
             .retention_days
             .or(limits.retention_days_max)
@@ -146,6 +147,11 @@ impl Service {
             |description| description.map(Into::into),
         );
         let retention_days = patch.retention_days.unwrap_or(known.retention_days);
+        if retention_days != known.retention_days {
+            // What exists stays, also after a downgrade.
+            let limits = self.organization_of(caller)?.plan.limits();
+            check_retention(Some(retention_days), limits.retention_days_max)?;
+        }
         if name != known.name
             && self
                 .catalog
@@ -245,23 +251,6 @@ impl Service {
         })
     }
 
-    /// The retention that the caller's plan allows, `None` without a limit; and that a named bucket
-    /// has already, when it is the caller's: what exists stays, also after a downgrade.
-    pub fn retention_limits(
-        &self,
-        caller: &Caller,
-        bucket_id: Option<ObjectId>,
-    ) -> (Option<u32>, Option<u32>) {
-        let current = bucket_id
-            .and_then(|id| self.bucket(caller, id).ok())
-            .map(|bucket| bucket.retention_days);
-        let max = self
-            .organization_of(caller)
-            .ok()
-            .and_then(|it| it.plan.limits().retention_days_max);
-        (max, current)
-    }
-
     fn bucket_and_contents(
         &self,
         caller: &Caller,
@@ -272,6 +261,17 @@ impl Service {
             let sources = catalog.sources_of(id).map(|source| source.ordinal).collect();
             Ok((bucket, catalog.contents_of(id), sources))
         })
+    }
+}
+
+/// 400 for a retention beyond the plan.
+fn check_retention(days: Option<u32>, plan_max: Option<u32>) -> Result<(), ServiceError> {
+    match (days, plan_max) {
+        (Some(days), Some(max)) if days > max => Err(ServiceError::faults(vec![Detail {
+            path: vec!["retentionDays".to_owned()],
+            message: format!("must be at most {max} on this plan, not {days}"),
+        }])),
+        _ => Ok(()),
     }
 }
 

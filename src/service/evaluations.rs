@@ -2,17 +2,14 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
-
 use super::triggers::{Facts, NewestPoint};
 use super::{Caller, Service, rule_for};
 use crate::alerts::transition::{due_at_ns, missed_intervals, state_at};
 use crate::alerts::{self, Decision, DueRule, Judgement, Refusal};
-use crate::catalog::{Evaluation, Input, Outcome, Rule, RuleRuntime, RuleState, RuleStatus};
-use crate::error::ServiceError;
+pub use crate::catalog::Standing;
+use crate::catalog::{Evaluation, Outcome, Rule, RuleState, RuleStatus};
+use crate::error::{ErrorExtra, ServiceError};
 use crate::ids::ObjectId;
-use crate::limits::QUERY_LIMIT_MAX;
-use crate::timestamp::Timestamp;
 
 /// A rule that is due, with the queries to ask for it.
 pub struct DueEvaluation {
@@ -23,21 +20,16 @@ pub struct DueEvaluation {
     /// Whole intervals that have passed beyond the one that is due.
     pub missed_intervals: i64,
     /// One for each input, in their order.
-    pub queries: Vec<Value>,
+    pub queries: Vec<DueQuery>,
 }
 
-/// Where a rule stands, as of a verdict.
-#[derive(Clone, Copy, Debug)]
-pub struct Standing {
-    pub rule_id: ObjectId,
-    /// Of its last verdict; `None` when it was never judged.
-    pub outcome: Option<Outcome>,
-    /// Where it stands.
-    pub state: RuleState,
-    /// All moments of it.
-    pub runtime: RuleRuntime,
-    /// When it is due next, in UTC nanoseconds; `None` when it is not active.
-    pub next_due_at_ns: Option<i64>,
+/// What to ask for an input of a rule that is due.
+pub struct DueQuery {
+    pub source_id: ObjectId,
+    /// Inclusive, in UTC nanoseconds.
+    pub start_ns: i64,
+    /// Inclusive: the moment of the poll.
+    pub end_ns: i64,
 }
 
 /// An accepted verdict.
@@ -90,7 +82,11 @@ impl Service {
                 due_at_ns,
                 missed_intervals: missed_intervals(due_at_ns, evaluation.interval_ns(), now_ns),
                 queries: queries
-                    .map(|input| query(&rule, evaluation, input, now_ns))
+                    .map(|input| DueQuery {
+                        source_id: input.source_id.unwrap_or(rule.source_id),
+                        start_ns: now_ns.saturating_sub(evaluation.window_ns(input)),
+                        end_ns: now_ns,
+                    })
                     .collect(),
                 rule: Arc::clone(&rule),
             })
@@ -188,9 +184,8 @@ fn would_fire(rule: &Rule, outcome: Outcome, now_ns: i64) -> bool {
 
 fn refused(rule: &Rule, refusal: Refusal, now_ns: i64) -> ServiceError {
     let conflict = |message: String| {
-        let standing = standing_of(rule, now_ns);
         ServiceError::conflict(message)
-            .with_member("evaluation", standing.map_or(Value::Null, Standing::json))
+            .with_extra(standing_of(rule, now_ns).map(|it| ErrorExtra::Standing(Box::new(it))))
     };
     match refusal {
         Refusal::Plain => ServiceError::validation("the rule has no evaluation block: nobody judges it"),
@@ -212,47 +207,4 @@ pub fn standing_of(rule: &Rule, now_ns: i64) -> Option<Standing> {
         next_due_at_ns: (rule.settings.status == RuleStatus::Active)
             .then(|| due_at_ns(&rule.runtime, evaluation.interval_ns(), now_ns)),
     })
-}
-
-impl Standing {
-    /// As the API shows it.
-    pub fn json(self) -> Value {
-        let moment = |at_ns: Option<i64>| at_ns.map(|at_ns| Timestamp(at_ns).to_string());
-        json!({
-            "ruleId": self.rule_id,
-            "outcome": self.outcome.map(Outcome::name),
-            "state": self.state.name(),
-            "lastEvaluatedAt": moment(self.runtime.last_evaluated_at_ns),
-            "conditionClearedAt": moment(self.runtime.condition_cleared_at_ns),
-            "nextDueAt": moment(self.next_due_at_ns),
-        })
-    }
-}
-
-/// A body for `POST /api/data/query` whose window ends now. Never averages that nobody asked for.
-fn query(rule: &Rule, evaluation: &Evaluation, input: &Input, now_ns: i64) -> Value {
-    let start_ns = now_ns.saturating_sub(evaluation.window_ns(input));
-    let mut body = Map::new();
-    body.insert("bucketId".to_owned(), json!(rule.bucket_id));
-    body.insert(
-        "filters".to_owned(),
-        json!({
-            "dataSourceIds": [input.source_id.unwrap_or(rule.source_id)],
-            "startTime": Timestamp(start_ns).to_string(),
-            "endTime": Timestamp(now_ns).to_string(),
-            "fields": [input.field],
-        }),
-    );
-    match &input.grouping {
-        Some((aggregation, unit)) => {
-            body.insert("aggregation".to_owned(), json!(aggregation));
-            body.insert("groupBy".to_owned(), json!(unit));
-        }
-        None => {
-            body.insert("downsampling".to_owned(), json!(false));
-        }
-    }
-    body.insert("limit".to_owned(), json!(QUERY_LIMIT_MAX));
-    body.insert("sort".to_owned(), json!("asc"));
-    Value::Object(body)
 }

@@ -1,94 +1,20 @@
-//! What operations share, added in one place: credentials, the errors that any of their kind can answer, headers, and
-//! the rules between members that the handlers' types cannot say.
+//! What operations share, said in one place: credentials, headers, and the errors that many of them answer.
 
-use actix_web::http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use super::openapi::for_each_operation;
 use crate::error::ErrorKind;
 
-/// Completes the handlers' own descriptions.
-pub fn complete(document: &mut Value) {
-    let components = &mut document["components"];
-    components["securitySchemes"] = security_schemes();
-    components["headers"] = headers();
-    components["responses"] = ErrorKind::ALL
-        .into_iter()
-        .filter_map(shared_error)
-        .collect::<Map<_, _>>()
-        .into();
-    for (schema, rules) in rules_between_members() {
-        merge(&mut components["schemas"][schema], rules);
-    }
-    for (schema, names) in NAMES {
-        for name in *names {
-            components["schemas"][*schema]["properties"][*name]["pattern"] = json!(NOT_BLANK);
-        }
-    }
-    for_each_operation(document, |_, path, operation| complete_operation(path, operation));
+/// The components that operations refer to, but for the schemas.
+pub fn components() -> Value {
+    let errors = ErrorKind::ALL.into_iter().filter_map(shared_error);
+    json!({
+        "securitySchemes": security_schemes(), "headers": headers(), "responses": errors.collect::<Map<_, _>>(),
+    })
 }
 
-fn complete_operation(path: &str, operation: &mut Value) {
-    let security = operation["security"].take();
-    let has_credential = security.is_array();
-    let is_operators = path.starts_with("/api/operator/");
-    let parameters = operation["parameters"].as_array();
-    let has_parameters = parameters.is_some_and(|parameters| !parameters.is_empty());
-    let has_id = path.contains('{');
-    let has_body = operation.get("requestBody").is_some();
-    operation["security"] = if has_credential { security } else { json!([]) };
-    let shared = [
-        (
-            ErrorKind::Validation,
-            has_credential || has_parameters || has_body,
-        ),
-        (ErrorKind::Unauthorized, has_credential),
-        (ErrorKind::Forbidden, has_credential && !is_operators),
-        (
-            ErrorKind::NotFound,
-            has_id || is_operators || (has_credential && has_body),
-        ),
-        (ErrorKind::PayloadTooLarge, has_body),
-        (ErrorKind::UnsupportedMediaType, has_body),
-        (ErrorKind::TooManyRequests, has_credential && !is_operators),
-        (ErrorKind::Internal, true),
-        (ErrorKind::Unavailable, true),
-    ];
-    let Some(responses) = operation["responses"].as_object_mut() else {
-        return;
-    };
-    for (kind, _) in shared.into_iter().filter(|(_, answers)| *answers) {
-        let (status, _) = kind.status();
-        let response = responses.entry(status.as_str()).or_insert(Value::Null);
-        if response.is_null() {
-            *response = json!({"$ref": format!("#/components/responses/{}", name_of(kind))});
-        }
-    }
-    for (status, response) in responses
-        .iter_mut()
-        .filter(|(_, response)| response.get("$ref").is_none())
-    {
-        complete_response(status, response, has_credential && !is_operators);
-    }
-    responses.sort_keys();
-}
-
-/// Headers, and for errors the body, of an answer that a handler describes itself.
-fn complete_response(status: &str, response: &mut Value, is_counted: bool) {
-    let kind = ErrorKind::ALL
-        .into_iter()
-        .find(|kind| kind.status().0.as_str() == status);
-    if let Some(kind) = kind {
-        let content = response.as_object_mut().map(|response| response.entry("content"));
-        if let Some(content) = content {
-            content.or_insert_with(|| error_content(kind));
-        }
-    }
-    let mut headers = headers_of(kind.map(|kind| kind.status().0), is_counted);
-    for (name, header) in response["headers"].as_object().into_iter().flatten() {
-        headers.insert(name.clone(), header.clone());
-    }
-    response["headers"] = headers.into();
+/// A reference to an error as any operation can answer it.
+pub fn error_reference(kind: ErrorKind) -> Value {
+    json!({"$ref": format!("#/components/responses/{}", name_of(kind))})
 }
 
 /// An error as any operation can answer it; `None` for those that only one can describe.
@@ -113,18 +39,18 @@ fn shared_error(kind: ErrorKind) -> Option<(String, Value)> {
         }
         ErrorKind::MethodNotAllowed | ErrorKind::Conflict => return None,
     };
-    let status = kind.status().0;
     let is_counted = !matches!(
         kind,
         ErrorKind::Unauthorized | ErrorKind::Internal | ErrorKind::Unavailable
     );
     let response = json!({
-        "description": description, "headers": headers_of(Some(status), is_counted), "content": error_content(kind),
+        "description": description, "headers": headers_of(Some(kind), is_counted), "content": error_content(kind),
     });
     Some((name_of(kind), response))
 }
 
-fn error_content(kind: ErrorKind) -> Value {
+/// The body of an error of this kind.
+pub fn error_content(kind: ErrorKind) -> Value {
     let (_, error) = kind.status();
     let message = match kind {
         ErrorKind::Validation => {
@@ -166,19 +92,15 @@ fn name_of(kind: ErrorKind) -> String {
 }
 
 /// Names of the headers of an answer, as references. `is_counted`: it may tell the caller of the month's calls.
-fn headers_of(error: Option<StatusCode>, is_counted: bool) -> Map<String, Value> {
+pub fn headers_of(error: Option<ErrorKind>, is_counted: bool) -> Map<String, Value> {
     let mut names = vec!["X-Request-Id"];
     if is_counted {
         names.extend(["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"]);
     }
-    if matches!(
-        error,
-        Some(StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE)
-    ) {
-        names.push("Retry-After");
-    }
-    if error == Some(StatusCode::UNAUTHORIZED) {
-        names.push("WWW-Authenticate");
+    match error {
+        Some(ErrorKind::TooManyRequests | ErrorKind::Unavailable) => names.push("Retry-After"),
+        Some(ErrorKind::Unauthorized) => names.push("WWW-Authenticate"),
+        _ => {}
     }
     let reference = |name: &str| json!({"$ref": format!("#/components/headers/{name}")});
     names
@@ -214,111 +136,4 @@ fn security_schemes() -> Value {
             "description": "The `operator.token` of the server's configuration."
         },
     })
-}
-
-/// Members that hold a name, by schema: trimmed, a name must not be empty.
-const NAMES: &[(&str, &[&str])] = &[
-    ("SignUpBody", &["name", "organizationName"]),
-    ("OrganizationPatchBody", &["name"]),
-    ("NewBucketKeyBody", &["name", "label"]),
-    ("NewOrganizationKeyBody", &["name", "label"]),
-    ("BucketBody", &["name"]),
-    ("BucketPatchBody", &["name"]),
-    ("SourceBody", &["name", "type"]),
-    ("SourcePatchBody", &["name", "type"]),
-    ("RuleBody", &["name", "condition", "naturalLanguageQuery"]),
-    ("RulePatchBody", &["name", "condition", "naturalLanguageQuery"]),
-    ("InputBody", &["field"]),
-];
-
-/// A character that is not white space, as Unicode has it.
-const NOT_BLANK: &str = r"[^\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]";
-
-/// Rules between members, by schema.
-fn rules_between_members() -> [(&'static str, Value); 9] {
-    let name_or_label = json!({"anyOf": [
-        {"required": ["name"], "properties": {"name": {"type": "string"}}},
-        {"required": ["label"], "properties": {"label": {"type": "string"}, "name": {"type": "null"}}},
-    ]});
-    let text = |required: &[&str], name: &str, other: &str| {
-        let mut rule =
-            json!({"required": required, "properties": {name: {"type": "string"}, other: {"type": "null"}}});
-        if required.contains(&"webhookUrl") {
-            rule["properties"]["webhookUrl"] = json!({"type": "string"});
-        }
-        rule
-    };
-    [
-        ("NewBucketKeyBody", name_or_label.clone()),
-        ("NewOrganizationKeyBody", name_or_label),
-        (
-            "InputBody",
-            json!({
-                "additionalProperties": false,
-                "anyOf": [
-                    {"required": ["aggregation", "groupBy"],
-                     "properties": {"aggregation": {"type": "string"}, "groupBy": {"type": "string"}}},
-                    {"properties": {"aggregation": {"type": "null"}, "groupBy": {"type": "null"}}},
-                ],
-            }),
-        ),
-        (
-            "EvaluationBody",
-            json!({
-                "additionalProperties": false,
-                "properties": {"parameters": {"maxProperties": 256, "propertyNames": {"maxLength": 4096}}},
-            }),
-        ),
-        (
-            "RuleBody",
-            json!({"oneOf": [
-                text(&["condition", "webhookUrl"], "condition", "naturalLanguageQuery"),
-                text(&["naturalLanguageQuery"], "naturalLanguageQuery", "condition"),
-            ]}),
-        ),
-        (
-            "RulePatchBody",
-            json!({"anyOf": [
-                {"properties": {"condition": {"type": "null"}}}, {"properties": {"naturalLanguageQuery": {"type": "null"}}},
-            ]}),
-        ),
-        (
-            "FieldsByName",
-            json!({"minProperties": 1, "maxProperties": 256, "propertyNames": {
-                "minLength": 1, "maxLength": 128, "pattern": r"^[^\u0000-\u001f\u007f-\u009f]+$",
-                "allOf": [{"pattern": NOT_BLANK}],
-            }}),
-        ),
-        (
-            "QueryBody",
-            json!({"anyOf": [
-                {"required": ["aggregation", "groupBy"],
-                 "properties": {"aggregation": {"type": "string"}, "groupBy": {"type": "string"},
-                     "maxPoints": {"type": "null"}}},
-                {"properties": {"aggregation": {"type": "null"}, "groupBy": {"type": "null"},
-                    "maxPoints": {"type": "null"}}},
-                {"required": ["maxPoints"],
-                 "properties": {"aggregation": {"type": "null"}, "groupBy": {"type": "null"},
-                     "maxPoints": {"type": "integer"}, "downsampling": {"enum": [true, null]}}},
-            ]}),
-        ),
-        (
-            "QueryFilters",
-            json!({"properties": {
-                "dataSourceIds": {"maxItems": 10_000}, "fields": {"maxItems": 256}, "metadata": {"maxProperties": 64},
-            }}),
-        ),
-    ]
-}
-
-/// Adds members to an object, deeply.
-fn merge(value: &mut Value, more: Value) {
-    match (value, more) {
-        (Value::Object(members), Value::Object(more)) => {
-            for (name, more) in more {
-                merge(members.entry(name).or_insert(Value::Null), more);
-            }
-        }
-        (value, more) => *value = more,
-    }
 }

@@ -2,8 +2,9 @@
 
 use crate::bucket::point_id;
 use crate::catalog::{Bucket, Source};
+use crate::error::EntryError;
 use crate::ingest::json::{write_number, write_string};
-use crate::ingest::{BatchOutcome, EntryError, PointBody};
+use crate::ingest::{BatchOutcome, PointBody};
 use crate::journal::Answer;
 use crate::timestamp::format_timestamp_ns;
 

@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
-
 use super::idempotency::{Digests, IdempotencyKey};
 use super::{IngestAnswer, Refusal, Sent, Store, Turn, with_buffers};
 use crate::clock::DAY_NS;
-use crate::error::ServiceError;
+use crate::error::{ErrorExtra, ServiceError};
 use crate::ids::ObjectId;
-use crate::ingest::{Batch, BatchOutcome, SourceView, parse_batch};
+use crate::ingest::{Batch, SourceView, parse_batch};
 use crate::journal::IngestRecord;
 use crate::limits::BATCH_AGE_DAYS_MAX;
 use crate::service::{Caller, Service, bucket_for};
@@ -59,7 +57,9 @@ impl Service {
                 self.ingested.mine().refused(outcome.errors.len());
                 return Err(Refusal {
                     bucket: Some(bucket),
-                    error: all_failed(&outcome),
+                    // Carries what a 207 would.
+                    error: ServiceError::validation("all entries of the batch failed; see errors")
+                        .with_extra(Some(ErrorExtra::Batch(outcome.errors))),
                 });
             }
             let answer = IngestAnswer::of_batch(&outcome, rows.rows());
@@ -110,17 +110,4 @@ impl Service {
             })
         })
     }
-}
-
-/// 400 that carries what a 207 would.
-fn all_failed(outcome: &BatchOutcome) -> ServiceError {
-    let errors: Vec<_> = outcome
-        .errors
-        .iter()
-        .map(|it| json!({ "index": it.index, "error": it.error }))
-        .collect();
-    ServiceError::validation("all entries of the batch failed; see errors")
-        .with_member("insertedCount", 0)
-        .with_member("failedCount", outcome.errors.len())
-        .with_member("errors", errors)
 }

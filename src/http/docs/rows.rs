@@ -1,70 +1,14 @@
-//! Bodies and answers of `POST /api/data/query`, as they are described.
+//! The answer to `POST /api/data/query`, as it is described; `service::query` writes it.
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::docs::{AggregationDoc, GroupByDoc, LayoutDoc, MeasurementDoc, SortDoc};
+use super::MeasurementDoc;
 use crate::ids::ObjectId;
+use crate::service::query::Aggregation;
 use crate::timestamp::Timestamp;
-
-/// Which points.
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[schema(as = QueryFilters)]
-pub struct QueryFiltersDoc {
-    /// Sources; all of the bucket when absent or empty.
-    pub data_source_ids: Option<Vec<ObjectId>>,
-    /// ISO 8601, inclusive.
-    pub start_time: Option<Timestamp>,
-    /// ISO 8601, inclusive.
-    pub end_time: Option<Timestamp>,
-    /// Members that the metadata must have; `a.b` reaches into nested objects.
-    #[schema(value_type = Option<Object>)]
-    pub metadata: Option<Map<String, Value>>,
-    /// Names of fields; all when absent or empty.
-    pub fields: Option<Vec<String>>,
-}
-
-/// Body of a query.
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[schema(as = QueryBody)]
-pub struct QueryBodyDoc {
-    /// The bucket.
-    pub bucket_id: ObjectId,
-    /// Which points.
-    pub filters: Option<QueryFiltersDoc>,
-    /// What is told of each group; together with `groupBy`.
-    pub aggregation: Option<AggregationDoc>,
-    /// The calendar unit of a group, UTC; together with `aggregation`.
-    pub group_by: Option<GroupByDoc>,
-    /// Most rows: 100 raw rows when absent, 10000 groups.
-    #[schema(minimum = 1, maximum = 10_000)]
-    pub limit: Option<u64>,
-    /// Rows to pass over.
-    #[schema(minimum = 0, maximum = 4_294_967_295_u32)]
-    pub offset: Option<u64>,
-    /// By timestamp; `asc` when absent.
-    pub sort: Option<SortDoc>,
-    /// `nextCursor` of the page before, instead of `offset`.
-    pub cursor: Option<String>,
-    /// Groups all sources together.
-    pub merge_sources: Option<bool>,
-    /// `false`: never downsample this query.
-    pub downsampling: Option<bool>,
-    /// Raw rows when no source has more points than this in the range, else averages by the finest step that gives none of
-    /// them more rows than this. Not with `aggregation` and `groupBy`.
-    #[schema(minimum = 100, maximum = 10_000)]
-    pub max_points: Option<u64>,
-    /// `columns`: an array for each member of the rows, instead of an object for each row.
-    pub layout: Option<LayoutDoc>,
-    /// By the clock of which zone hours, days and longer steps begin: a name of the IANA database, such as
-    /// `Europe/Stockholm`; UTC when absent. Timestamps are UTC all the same.
-    #[schema(example = "Europe/Stockholm")]
-    pub timezone: Option<String>,
-}
 
 /// An answer to a query.
 #[derive(ToSchema)]
@@ -195,7 +139,7 @@ pub struct QueryMetadataDoc {
     pub next_cursor: Option<String>,
     /// Of groups: what was aggregated.
     #[schema(nullable = false)]
-    pub aggregation: Option<AggregationDoc>,
+    pub aggregation: Option<Aggregation>,
     /// Of groups: their step, a unit or a length such as `15m`.
     #[schema(nullable = false)]
     pub group_by: Option<String>,

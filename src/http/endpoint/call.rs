@@ -1,0 +1,201 @@
+//! A request as its handler gets it: authenticated, its path, query and body read.
+
+use std::collections::HashMap;
+
+use actix_web::HttpRequest;
+use actix_web::web::{Data, Payload};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use super::super::body::{self, Body};
+use super::super::shape::{Faults, FromJson};
+use super::{Components, Credential, Params};
+use crate::error::ServiceError;
+use crate::limits::BODY_BYTES_MAX;
+use crate::service::Service;
+
+/// A request of a caller of the kind `C`, with ids and query parameters `P`, and the body `B`.
+pub struct Call<C: Credential, P = (), B = ()> {
+    pub caller: C::Caller,
+    /// Ids of the path in their order, and what the query string says.
+    pub params: P,
+    pub body: B,
+    pub service: Data<Service>,
+    /// For headers and the peer's address.
+    pub request: HttpRequest,
+}
+
+impl<C: Credential, P: Params, B: RequestBody> Call<C, P, B> {
+    /// Checks and reads a request in the contract's order: who calls (401, 429, 403), the body's bytes (413, 415, 400),
+    /// and all faults of path, query and body together.
+    ///
+    /// # Errors
+    /// These.
+    pub(super) async fn receive(
+        request: HttpRequest,
+        payload: Payload,
+        service: Data<Service>,
+    ) -> Result<Self, ServiceError> {
+        let caller = C::authenticate(&request, &service)?;
+        let received = B::receive(&request, payload, &service).await?;
+        let faults = Faults::default();
+        let params = P::read(&request, &faults);
+        let body = B::read(received, &faults);
+        faults.check()?;
+        let (Some(params), Some(body)) = (params, body) else {
+            return Err(ServiceError::internal(
+                "BUG: a part of the request was not read, without a fault",
+            ));
+        };
+        Ok(Self {
+            caller,
+            params,
+            body,
+            service,
+            request,
+        })
+    }
+}
+
+/// What a handler takes as its body.
+pub trait RequestBody: Sized {
+    /// What has arrived, before its shape is looked at.
+    type Received;
+
+    /// Takes the body in.
+    fn receive(
+        request: &HttpRequest,
+        payload: Payload,
+        service: &Service,
+    ) -> impl Future<Output = Result<Self::Received, ServiceError>>;
+
+    /// Reads what was received.
+    fn read(received: Self::Received, faults: &Faults) -> Option<Self>;
+
+    /// Adds the schema, and answers a reference to it; `None` where there is no body.
+    fn describe(components: &mut Components) -> Option<Value>;
+}
+
+/// Whatever comes as a body is passed over.
+impl RequestBody for () {
+    type Received = ();
+
+    async fn receive(_: &HttpRequest, _: Payload, _: &Service) -> Result<(), ServiceError> {
+        Ok(())
+    }
+
+    fn read((): (), _: &Faults) -> Option<Self> {
+        Some(())
+    }
+
+    fn describe(_: &mut Components) -> Option<Value> {
+        None
+    }
+}
+
+/// A JSON body.
+impl<T: FromJson + ToSchema> RequestBody for T {
+    type Received = Value;
+
+    async fn receive(request: &HttpRequest, payload: Payload, _: &Service) -> Result<Value, ServiceError> {
+        parse(&body::read(request, payload, BODY_BYTES_MAX).await?)
+    }
+
+    fn read(received: Value, faults: &Faults) -> Option<Self> {
+        T::read(&received, &faults.root())
+    }
+
+    fn describe(components: &mut Components) -> Option<Value> {
+        Some(components.body::<T>())
+    }
+}
+
+/// A JSON body whose shape the handler reads itself, when it has seen whether the caller may send it.
+pub struct Unread<T> {
+    /// As it was sent.
+    pub json: Value,
+    read: fn(&Value, &Faults) -> Option<T>,
+}
+
+impl<T> Unread<T> {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// 400 with all its faults.
+    pub fn read(&self) -> Result<T, ServiceError> {
+        let faults = Faults::default();
+        let read = (self.read)(&self.json, &faults);
+        faults.check()?;
+        read.ok_or_else(|| ServiceError::internal("BUG: a body was not read, without a fault"))
+    }
+}
+
+impl<T: FromJson + ToSchema> RequestBody for Unread<T> {
+    type Received = Value;
+
+    async fn receive(
+        request: &HttpRequest,
+        payload: Payload,
+        service: &Service,
+    ) -> Result<Value, ServiceError> {
+        T::receive(request, payload, service).await
+    }
+
+    fn read(json: Value, _: &Faults) -> Option<Self> {
+        Some(Self {
+            json,
+            read: |json, faults| FromJson::read(json, &faults.root()),
+        })
+    }
+
+    fn describe(components: &mut Components) -> Option<Value> {
+        T::describe(components)
+    }
+}
+
+/// A JSON body of which a member is kept as it was sent.
+pub struct Exact<T> {
+    pub body: T,
+    bytes: Body,
+}
+
+impl<T> Exact<T> {
+    /// A member of the body, exactly as it was sent. Of a member that is there twice the last one counts, here as
+    /// elsewhere.
+    ///
+    /// # Errors
+    /// 400, which [`RequestBody::receive`] rules out.
+    pub fn member(&self, name: &str) -> Result<Option<Box<str>>, ServiceError> {
+        let members: HashMap<String, &RawValue> =
+            serde_json::from_slice(&self.bytes).map_err(|fault| body::malformed_json(&fault))?;
+        Ok(members.get(name).map(|raw| raw.get().into()))
+    }
+}
+
+impl<T: FromJson + ToSchema> RequestBody for Exact<T> {
+    type Received = (Value, Body);
+
+    async fn receive(
+        request: &HttpRequest,
+        payload: Payload,
+        _: &Service,
+    ) -> Result<(Value, Body), ServiceError> {
+        let body = body::read(request, payload, BODY_BYTES_MAX).await?;
+        Ok((parse(&body)?, body))
+    }
+
+    fn read((json, bytes): (Value, Body), faults: &Faults) -> Option<Self> {
+        let body = FromJson::read(&json, &faults.root())?;
+        Some(Self { body, bytes })
+    }
+
+    fn describe(components: &mut Components) -> Option<Value> {
+        T::describe(components)
+    }
+}
+
+/// Nesting is limited by the parser (128).
+fn parse(body: &Body) -> Result<Value, ServiceError> {
+    serde_json::from_slice(body).map_err(|fault| body::malformed_json(&fault))
+}

@@ -1,0 +1,227 @@
+//! An endpoint as an OpenAPI operation: what its types say, its row's texts, and what all operations of its kind share.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+
+use super::super::docs::{error_content, error_reference, headers_of};
+use super::super::shape::{FromJson, Rule};
+use super::{Answered, Credential, Params, RequestBody};
+use crate::error::ErrorKind;
+
+/// The schemas that a document refers to, by name.
+#[derive(Default)]
+pub struct Components(BTreeMap<String, Value>);
+
+impl Components {
+    /// Adds a type with all that it is made of, and answers a reference to it.
+    pub fn add<T: ToSchema>(&mut self) -> Value {
+        let name = T::name().into_owned();
+        let mut found = vec![(name.clone(), T::schema())];
+        T::schemas(&mut found);
+        for (name, schema) in found {
+            self.0.entry(name).or_insert_with(|| json!(schema));
+        }
+        json!({"$ref": format!("#/components/schemas/{name}")})
+    }
+
+    /// Adds the type of a body, with the rules between its members.
+    pub fn body<T: FromJson + ToSchema>(&mut self) -> Value {
+        let reference = self.add::<T>();
+        let mut all = Vec::new();
+        T::rules(&mut all);
+        for (name, rules) in all {
+            let Some(schema) = self.0.get_mut(&name) else {
+                continue;
+            };
+            if rules.iter().any(|rule| matches!(rule, Rule::Closed)) {
+                schema["additionalProperties"] = json!(false);
+            }
+            let between: Vec<_> = rules.iter().filter_map(Rule::schema).collect();
+            if !between.is_empty() {
+                schema["allOf"] = json!(between);
+            }
+        }
+        reference
+    }
+
+    /// All of them.
+    pub fn into_json(self) -> Value {
+        json!(self.0)
+    }
+}
+
+/// Answers a reference to a schema, which it adds.
+type Describe = fn(&mut Components) -> Option<Value>;
+
+/// What `/api/docs` tells of an endpoint, but for its texts.
+pub struct Description {
+    pub id: &'static str,
+    path: &'static str,
+    security: Value,
+    parameters: Vec<Value>,
+    request: Describe,
+    /// The status of a success, and its body.
+    success: (u16, Describe),
+    /// Bodies of other answers, by status.
+    answers: Vec<(u16, Describe)>,
+    types: &'static [&'static str],
+    headers: Map<String, Value>,
+}
+
+impl Description {
+    pub(super) fn new<C: Credential, P: Params, B: RequestBody, A: Answered>(
+        path: &'static str,
+        id: &'static str,
+    ) -> Self {
+        Self {
+            id,
+            path,
+            security: C::security(),
+            parameters: path_parameters(path).chain(P::describe()).collect(),
+            request: B::describe,
+            success: (200, A::describe),
+            answers: Vec::new(),
+            types: &["application/json"],
+            headers: Map::new(),
+        }
+    }
+
+    pub(super) fn success(&mut self, status: u16) {
+        self.success.0 = status;
+    }
+
+    pub(super) fn answers(&mut self, status: u16, body: Describe) {
+        self.answers.push((status, body));
+    }
+
+    pub(super) fn of_types(&mut self, types: &'static [&'static str]) {
+        self.types = types;
+    }
+
+    pub(super) fn reads_header(&mut self, header: Value) {
+        self.parameters.push(header);
+    }
+
+    pub(super) fn writes_header(&mut self, name: &'static str, what: &'static str) {
+        let header = json!({"description": what, "schema": {"type": "string"}});
+        self.headers.insert(name.to_owned(), header);
+    }
+
+    /// The operation, under a tag. `texts`: what each of its own answers means, by status.
+    pub fn operation(
+        &self,
+        tag: &str,
+        texts: &BTreeMap<String, String>,
+        components: &mut Components,
+    ) -> Value {
+        let request = (self.request)(components);
+        let errors = self.shared_errors(request.is_some());
+        let errors = errors.map(|kind| (kind.status().0.as_str().to_owned(), error_reference(kind)));
+        let mut responses: BTreeMap<String, Value> = errors.collect();
+        for (status, text) in texts {
+            responses.insert(status.clone(), self.response(status, text, components));
+        }
+        let mut operation = json!({"tags": [tag], "operationId": self.id, "security": self.security});
+        if !self.parameters.is_empty() {
+            operation["parameters"] = json!(self.parameters);
+        }
+        if let Some(schema) = request {
+            operation["requestBody"] =
+                json!({"required": true, "content": {"application/json": {"schema": schema}}});
+        }
+        operation["responses"] = json!(responses);
+        operation
+    }
+
+    fn response(&self, status: &str, text: &str, components: &mut Components) -> Value {
+        let kind = ErrorKind::ALL
+            .into_iter()
+            .find(|kind| kind.status().0.as_str() == status);
+        let mut headers = headers_of(kind, self.is_counted());
+        if kind.is_none() {
+            headers.extend(self.headers.clone());
+        }
+        let mut response = json!({"description": text, "headers": headers});
+        let mut own = [self.success].into_iter().chain(self.answers.iter().copied());
+        let own = own.find(|(of, _)| of.to_string() == status);
+        let content = match (own, kind) {
+            (Some((_, describe)), _) => {
+                let schema = describe(components).unwrap_or_else(|| json!({"type": "string"}));
+                let by_type = |of: &&str| ((*of).to_owned(), json!({"schema": schema}));
+                self.types.iter().map(by_type).collect::<Map<_, _>>().into()
+            }
+            (None, Some(kind)) => error_content(kind),
+            (None, None) => return response,
+        };
+        response["content"] = content;
+        response
+    }
+
+    /// Errors that every operation of its kind can answer.
+    fn shared_errors(&self, has_body: bool) -> impl Iterator<Item = ErrorKind> {
+        let has_credential = self.security != json!([]);
+        let is_operators = self.is_operators();
+        let has_id = self.path.contains('{');
+        let shared = [
+            (
+                ErrorKind::Validation,
+                has_credential || has_body || !self.parameters.is_empty(),
+            ),
+            (ErrorKind::Unauthorized, has_credential),
+            (ErrorKind::Forbidden, self.is_counted()),
+            (
+                ErrorKind::NotFound,
+                has_id || is_operators || (has_credential && has_body),
+            ),
+            (ErrorKind::PayloadTooLarge, has_body),
+            (ErrorKind::UnsupportedMediaType, has_body),
+            (ErrorKind::TooManyRequests, self.is_counted()),
+            (ErrorKind::Internal, true),
+            (ErrorKind::Unavailable, true),
+        ];
+        shared
+            .into_iter()
+            .filter_map(|(kind, answers)| answers.then_some(kind))
+    }
+
+    fn is_operators(&self) -> bool {
+        self.security == json!([{"operator": []}])
+    }
+
+    /// Whether an answer may tell the caller of the month's calls.
+    fn is_counted(&self) -> bool {
+        self.security != json!([]) && !self.is_operators()
+    }
+}
+
+/// The ids of a path, each described by the things it is among: `/api/buckets/{id}` is that of a bucket.
+fn path_parameters(path: &'static str) -> impl Iterator<Item = Value> {
+    let segments: Vec<&str> = path.split('/').collect();
+    let mut parameters = Vec::new();
+    for pair in segments.windows(2) {
+        let Some(name) = pair[1].strip_prefix('{').and_then(|it| it.strip_suffix('}')) else {
+            continue;
+        };
+        let about = match pair[0] {
+            "alerts" | "evaluations" => "The alert rule.",
+            "assets" => "As the page names it.",
+            "buckets" => "The bucket.",
+            "deliveries" => "The delivery.",
+            "keys" => "The key.",
+            "organizations" => "The organization.",
+            "sources" => "The data source.",
+            "webhooks" => "The webhook.",
+            _ => "",
+        };
+        let schema = match pair[0] {
+            "assets" => json!({"type": "string"}),
+            _ => json!({"$ref": "#/components/schemas/ObjectId"}),
+        };
+        parameters.push(
+            json!({"name": name, "in": "path", "description": about, "required": true, "schema": schema}),
+        );
+    }
+    parameters.into_iter()
+}

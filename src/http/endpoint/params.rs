@@ -1,0 +1,215 @@
+//! Ids of the path and parameters of the query string.
+
+use actix_web::HttpRequest;
+use actix_web::web::Query;
+use serde::Serialize;
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+use super::super::shape::{Faults, word_of};
+use crate::ids::{MalformedId, ObjectId};
+use crate::limits::{CLAIM_SECONDS, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX};
+use crate::service::analytics::Period;
+use crate::service::page::{Page, PageRequest};
+
+/// What a handler takes of path and query string. Ids are those of the path, in its order.
+pub trait Params: Sized {
+    /// Reads them; `None` when there are faults, which are noted.
+    fn read(request: &HttpRequest, faults: &Faults) -> Option<Self>;
+
+    /// Those of the query string, as OpenAPI parameters. Those of the path are described by it.
+    fn describe() -> Vec<Value> {
+        Vec::new()
+    }
+}
+
+impl Params for () {
+    fn read(_: &HttpRequest, _: &Faults) -> Option<Self> {
+        Some(())
+    }
+}
+
+impl Params for ObjectId {
+    fn read(request: &HttpRequest, faults: &Faults) -> Option<Self> {
+        id_at(request, 0, faults)
+    }
+}
+
+impl Params for (ObjectId, ObjectId) {
+    fn read(request: &HttpRequest, faults: &Faults) -> Option<Self> {
+        let (first, second) = (id_at(request, 0, faults), id_at(request, 1, faults));
+        Some((first?, second?))
+    }
+}
+
+impl<Q: InQuery> Params for (ObjectId, Q) {
+    fn read(request: &HttpRequest, faults: &Faults) -> Option<Self> {
+        let (id, query) = (id_at(request, 0, faults), Q::read(request, faults));
+        Some((id?, query?))
+    }
+
+    fn describe() -> Vec<Value> {
+        Q::describe()
+    }
+}
+
+/// Parameters of the query string alone.
+trait InQuery: Params {}
+
+impl InQuery for PageRequest {}
+impl InQuery for Period {}
+
+fn id_at(request: &HttpRequest, index: usize, faults: &Faults) -> Option<ObjectId> {
+    let (name, text) = request.match_info().iter().nth(index).unwrap_or_default();
+    faults
+        .root()
+        .member(name)
+        .check(text.parse().map_err(|malformed: MalformedId| malformed))
+}
+
+/// `limit` and `offset` of a list.
+impl Params for PageRequest {
+    fn read(request: &HttpRequest, faults: &Faults) -> Option<Self> {
+        let pairs = Pairs::of(request, faults)?;
+        let limit = pairs.integer("limit", 1, LIST_LIMIT_MAX, faults);
+        let offset = pairs.integer("offset", 0, u64::MAX, faults);
+        Some(Self {
+            limit: limit?.unwrap_or(LIST_LIMIT_DEFAULT),
+            offset: offset?.unwrap_or(0),
+        })
+    }
+
+    fn describe() -> Vec<Value> {
+        let offset = json!({"type": "integer", "format": "uint64", "minimum": 0, "maximum": u64::MAX});
+        vec![
+            limit_parameter("Most entries; 100 when absent."),
+            query_parameter("offset", "Entries to pass over; 0 when absent.", offset),
+        ]
+    }
+}
+
+impl Params for Period {
+    fn read(request: &HttpRequest, faults: &Faults) -> Option<Self> {
+        let pairs = Pairs::of(request, faults)?;
+        let Some(word) = pairs.last("period") else {
+            return Some(Self::DEFAULT);
+        };
+        let periods = Self::ALL.map(|period| (period.name, period));
+        faults.root().member("period").check(word_of(word, &periods))
+    }
+
+    fn describe() -> Vec<Value> {
+        let words = Self::ALL.map(|period| period.name);
+        let schema = json!({"type": "string", "enum": words});
+        vec![query_parameter("period", "`7d` when absent.", schema)]
+    }
+}
+
+/// Which of the rules that are due, and for how long they are the caller's.
+pub struct DueParams {
+    /// Most rules.
+    pub limit: u64,
+    /// Seconds for which the listed rules are left out of other polls; absent: they are not claimed.
+    pub claim: Option<u64>,
+}
+
+impl Params for DueParams {
+    fn read(request: &HttpRequest, faults: &Faults) -> Option<Self> {
+        let pairs = Pairs::of(request, faults)?;
+        let (least, most) = CLAIM_SECONDS;
+        let limit = pairs.integer("limit", 1, LIST_LIMIT_MAX, faults);
+        let claim = pairs.integer("claim", least, most, faults);
+        Some(Self {
+            limit: limit?.unwrap_or(LIST_LIMIT_DEFAULT),
+            claim: claim?,
+        })
+    }
+
+    fn describe() -> Vec<Value> {
+        let (least, most) = CLAIM_SECONDS;
+        let seconds = json!({"type": "integer", "minimum": least, "maximum": most});
+        let about =
+            "Seconds for which the listed rules are left out of other polls; absent: they are not claimed.";
+        vec![
+            limit_parameter("Most rules; 100 when absent."),
+            query_parameter("claim", about, seconds),
+        ]
+    }
+}
+
+fn limit_parameter(about: &str) -> Value {
+    let schema = json!({"type": "integer", "minimum": 1, "maximum": LIST_LIMIT_MAX});
+    query_parameter("limit", about, schema)
+}
+
+fn query_parameter(name: &str, about: &str, schema: Value) -> Value {
+    json!({"name": name, "in": "query", "description": about, "required": false, "schema": schema})
+}
+
+/// The decoded pairs of a query string.
+struct Pairs(Vec<(String, String)>);
+
+impl Pairs {
+    fn of(request: &HttpRequest, faults: &Faults) -> Option<Self> {
+        let pairs = Query::<Vec<(String, String)>>::from_query(request.query_string());
+        if pairs.is_err() {
+            faults.root().fault("the query string is malformed");
+        }
+        pairs.ok().map(|pairs| Self(pairs.into_inner()))
+    }
+
+    fn last(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().rev().find(|(found, _)| found == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// An integer within bounds: `Some(None)` when it is absent, `None` when it is at fault.
+    fn integer(&self, name: &str, min: u64, max: u64, faults: &Faults) -> Option<Option<u64>> {
+        let Some(text) = self.last(name) else {
+            return Some(None);
+        };
+        // Digits alone: `parse` would take a plus sign too.
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let value = text
+            .parse()
+            .ok()
+            .filter(|value| digits && (min..=max).contains(value));
+        if value.is_none() {
+            let range = match max {
+                u64::MAX => format!("{min} or more"),
+                _ => format!("from {min} to {max}"),
+            };
+            let place = faults.root();
+            let message = format!("must be an integer, {range}, not {text:?}");
+            place.member(name).fault(message);
+        }
+        value.map(Some)
+    }
+}
+
+/// Which part of a list an answer is.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Pagination {
+    /// As asked for.
+    pub limit: u64,
+    /// As asked for.
+    pub offset: u64,
+    /// Entries of the whole list.
+    pub total: u64,
+    /// Whether there are entries behind this page.
+    pub has_more: bool,
+}
+
+impl Pagination {
+    /// What the answer says about its page.
+    pub fn of<T>(request: PageRequest, page: &Page<T>) -> Self {
+        let seen = request.offset.saturating_add(page.entries.len() as u64);
+        Self {
+            limit: request.limit,
+            offset: request.offset,
+            total: page.total,
+            has_more: seen < page.total,
+        }
+    }
+}

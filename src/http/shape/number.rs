@@ -1,0 +1,132 @@
+//! Numbers within bounds.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
+
+use super::{FromJson, Place, kind_of};
+
+/// An integer from `MIN` to `MAX`; `30.0` is the integer 30.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Integer<const MIN: u64, const MAX: u64>(pub u64);
+
+impl<const MIN: u64, const MAX: u64> FromJson for Integer<MIN, MAX> {
+    fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
+        let whole =
+            |float: f64| (float.fract() == 0.0 && (0.0..=9e15).contains(&float)).then_some(float as u64);
+        let integer = value
+            .as_u64()
+            .or_else(|| value.as_f64().and_then(whole))
+            .filter(|integer| (MIN..=MAX).contains(integer));
+        if integer.is_none() {
+            let found = found(value);
+            place.fault(format!("must be an integer from {MIN} to {MAX}, not {found}"));
+        }
+        integer.map(Self)
+    }
+}
+
+impl<const MIN: u64, const MAX: u64> PartialSchema for Integer<MIN, MAX> {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .minimum(Some(MIN as f64))
+            .maximum(Some(MAX as f64))
+            .into()
+    }
+}
+
+impl<const MIN: u64, const MAX: u64> ToSchema for Integer<MIN, MAX> {
+    fn name() -> Cow<'static, str> {
+        Cow::Owned(format!("IntegerFrom{MIN}To{MAX}"))
+    }
+}
+
+/// A finite number from `MIN` to `MAX`; `u64::MAX` is no bound.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Number<const MIN: u64, const MAX: u64>(pub f64);
+
+impl<const MIN: u64, const MAX: u64> FromJson for Number<MIN, MAX> {
+    fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
+        let max = if MAX == u64::MAX { f64::MAX } else { MAX as f64 };
+        let number = value
+            .as_f64()
+            .filter(|number| (MIN as f64..=max).contains(number));
+        if number.is_none() {
+            let found = found(value);
+            place.fault(match MAX {
+                u64::MAX => format!("must be a number, {MIN} or more, not {found}"),
+                _ => format!("must be a number from {MIN} to {MAX}, not {found}"),
+            });
+        }
+        number.map(Self)
+    }
+}
+
+impl<const MIN: u64, const MAX: u64> PartialSchema for Number<MIN, MAX> {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::Number)
+            .minimum(Some(MIN as f64))
+            .maximum((MAX < u64::MAX).then_some(MAX as f64))
+            .into()
+    }
+}
+
+impl<const MIN: u64, const MAX: u64> ToSchema for Number<MIN, MAX> {
+    fn name() -> Cow<'static, str> {
+        Cow::Owned(match MAX {
+            u64::MAX => format!("NumberFrom{MIN}"),
+            _ => format!("NumberFrom{MIN}To{MAX}"),
+        })
+    }
+}
+
+/// A number as it was sent, anything else by its type.
+fn found(value: &Value) -> String {
+    match value {
+        Value::Number(number) => number.to_string(),
+        other => kind_of(other).to_owned(),
+    }
+}
+
+/// A number as the API shows it: an integral one without a fraction.
+pub fn shown_number(value: f64) -> Value {
+    /// Up to here every integer is a double of its own.
+    const INTEGERS_EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+    if value.fract() == 0.0 && value.abs() <= INTEGERS_EXACT_MAX {
+        Value::from(value as i64)
+    } else {
+        Value::from(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::Faults;
+    use super::*;
+
+    #[test]
+    fn integers_are_integers() {
+        let read = |value: &Value| Integer::<1, 30>::read(value, &Faults::default().root());
+        assert_eq!(read(&json!(30)), Some(Integer(30)));
+        assert_eq!(read(&json!(30.0)), Some(Integer(30)));
+        for wrong in [
+            json!(0),
+            json!(31),
+            json!(-1),
+            json!(1.5),
+            json!("30"),
+            json!(true),
+            json!(1e300),
+            json!(null),
+        ] {
+            assert_eq!(read(&wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Members that are one of a few words, as the words stand in the code.
+
+use std::borrow::Cow;
+
+use engine::Unit;
+use serde_json::Value;
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
+
+use super::{FromJson, Place, kind_of};
+use crate::catalog::{
+    DeliveryStatus, Event, FieldType, KeyType, Operator, Outcome, Plan, RuleState, RuleStatus, SchemaMode,
+    SourceStatus, WebhookStatus,
+};
+use crate::service::analytics::Period;
+use crate::service::query::{Aggregation, LAYOUT_NAMES, Layout, UNIT_NAMES};
+
+/// One of the words of a set.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn word_of<T: Copy>(word: &str, words: &[(&str, T)]) -> Result<T, String> {
+    let found = words.iter().find(|(name, _)| *name == word);
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let names: Vec<_> = words.iter().map(|(name, _)| *name).collect();
+        format!("must be {}, not {word:?}", names.join(" or "))
+    })
+}
+
+fn read<T: Copy>(value: &Value, place: &Place<'_>, words: &[(&str, T)]) -> Option<T> {
+    let Some(word) = value.as_str() else {
+        place.fault(format!("must be a string, not {}", kind_of(value)));
+        return None;
+    };
+    place.check(word_of(word, words))
+}
+
+fn schema_of(words: impl IntoIterator<Item = &'static str>) -> RefOr<Schema> {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some(words))
+        .into()
+}
+
+/// Describes types that are one of a few words; those that requests bring are read, too.
+macro_rules! words {
+    (described { $($name:literal $kind:ty: $words:expr;)* } read { $($read_name:literal $read_kind:ty: $read_words:expr;)* }) => {
+        $(words!(@describe $name $kind: $words);)*
+        $(
+            words!(@describe $read_name $read_kind: $read_words.map(|(name, _)| name));
+
+            impl FromJson for $read_kind {
+                fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
+                    read(value, place, &$read_words)
+                }
+            }
+        )*
+    };
+    (@describe $name:literal $kind:ty: $words:expr) => {
+        impl PartialSchema for $kind {
+            fn schema() -> RefOr<Schema> {
+                schema_of($words)
+            }
+        }
+
+        impl ToSchema for $kind {
+            fn name() -> Cow<'static, str> {
+                Cow::Borrowed($name)
+            }
+        }
+    };
+}
+
+words! {
+    described {
+        "KeyType" KeyType:
+            [KeyType::Admin, KeyType::Write, KeyType::Read, KeyType::Integration].map(KeyType::name);
+        "BucketStatus" BucketStatusDoc: ["active"];
+        "EvaluationState" RuleState: RuleState::ALL.map(RuleState::name);
+        "RuleState" RuleStateDoc: RuleState::ALL.map(RuleState::name).into_iter().chain(["unevaluated"]);
+        "Operator" OperatorDoc: Operator::ALL.map(Operator::name);
+        "HistoryKind" HistoryKindDoc: ["verdict", "trigger"];
+        "DeliveredEvent" DeliveredEventDoc:
+            Event::REGISTERED.map(Event::name).into_iter().chain([Event::WebhookTest.name()]);
+        "DeliveryStatus" DeliveryStatusDoc:
+            [DeliveryStatus::Pending, DeliveryStatus::Delivered, DeliveryStatus::Failed].map(DeliveryStatus::name);
+        "Period" Period: Period::ALL.map(|period| period.name);
+        "Health" HealthDoc: ["ok", "ready"];
+        "EvaluationMode" Mode: ["external"];
+    }
+    read {
+        "Plan" Plan: Plan::ALL.map(|it| (it.name(), it));
+        "BucketKeyType" BucketKeyType: [KeyType::Write, KeyType::Read].map(|it| (it.name(), Self(it)));
+        "OrganizationKeyType" OrganizationKeyType:
+            [KeyType::Admin, KeyType::Integration].map(|it| (it.name(), Self(it)));
+        "FieldType" FieldType: FieldType::ALL.map(|it| (it.name(), it));
+        "SchemaMode" SchemaMode: SchemaMode::ALL.map(|it| (it.name(), it));
+        "SourceStatus" SourceStatus: SourceStatus::ALL.map(|it| (it.name(), it));
+        "Aggregation" Aggregation: Self::NAMES;
+        "GroupBy" GroupBy: UNIT_NAMES.map(|(name, unit)| (name, Self(unit)));
+        "Layout" Layout: LAYOUT_NAMES;
+        "Sort" Sort: [("asc", Self::Ascending), ("desc", Self::Descending)];
+        "RuleStatus" RuleStatus: RuleStatus::ALL.map(|it| (it.name(), it));
+        "Outcome" Outcome: Outcome::ALL.map(|it| (it.name(), it));
+        "Event" Event: Self::REGISTERED.map(|it| (it.name(), it));
+        "WebhookStatus" WebhookStatus: WebhookStatus::ALL.map(|it| (it.name(), it));
+    }
+}
+
+/// The only status of a bucket.
+pub struct BucketStatusDoc;
+/// A rule's state, plain rules included.
+pub struct RuleStateDoc;
+/// How a condition compares.
+pub struct OperatorDoc;
+/// What an entry of a history is.
+pub struct HistoryKindDoc;
+/// Events that are delivered to webhooks.
+pub struct DeliveredEventDoc;
+/// Where a delivery stands.
+pub struct DeliveryStatusDoc;
+/// How the server is.
+pub struct HealthDoc;
+
+/// The type of a bucket's key.
+#[derive(Clone, Copy, Debug)]
+pub struct BucketKeyType(pub KeyType);
+
+/// The type of an organization's key.
+#[derive(Clone, Copy, Debug)]
+pub struct OrganizationKeyType(pub KeyType);
+
+/// The calendar unit of a group.
+#[derive(Clone, Copy, Debug)]
+pub struct GroupBy(pub Unit);
+
+/// Order by timestamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    Ascending,
+    Descending,
+}
+
+/// Who judges a rule: always external evaluators.
+#[derive(Clone, Copy, Debug)]
+pub struct Mode;
+
+impl FromJson for Mode {
+    fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
+        if value.as_str() == Some("internal") {
+            place.fault("is reserved: rules are judged by external evaluators, send \"external\"");
+            return None;
+        }
+        read(value, place, &[("external", Self)])
+    }
+}

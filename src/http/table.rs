@@ -1,0 +1,212 @@
+//! The table of endpoints, by the sections of `/api/docs`; and the router that it makes.
+
+use std::collections::HashMap;
+
+use actix_web::guard::{Guard, fn_guard};
+use actix_web::http::{Method, header};
+use actix_web::web::{self, ServiceConfig};
+use actix_web::{HttpResponse, Resource};
+
+use super::endpoint::Endpoint;
+use super::noted::{RouteNumber, note_route};
+use super::{
+    accounts, alert_history, alerts, analytics, buckets, changes, dashboard, data, docs, evaluations, health,
+    keys, metrics, operator, organization, query, sources, webhook_deliveries, webhooks,
+};
+use crate::error::{ErrorKind, ServiceError};
+use crate::service::Service;
+
+/// Endpoints that `/api/docs` shows together.
+pub struct Section {
+    pub tag: &'static str,
+    pub about: &'static str,
+    pub endpoints: Vec<Endpoint>,
+}
+
+/// All endpoints. Without an operator, the operator's are not there at all.
+pub fn sections(operator: bool) -> Vec<Section> {
+    let section = |tag, about, endpoints: Vec<Vec<Endpoint>>| Section {
+        tag,
+        about,
+        endpoints: endpoints.into_iter().flatten().collect(),
+    };
+    let mut sections = vec![
+        section(
+            "accounts",
+            "Signing up and in. The bearer token of a sign-in opens what its account owns.",
+            vec![accounts::endpoints()],
+        ),
+        section(
+            "organization",
+            "The organization that the account belongs to, and its plan.",
+            vec![changes::endpoints(), organization::endpoints()],
+        ),
+        section(
+            "keys",
+            "API keys: of the organization (admin, integration) and of a bucket (write, read).",
+            vec![keys::endpoints()],
+        ),
+        section(
+            "buckets",
+            "Containers of data sources, with a retention of their own.",
+            vec![buckets::endpoints()],
+        ),
+        section(
+            "data sources",
+            "Sensors and applications, each with a schema of named fields.",
+            vec![sources::endpoints()],
+        ),
+        section(
+            "data",
+            "Points, in and out.",
+            vec![data::endpoints(), query::endpoints()],
+        ),
+        section(
+            "alert rules",
+            "What is wrong, in words; where each rule stands, and what it has done.",
+            vec![
+                alerts::endpoints(),
+                alert_history::endpoints(),
+                webhook_deliveries::endpoints_of_rules(),
+            ],
+        ),
+        section(
+            "evaluations",
+            "For external evaluators: which rules are due, and what was found.",
+            vec![evaluations::endpoints()],
+        ),
+        section(
+            "webhooks",
+            "Receivers of events, and every delivery to them.",
+            vec![webhooks::endpoints(), webhook_deliveries::endpoints()],
+        ),
+        section(
+            "analytics",
+            "Counts and usage, of a bucket and of the organization.",
+            vec![analytics::endpoints()],
+        ),
+    ];
+    if operator {
+        sections.push(section(
+            "operator",
+            "For whoever runs the server. These routes are there when the server has an `operator.token`.",
+            vec![operator::endpoints()],
+        ));
+    }
+    sections.push(section(
+        "operation",
+        "Whether the server lives and is ready, what it counts, this description, and the dashboard.",
+        vec![
+            health::endpoints(),
+            metrics::endpoints(),
+            docs::endpoints(),
+            dashboard::endpoints(),
+        ],
+    ));
+    sections
+}
+
+/// A path and its endpoints, in the order in which the router tries them.
+struct Route {
+    path: &'static str,
+    endpoints: Vec<Endpoint>,
+}
+
+fn routes(operator: bool) -> Vec<Route> {
+    let mut routes: Vec<Route> = Vec::new();
+    let mut places = HashMap::new();
+    for endpoint in sections(operator)
+        .into_iter()
+        .flat_map(|section| section.endpoints)
+    {
+        let path = endpoint.path;
+        let place = *places.entry(path).or_insert(routes.len());
+        if place == routes.len() {
+            let endpoints = Vec::new();
+            routes.push(Route { path, endpoints });
+        }
+        routes[place].endpoints.push(endpoint);
+    }
+    // The router compares path after path: those of every sensor come first.
+    routes.sort_by_key(|route| !route.path.starts_with("/api/data"));
+    routes
+}
+
+/// Registers all routes. One that is not in the table is 404; a method that is not is 405 with `Allow`.
+pub fn register(config: &mut ServiceConfig, service: &Service) {
+    for (number, route) in (0..).zip(routes(service.has_operator())) {
+        config.service(resource(route).guard(noting(number)));
+    }
+    config.default_service(web::to(unknown_route));
+}
+
+/// The paths of all routes, by their numbers.
+pub fn patterns(service: &Service) -> Vec<&'static str> {
+    let routes = routes(service.has_operator());
+    routes.into_iter().map(|route| route.path).collect()
+}
+
+/// Lets every request of its route pass, and notes which route that is. Nothing else sees the route of a request that
+/// does not come to its end.
+fn noting(number: RouteNumber) -> impl Guard {
+    fn_guard(move |context| {
+        note_route(&context.req_data(), number);
+        true
+    })
+}
+
+/// One path with its methods.
+fn resource(Route { path, endpoints }: Route) -> Resource {
+    let methods: Vec<_> = endpoints
+        .iter()
+        .map(|endpoint| match endpoint.method {
+            Method::GET => "GET, HEAD",
+            ref method => method.as_str(),
+        })
+        .collect();
+    let allow = methods.join(", ");
+    let refuse = move || {
+        let refusal = HttpResponse::MethodNotAllowed()
+            .insert_header((header::ALLOW, allow.as_str()))
+            .finish();
+        async { refusal }
+    };
+    let routes = endpoints.into_iter().map(Endpoint::route);
+    routes
+        .fold(web::resource(path), Resource::route)
+        .default_service(web::to(refuse))
+}
+
+async fn unknown_route() -> Result<HttpResponse, ServiceError> {
+    Err(ServiceError::new(
+        ErrorKind::NotFound,
+        "there is no such route; /api/docs lists all",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::docs;
+
+    #[test]
+    fn every_endpoint_is_described_once() {
+        let document = docs::document().unwrap();
+        let mut endpoints = 0;
+        for endpoint in sections(true).iter().flat_map(|section| &section.endpoints) {
+            let method = endpoint.method.as_str().to_ascii_lowercase();
+            let operation = &document["paths"][endpoint.path][&method];
+            assert_eq!(
+                operation["operationId"], endpoint.description.id,
+                "{}",
+                endpoint.path
+            );
+            endpoints += 1;
+        }
+        assert_eq!(
+            docs::operations().unwrap().len(),
+            endpoints,
+            "texts without an endpoint"
+        );
+    }
+}
