@@ -37,7 +37,6 @@ body! {
         /// What is observed.
         window_seconds: Window,
         /// 1 to 10.
-        #[schema(inline)]
         inputs: Inputs,
         /// For the evaluator: at most 256, flat.
         parameters: Parameters,
@@ -221,7 +220,8 @@ fn parameter(value: &Value, place: &Place<'_>) -> Option<Parameter> {
 
 impl PartialSchema for Parameters {
     fn schema() -> RefOr<Schema> {
-        let names = ObjectBuilder::new().max_length(Some(PARAMETER_CHARS_MAX)).build();
+        let names = ObjectBuilder::new().schema_type(Type::String);
+        let names = names.max_length(Some(PARAMETER_CHARS_MAX)).build();
         let value = ObjectBuilder::new()
             .schema_type(SchemaType::from_iter([Type::Number, Type::String, Type::Boolean]))
             .max_length(Some(PARAMETER_CHARS_MAX));

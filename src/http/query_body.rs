@@ -26,17 +26,14 @@ body! {
     #[schema(as = QueryFilters)]
     pub struct FiltersBody {
         /// Sources; all of the bucket when absent or empty.
-        #[schema(inline)]
         data_source_ids: Option<Ids>,
         /// ISO 8601, inclusive.
         start_time: Option<Moment>,
         /// ISO 8601, inclusive.
         end_time: Option<Moment>,
         /// Members that the metadata must have; `a.b` reaches into nested objects.
-        #[schema(inline)]
         metadata: Option<MetadataFilter>,
         /// Names of fields; all when absent or empty.
-        #[schema(inline)]
         fields: Option<FieldNames>,
     }
     rules [Rule::Values(start_is_before_end)]

@@ -116,7 +116,6 @@ body! {
         /// http or https, with a public host.
         url: Url,
         /// What it hears of.
-        #[schema(inline)]
         events: Events,
         /// The one bucket it hears; all when absent.
         bucket_id: Option<ObjectId>,
@@ -135,7 +134,6 @@ body! {
         /// http or https, with a public host.
         url: Option<Url>,
         /// What it hears of.
-        #[schema(inline)]
         events: Option<Events>,
         /// The one bucket it hears; null for all.
         #[schema(value_type = Option<ObjectId>)]

@@ -148,8 +148,16 @@ impl Description {
         let own = own.find(|(of, _)| of.to_string() == status);
         let content = match (own, kind) {
             (Some((_, describe)), _) => {
-                let schema = describe(components).unwrap_or_else(|| json!({"type": "string"}));
-                let by_type = |of: &&str| ((*of).to_owned(), json!({"schema": schema}));
+                let schema = describe(components);
+                let by_type = |of: &&str| {
+                    let kind = if *of == "application/json" {
+                        "object"
+                    } else {
+                        "string"
+                    };
+                    let schema = schema.clone().unwrap_or_else(|| json!({"type": kind}));
+                    ((*of).to_owned(), json!({"schema": schema}))
+                };
                 self.types.iter().map(by_type).collect::<Map<_, _>>().into()
             }
             (None, Some(kind)) => error_content(kind),
