@@ -3,7 +3,7 @@
 use actix_web::HttpRequest;
 use actix_web::http::header::{AUTHORIZATION, HeaderName};
 
-use super::noted::note_caller;
+use super::server::request_context::set_caller;
 use super::session_cookie;
 use crate::error::ServiceError;
 use crate::service::{Access, Admission, Caller, Service};
@@ -34,7 +34,7 @@ pub fn authenticate(
             ));
         }
     };
-    note_caller(request, caller.organization_id, call.quota);
+    set_caller(request, caller.organization_id, call.quota);
     call.check(service.now_ns())?;
     if matches!(presented, Presented::Cookie(_)) {
         session_cookie::check_origin(request)?;

@@ -17,7 +17,7 @@ use actix_web::web::{Bytes, BytesMut, Data, Payload, block};
 use flate2::read::MultiGzDecoder;
 use futures_core::Stream;
 
-use super::body_budget::{BodyBudget, Share};
+use super::server::body_budget::{BodyBudget, Share};
 use crate::error::{ErrorKind, ServiceError};
 
 /// Compressed bodies above this are decompressed off the worker thread.

@@ -7,10 +7,10 @@ use actix_web::http::{ConnectionType, StatusCode};
 use actix_web::{HttpResponse, ResponseError};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::evaluations::StandingView;
-use super::rate_limit;
-use super::request_id::{REQUEST_ID_HEADER, RequestId};
+use super::resources::evaluations::StandingView;
 use super::respond::forbid_sniffing;
+use super::server::rate_limit;
+use super::server::request_id::{REQUEST_ID_HEADER, RequestId};
 use crate::error::{Detail, EntryError, ErrorExtra, ErrorKind, ServiceError};
 use crate::service::quota::Quota;
 

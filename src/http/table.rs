@@ -7,12 +7,27 @@ use actix_web::http::{Method, header};
 use actix_web::web::{self, ServiceConfig};
 use actix_web::{HttpResponse, Resource};
 
+use super::docs;
 use super::endpoint::Endpoint;
-use super::noted::{RouteNumber, note_route};
-use super::{
-    accounts, alert_history, alerts, analytics, buckets, changes, dashboard, data, docs, evaluations, health,
-    keys, metrics, operator, organization, query, sources, webhook_deliveries, webhooks,
-};
+use super::resources::accounts;
+use super::resources::alert_history;
+use super::resources::alerts;
+use super::resources::analytics;
+use super::resources::buckets;
+use super::resources::changes;
+use super::resources::dashboard;
+use super::resources::data;
+use super::resources::evaluations;
+use super::resources::health;
+use super::resources::keys;
+use super::resources::metrics;
+use super::resources::operator;
+use super::resources::organization;
+use super::resources::query;
+use super::resources::sources;
+use super::resources::webhook_deliveries;
+use super::resources::webhooks;
+use super::server::request_context::{RouteNumber, set_route};
 use crate::error::{ErrorKind, ServiceError};
 use crate::service::Service;
 
@@ -135,7 +150,7 @@ fn routes(operator: bool) -> Vec<Route> {
 /// Registers all routes. One that is not in the table is 404; a method that is not is 405 with `Allow`.
 pub fn register(config: &mut ServiceConfig, service: &Service) {
     for (number, route) in (0..).zip(routes(service.has_operator())) {
-        config.service(resource(route).guard(noting(number)));
+        config.service(resource(route).guard(setting_route(number)));
     }
     config.default_service(web::to(unknown_route));
 }
@@ -148,9 +163,9 @@ pub fn patterns(service: &Service) -> Vec<&'static str> {
 
 /// Lets every request of its route pass, and notes which route that is. Nothing else sees the route of a request that
 /// does not come to its end.
-fn noting(number: RouteNumber) -> impl Guard {
+fn setting_route(number: RouteNumber) -> impl Guard {
     fn_guard(move |context| {
-        note_route(&context.req_data(), number);
+        set_route(&context.req_data(), number);
         true
     })
 }

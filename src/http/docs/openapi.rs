@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+use super::ErrorDoc;
 use super::operations::operations;
-use super::{ErrorDoc, shared};
+use super::shared;
 use crate::http::endpoint::Components;
 use crate::http::table::{Section, sections};
 use crate::ids::ObjectId;

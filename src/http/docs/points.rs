@@ -3,7 +3,8 @@
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::{DetailDoc, MeasurementDoc};
+use super::DetailDoc;
+use super::MeasurementDoc;
 use crate::ids::ObjectId;
 use crate::timestamp::Timestamp;
 

@@ -1,15 +1,13 @@
 //! Types that are described and never made: errors, and what other rooms write as JSON.
 
-use std::borrow::Cow;
-
+use utoipa::ToSchema;
 use utoipa::openapi::schema::{ObjectBuilder, SchemaType, Type};
-use utoipa::openapi::{KnownFormat, RefOr, Schema, SchemaFormat};
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::openapi::{KnownFormat, SchemaFormat};
 
 use serde_json::Value;
 
-use crate::http::evaluations::StandingView;
-use crate::http::shape::OperatorDoc;
+use crate::http::resources::evaluations::StandingView;
+use crate::http::shape::{OperatorDoc, described};
 use crate::ids::ObjectId;
 use crate::timestamp::Timestamp;
 
@@ -69,42 +67,33 @@ pub struct ParsedConditionDoc {
 /// A value of a field; null is no measurement.
 pub struct MeasurementDoc;
 
-impl PartialSchema for MeasurementDoc {
-    fn schema() -> RefOr<Schema> {
-        let types = [Type::Number, Type::String, Type::Boolean, Type::Null];
-        ObjectBuilder::new()
-            .schema_type(SchemaType::from_iter(types))
-            .description(Some("A value of the field's type; null is no measurement."))
-            .into()
-    }
-}
+described!(
+    MeasurementDoc,
+    "Measurement",
+    ObjectBuilder::new()
+        .schema_type(SchemaType::from_iter([
+            Type::Number,
+            Type::String,
+            Type::Boolean,
+            Type::Null
+        ]))
+        .description(Some("A value of the field's type; null is no measurement."))
+);
 
-impl ToSchema for MeasurementDoc {
-    fn name() -> Cow<'static, str> {
-        Cow::Borrowed("Measurement")
-    }
-}
+described!(
+    ObjectId,
+    "ObjectId",
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .description(Some("24 lowercase hexadecimal digits."))
+        .pattern(Some("^[0-9a-f]{24}$"))
+);
 
-impl PartialSchema for ObjectId {
-    fn schema() -> RefOr<Schema> {
-        ObjectBuilder::new()
-            .schema_type(Type::String)
-            .description(Some("24 lowercase hexadecimal digits."))
-            .pattern(Some("^[0-9a-f]{24}$"))
-            .into()
-    }
-}
-
-impl ToSchema for ObjectId {}
-
-impl PartialSchema for Timestamp {
-    fn schema() -> RefOr<Schema> {
-        ObjectBuilder::new()
-            .schema_type(Type::String)
-            .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
-            .description(Some("ISO 8601. Answers are in UTC."))
-            .into()
-    }
-}
-
-impl ToSchema for Timestamp {}
+described!(
+    Timestamp,
+    "Timestamp",
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+        .description(Some("ISO 8601. Answers are in UTC."))
+);

@@ -9,9 +9,9 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::super::respond;
 use super::Components;
 use crate::error::ServiceError;
+use crate::http::respond;
 
 /// What a handler may answer.
 pub trait Answered {

@@ -8,10 +8,12 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::super::body::{self, Body};
-use super::super::shape::{Faults, FromJson};
-use super::{Components, Credential, Params};
+use super::Components;
+use super::Credential;
+use super::Params;
 use crate::error::ServiceError;
+use crate::http::body::{self, Body};
+use crate::http::shape::{Faults, FromJson};
 use crate::limits::BODY_BYTES_MAX;
 use crate::service::Service;
 

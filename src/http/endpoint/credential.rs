@@ -3,8 +3,8 @@
 use actix_web::HttpRequest;
 use serde_json::{Value, json};
 
-use super::super::auth;
 use crate::error::ServiceError;
+use crate::http::auth;
 use crate::service::{Access, Caller, Service};
 
 /// The credentials that a route takes.

@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use super::super::docs::{error_content, error_reference, headers_of};
-use super::super::shape::{FromJson, Rule};
-use super::{Answered, Credential, Params, RequestBody};
+use super::Answered;
+use super::Credential;
+use super::Params;
+use super::RequestBody;
 use crate::error::ErrorKind;
+use crate::http::docs::{error_content, error_reference, headers_of};
+use crate::http::shape::{FromJson, Rule};
 
 /// The schemas that a document refers to, by name.
 #[derive(Default)]

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::super::shape::{Faults, word_of};
+use crate::http::shape::{Faults, word_of};
 use crate::ids::{MalformedId, ObjectId};
 use crate::limits::{CLAIM_SECONDS, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX};
 use crate::service::analytics::Period;

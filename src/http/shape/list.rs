@@ -7,7 +7,10 @@ use utoipa::openapi::schema::ArrayBuilder;
 use utoipa::openapi::{Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::{FromJson, Place, Rule, kind_of};
+use super::FromJson;
+use super::Place;
+use super::Rule;
+use super::kind_of;
 
 /// An array of `MIN` to `MAX` entries.
 #[derive(Debug)]

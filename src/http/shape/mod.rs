@@ -213,6 +213,24 @@ pub fn json_name(field: &str) -> String {
     })
 }
 
+/// Gives a type its schema in `/api/docs`, and the name of that.
+macro_rules! described {
+    ($kind:ty $(where [$(const $bound:ident: $of:ty),+])?, $name:expr, $schema:expr) => {
+        impl$(<$(const $bound: $of),+>)? utoipa::PartialSchema for $kind {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+                $schema.into()
+            }
+        }
+
+        impl$(<$(const $bound: $of),+>)? utoipa::ToSchema for $kind {
+            fn name() -> std::borrow::Cow<'static, str> {
+                $name.into()
+            }
+        }
+    };
+}
+pub(crate) use described;
+
 /// Defines the struct of a body: read member by member, described with its comments.
 ///
 /// ```text

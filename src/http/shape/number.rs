@@ -1,13 +1,12 @@
 //! Numbers within bounds.
 
-use std::borrow::Cow;
-
 use serde_json::Value;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
-use utoipa::openapi::{RefOr, Schema};
-use utoipa::{PartialSchema, ToSchema};
 
-use super::{FromJson, Place, kind_of};
+use super::FromJson;
+use super::Place;
+use super::described;
+use super::kind_of;
 
 /// An integer from `MIN` to `MAX`; `30.0` is the integer 30.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,21 +28,7 @@ impl<const MIN: u64, const MAX: u64> FromJson for Integer<MIN, MAX> {
     }
 }
 
-impl<const MIN: u64, const MAX: u64> PartialSchema for Integer<MIN, MAX> {
-    fn schema() -> RefOr<Schema> {
-        ObjectBuilder::new()
-            .schema_type(Type::Integer)
-            .minimum(Some(MIN as f64))
-            .maximum(Some(MAX as f64))
-            .into()
-    }
-}
-
-impl<const MIN: u64, const MAX: u64> ToSchema for Integer<MIN, MAX> {
-    fn name() -> Cow<'static, str> {
-        Cow::Owned(format!("IntegerFrom{MIN}To{MAX}"))
-    }
-}
+described!(Integer<MIN, MAX> where [const MIN: u64, const MAX: u64], format!("IntegerFrom{MIN}To{MAX}"), bounded(Type::Integer, MIN, MAX));
 
 /// A finite number from `MIN` to `MAX`; `u64::MAX` is no bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,23 +51,11 @@ impl<const MIN: u64, const MAX: u64> FromJson for Number<MIN, MAX> {
     }
 }
 
-impl<const MIN: u64, const MAX: u64> PartialSchema for Number<MIN, MAX> {
-    fn schema() -> RefOr<Schema> {
-        ObjectBuilder::new()
-            .schema_type(Type::Number)
-            .minimum(Some(MIN as f64))
-            .maximum((MAX < u64::MAX).then_some(MAX as f64))
-            .into()
-    }
-}
+described!(Number<MIN, MAX> where [const MIN: u64, const MAX: u64], match MAX { u64::MAX => format!("NumberFrom{MIN}"), _ => format!("NumberFrom{MIN}To{MAX}") }, bounded(Type::Number, MIN, MAX));
 
-impl<const MIN: u64, const MAX: u64> ToSchema for Number<MIN, MAX> {
-    fn name() -> Cow<'static, str> {
-        Cow::Owned(match MAX {
-            u64::MAX => format!("NumberFrom{MIN}"),
-            _ => format!("NumberFrom{MIN}To{MAX}"),
-        })
-    }
+fn bounded(kind: Type, min: u64, max: u64) -> ObjectBuilder {
+    let number = ObjectBuilder::new().schema_type(kind).minimum(Some(min as f64));
+    number.maximum((max < u64::MAX).then_some(max as f64))
 }
 
 /// A number as it was sent, anything else by its type.

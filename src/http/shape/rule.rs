@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Object, json_name};
+use super::Object;
+use super::json_name;
 
 /// What must hold between members. A member that is null counts as left out.
 #[derive(Debug)]

@@ -1,13 +1,14 @@
 //! Texts: each type says how long one may be and what it must look like.
 
-use std::borrow::Cow;
-
 use serde_json::Value;
+use utoipa::PartialSchema;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
-use utoipa::openapi::{KnownFormat, RefOr, Schema, SchemaFormat};
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::openapi::{KnownFormat, SchemaFormat};
 
-use super::{FromJson, Place, kind_of};
+use super::FromJson;
+use super::Place;
+use super::described;
+use super::kind_of;
 use crate::ids::ObjectId;
 use crate::ingest::timestamp;
 use crate::limits::{EMAIL_CHARS_MAX, PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN, SECRET_CHARS_MAX};
@@ -42,17 +43,7 @@ fn bounded(text: &str, chars_max: usize) -> Result<String, String> {
     }
 }
 
-impl<const MAX: usize> PartialSchema for Trimmed<MAX> {
-    fn schema() -> RefOr<Schema> {
-        text(1, MAX).pattern(Some(NOT_BLANK)).into()
-    }
-}
-
-impl<const MAX: usize> ToSchema for Trimmed<MAX> {
-    fn name() -> Cow<'static, str> {
-        Cow::Owned(format!("Name{MAX}"))
-    }
-}
+described!(Trimmed<MAX> where [const MAX: usize], format!("Name{MAX}"), text(1, MAX).pattern(Some(NOT_BLANK)));
 
 /// Free text of at most `MAX` characters, kept as sent; may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,17 +56,7 @@ impl<const MAX: usize> FromJson for Text<MAX> {
     }
 }
 
-impl<const MAX: usize> PartialSchema for Text<MAX> {
-    fn schema() -> RefOr<Schema> {
-        text(0, MAX).into()
-    }
-}
-
-impl<const MAX: usize> ToSchema for Text<MAX> {
-    fn name() -> Cow<'static, str> {
-        Cow::Owned(format!("Text{MAX}"))
-    }
-}
+described!(Text<MAX> where [const MAX: usize], format!("Text{MAX}"), text(0, MAX));
 
 fn text(chars_min: usize, chars_max: usize) -> ObjectBuilder {
     ObjectBuilder::new()
@@ -131,17 +112,7 @@ impl FromJson for Moment {
     }
 }
 
-impl PartialSchema for Moment {
-    fn schema() -> RefOr<Schema> {
-        Timestamp::schema()
-    }
-}
-
-impl ToSchema for Moment {
-    fn name() -> Cow<'static, str> {
-        Timestamp::name()
-    }
-}
+described!(Moment, "Timestamp", Timestamp::schema());
 
 /// An email address, trimmed and in lower case.
 #[derive(Debug)]
@@ -167,15 +138,11 @@ pub fn email(text: &str) -> Result<String, String> {
     }
 }
 
-impl PartialSchema for Email {
-    fn schema() -> RefOr<Schema> {
-        text(0, EMAIL_CHARS_MAX)
-            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Email)))
-            .into()
-    }
-}
-
-impl ToSchema for Email {}
+described!(
+    Email,
+    "Email",
+    text(0, EMAIL_CHARS_MAX).format(Some(SchemaFormat::KnownFormat(KnownFormat::Email)))
+);
 
 /// A new password, as typed.
 #[derive(Debug)]
@@ -195,13 +162,11 @@ impl FromJson for NewPassword {
     }
 }
 
-impl PartialSchema for NewPassword {
-    fn schema() -> RefOr<Schema> {
-        text(PASSWORD_CHARS_MIN, PASSWORD_CHARS_MAX).into()
-    }
-}
-
-impl ToSchema for NewPassword {}
+described!(
+    NewPassword,
+    "NewPassword",
+    text(PASSWORD_CHARS_MIN, PASSWORD_CHARS_MAX)
+);
 
 /// A webhook's secret.
 #[derive(Debug)]
@@ -219,13 +184,7 @@ impl FromJson for Secret {
     }
 }
 
-impl PartialSchema for Secret {
-    fn schema() -> RefOr<Schema> {
-        text(1, SECRET_CHARS_MAX).into()
-    }
-}
-
-impl ToSchema for Secret {}
+described!(Secret, "Secret", text(1, SECRET_CHARS_MAX));
 
 #[cfg(test)]
 mod tests {

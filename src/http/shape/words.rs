@@ -1,14 +1,15 @@
 //! Members that are one of a few words, as the words stand in the code.
 
-use std::borrow::Cow;
-
 use engine::Unit;
 use serde_json::Value;
+use utoipa::ToSchema;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::{RefOr, Schema};
-use utoipa::{PartialSchema, ToSchema};
 
-use super::{FromJson, Place, kind_of};
+use super::FromJson;
+use super::Place;
+use super::described;
+use super::kind_of;
 use crate::catalog::{
     DeliveryStatus, Event, FieldType, KeyType, Operator, Outcome, Plan, RuleState, RuleStatus, SchemaMode,
     SourceStatus, WebhookStatus,
@@ -46,9 +47,9 @@ fn schema_of(words: impl IntoIterator<Item = &'static str>) -> RefOr<Schema> {
 /// Describes types that are one of a few words; those that requests bring are read, too.
 macro_rules! words {
     (described { $($name:literal $kind:ty: $words:expr;)* } read { $($read_name:literal $read_kind:ty: $read_words:expr;)* }) => {
-        $(words!(@describe $name $kind: $words);)*
+        $(described!($kind, $name, schema_of($words));)*
         $(
-            words!(@describe $read_name $read_kind: $read_words.map(|(name, _)| name));
+            described!($read_kind, $read_name, schema_of($read_words.map(|(name, _)| name)));
 
             impl FromJson for $read_kind {
                 fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
@@ -56,19 +57,6 @@ macro_rules! words {
                 }
             }
         )*
-    };
-    (@describe $name:literal $kind:ty: $words:expr) => {
-        impl PartialSchema for $kind {
-            fn schema() -> RefOr<Schema> {
-                schema_of($words)
-            }
-        }
-
-        impl ToSchema for $kind {
-            fn name() -> Cow<'static, str> {
-                Cow::Borrowed($name)
-            }
-        }
     };
 }
 

@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 
+use super::markdown;
+use super::schema;
 use super::text::escaped;
-use super::{markdown, schema, text_of};
+use super::text_of;
 
 /// An operation of the document.
 pub struct Operation<'a> {

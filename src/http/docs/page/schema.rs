@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
+use super::markdown;
 use super::text::escaped;
-use super::{markdown, text_of};
+use super::text_of;
 
 /// How deep a table goes; no body of the interface is deeper.
 const DEPTH_MAX: usize = 8;

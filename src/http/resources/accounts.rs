@@ -1,0 +1,214 @@
+//! `/api/auth`: signing up, in and out, the bearer's account.
+
+use std::net::IpAddr;
+
+use actix_web::HttpRequest;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::organization::OrganizationView;
+use crate::http::endpoint::{Answer, Anyone, Bearer, Call, Endpoint, NewUser, Reply, get, post};
+use crate::http::session_cookie;
+use crate::http::shape::{Email, NewPassword, OpenName, Text, body};
+use crate::ids::ObjectId;
+use crate::limits::PASSWORD_CHARS_MAX;
+use crate::service::Service;
+use crate::service::accounts::{Account, Login, SignUp, SignedIn};
+use crate::timestamp::Timestamp;
+
+/// A password to compare; a longer one than any can be is not worth hashing.
+type Password = Text<PASSWORD_CHARS_MAX>;
+
+/// A user.
+#[derive(Serialize, ToSchema)]
+pub struct UserView<'a> {
+    /// Its id.
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+    /// In lower case.
+    pub email: &'a str,
+    /// Of the person.
+    pub name: &'a str,
+}
+
+/// A user and their organization.
+#[derive(Serialize, ToSchema)]
+pub struct AccountAnswer<'a> {
+    /// The person.
+    pub user: UserView<'a>,
+    /// What they belong to.
+    pub organization: OrganizationView<'a>,
+}
+
+/// A sign-in.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SignedInAnswer<'a> {
+    /// What was done.
+    pub message: &'static str,
+    /// To be sent as `Authorization: Bearer`.
+    pub token: &'a str,
+    /// When the token ends.
+    pub expires_at: Timestamp,
+    /// Who.
+    #[serde(flatten)]
+    pub account: AccountAnswer<'a>,
+}
+
+/// A log-out.
+#[derive(Serialize, ToSchema)]
+pub struct LogOutAnswer {
+    /// What was done.
+    pub message: &'static str,
+}
+
+/// Whether one can sign up.
+#[derive(Serialize, ToSchema)]
+pub struct SignUpStateAnswer {
+    /// Whether sign-up is open.
+    pub open: bool,
+    /// Whether nobody has an account yet.
+    pub first: bool,
+}
+
+body! {
+    /// Body of a sign-up.
+    pub struct SignUpBody {
+        /// Compared without case.
+        email: Email,
+        /// Any characters.
+        password: NewPassword,
+        /// Of the person.
+        name: OpenName,
+        /// Made from the name when absent.
+        organization_name: Option<OpenName>,
+    }
+}
+
+body! {
+    /// Body of a sign-in.
+    pub struct LoginBody {
+        /// As signed up.
+        email: String,
+        /// As signed up.
+        password: String,
+    }
+}
+
+body! {
+    /// Body of a password change.
+    pub struct PasswordBody {
+        /// The one to replace.
+        current_password: Password,
+        /// Any characters.
+        new_password: NewPassword,
+    }
+}
+
+pub fn endpoints() -> Vec<Endpoint> {
+    vec![
+        get("/api/auth/status", "showSignUp", sign_up_state),
+        post("/api/auth/signup", "signUp", sign_up).status(201),
+        post("/api/auth/login", "logIn", log_in),
+        get("/api/auth/me", "showAccount", me),
+        post("/api/auth/password", "changePassword", change_password),
+        post("/api/auth/renew", "renewToken", renew),
+        post("/api/auth/logout", "logOut", log_out),
+    ]
+}
+
+async fn sign_up_state(call: Call<Anyone>) -> Reply<SignUpStateAnswer> {
+    Answer::of(&SignUpStateAnswer {
+        open: call.service.check_signup_open().is_ok(),
+        first: call.service.has_no_account(),
+    })
+}
+
+async fn sign_up(call: Call<NewUser, (), SignUpBody>) -> Reply<SignedInAnswer<'static>> {
+    let body = call.body;
+    let sign_up = SignUp {
+        email: body.email.0,
+        password: body.password.0,
+        name: body.name.0,
+        organization_name: body.organization_name.map(|name| name.0),
+    };
+    let signed_in = call.service.sign_up(sign_up, address_of(&call.request)).await?;
+    answer(&call.request, &call.service, "account created", &signed_in)
+}
+
+async fn log_in(call: Call<Anyone, (), LoginBody>) -> Reply<SignedInAnswer<'static>> {
+    // Whatever was signed up with has the form of an email; anything else is simply not the right one.
+    let login = Login {
+        email: call.body.email.trim().to_lowercase(),
+        password: call.body.password,
+    };
+    let signed_in = call.service.log_in(login, address_of(&call.request)).await?;
+    answer(&call.request, &call.service, "signed in", &signed_in)
+}
+
+async fn me(call: Call<Bearer>) -> Reply<AccountAnswer<'static>> {
+    let account = call.service.account(&call.caller)?;
+    Answer::of(&AccountAnswer::of(&account))
+}
+
+async fn change_password(call: Call<Bearer, (), PasswordBody>) -> Reply<SignedInAnswer<'static>> {
+    let (current, new) = (call.body.current_password.0, call.body.new_password.0);
+    let address = address_of(&call.request);
+    let signed_in = call
+        .service
+        .change_password(&call.caller, current, new, address)
+        .await?;
+    let message = "password changed; older tokens no longer work";
+    answer(&call.request, &call.service, message, &signed_in)
+}
+
+async fn renew(call: Call<Bearer>) -> Reply<SignedInAnswer<'static>> {
+    let signed_in = call.service.renew(&call.caller)?;
+    answer(&call.request, &call.service, "renewed", &signed_in)
+}
+
+async fn log_out(call: Call<Bearer>) -> Reply<LogOutAnswer> {
+    call.service.log_out(&call.caller).await?;
+    let mut answer = Answer::of(&LogOutAnswer {
+        message: "logged out",
+    })?;
+    let tls = call.service.config.server.tls().is_some();
+    session_cookie::clear(&call.request, answer.headers_mut(), tls);
+    Ok(answer)
+}
+
+/// Of the connection: what a header says of it anyone can write.
+fn address_of(request: &HttpRequest) -> Option<IpAddr> {
+    request.peer_addr().map(|peer| peer.ip())
+}
+
+fn answer(
+    request: &HttpRequest,
+    service: &Service,
+    message: &'static str,
+    signed_in: &SignedIn,
+) -> Reply<SignedInAnswer<'static>> {
+    let mut answer = Answer::of(&SignedInAnswer {
+        message,
+        token: &signed_in.token.token,
+        expires_at: Timestamp(signed_in.token.expires_at_ns),
+        account: AccountAnswer::of(&signed_in.account),
+    })?;
+    let (tls, now_ns) = (service.config.server.tls().is_some(), service.now_ns());
+    session_cookie::set(request, answer.headers_mut(), &signed_in.token, now_ns, tls);
+    Ok(answer)
+}
+
+impl<'a> AccountAnswer<'a> {
+    fn of(account: &'a Account) -> Self {
+        let user = &account.user;
+        Self {
+            user: UserView {
+                id: user.id,
+                email: &user.email,
+                name: &user.name,
+            },
+            organization: OrganizationView::of(&account.organization),
+        }
+    }
+}

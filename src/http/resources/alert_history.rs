@@ -1,0 +1,86 @@
+//! `/api/alerts/{id}/history`.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use crate::catalog::{EntryKey, HistoryEntry, HistoryKind, Outcome, RuleState};
+use crate::error::ServiceError;
+use crate::http::endpoint::{Answer, Call, Endpoint, Pagination, Reader, Reply, get};
+use crate::http::shape::HistoryKindDoc;
+use crate::ids::ObjectId;
+use crate::service::page::PageRequest;
+use crate::timestamp::Timestamp;
+
+/// A verdict, or the trigger it caused.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryEntryView<'a> {
+    /// Its id.
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+    /// When it was recorded.
+    pub at: Timestamp,
+    /// What happened.
+    #[schema(value_type = HistoryKindDoc)]
+    pub kind: &'static str,
+    /// Of the verdict.
+    #[schema(value_type = Outcome)]
+    pub outcome: &'static str,
+    /// State before.
+    #[schema(value_type = RuleState)]
+    pub previous_state: &'static str,
+    /// State after.
+    #[schema(value_type = RuleState)]
+    pub state: &'static str,
+    /// As the evaluator sent it; null when it sent none.
+    #[schema(value_type = Option<Object>)]
+    pub evidence: Option<&'a RawValue>,
+    /// The key, or the user, that sent it.
+    pub key_id: ObjectId,
+}
+
+/// A page of a rule's history.
+#[derive(Serialize, ToSchema)]
+pub struct HistoryAnswer<'a> {
+    /// Newest first.
+    pub history: Vec<HistoryEntryView<'a>>,
+    /// Which part.
+    pub pagination: Pagination,
+}
+
+pub fn endpoints() -> Vec<Endpoint> {
+    vec![get("/api/alerts/{id}/history", "listRuleHistory", list)]
+}
+
+async fn list(call: Call<Reader, (ObjectId, PageRequest)>) -> Reply<HistoryAnswer<'static>> {
+    let (id, asked) = call.params;
+    let page = call.service.rule_history(&call.caller, id, asked)?;
+    let views = page.entries.iter().map(HistoryEntryView::of);
+    Answer::of(&HistoryAnswer {
+        history: views.collect::<Result<_, _>>()?,
+        pagination: Pagination::of(asked, &page),
+    })
+}
+
+impl<'a> HistoryEntryView<'a> {
+    fn of((key, entry): &'a (EntryKey, HistoryEntry)) -> Result<Self, ServiceError> {
+        let evidence = entry.evidence.as_deref();
+        Ok(Self {
+            id: key.id,
+            at: Timestamp(key.at_ns),
+            kind: match entry.kind {
+                HistoryKind::Verdict => "verdict",
+                HistoryKind::Trigger => "trigger",
+            },
+            outcome: entry.outcome.name(),
+            previous_state: entry.previous_state.name(),
+            state: entry.state.name(),
+            evidence: evidence
+                .map(serde_json::from_str)
+                .transpose()
+                .map_err(ServiceError::internal)?,
+            key_id: entry.key_id,
+        })
+    }
+}

@@ -1,0 +1,195 @@
+//! How an alert rule is shown.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+use super::evaluation_body::Parameters;
+use crate::catalog::{Evaluation, Input, Outcome, Parameter, Rule, RuleState, RuleStatus};
+use crate::http::docs::ParsedConditionDoc;
+use crate::http::shape::{GroupBy, Mode, RuleStateDoc, shown_number};
+use crate::ids::ObjectId;
+use crate::service::evaluations::standing_of;
+use crate::service::query::Aggregation;
+use crate::timestamp::Timestamp;
+
+/// An alert rule.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RuleView<'a> {
+    /// Its id.
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+    /// Its bucket.
+    pub bucket_id: ObjectId,
+    /// What it watches.
+    pub data_source_id: ObjectId,
+    /// Its name.
+    pub name: &'a str,
+    /// The condition in words.
+    pub condition: &'a str,
+    /// The same words.
+    pub natural_language_query: &'a str,
+    /// What the words were understood to say; null where only the evaluator understands them.
+    #[schema(value_type = Option<ParsedConditionDoc>)]
+    pub parsed_condition: Option<Value>,
+    /// Where triggers are delivered, besides the webhooks.
+    pub webhook_url: Option<&'a str>,
+    /// `active`, `paused` or `inactive`.
+    #[schema(value_type = RuleStatus)]
+    pub status: &'static str,
+    /// Kept and shown, without effect.
+    #[schema(value_type = f64)]
+    pub cooldown_minutes: Value,
+    /// How external evaluators judge it.
+    pub evaluation: Option<EvaluationView<'a>>,
+    /// `armed`, `firing`, `clearing`; `unevaluated` for a rule without an evaluation block.
+    #[schema(value_type = RuleStateDoc)]
+    pub state: &'static str,
+    /// `met`, `not_met` or `inconclusive`.
+    #[schema(value_type = Option<Outcome>)]
+    pub last_outcome: Option<&'static str>,
+    /// When the last verdict came.
+    pub last_evaluated_at: Option<Timestamp>,
+    /// Since when the condition is not met.
+    pub condition_cleared_at: Option<Timestamp>,
+    /// When the next verdict is due; null for rules that are not judged.
+    pub next_due_at: Option<Timestamp>,
+    /// When it last fired.
+    pub last_triggered_at: Option<Timestamp>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When its settings last changed.
+    pub updated_at: Timestamp,
+}
+
+/// How external evaluators judge a rule.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Evaluation)]
+pub struct EvaluationView<'a> {
+    /// Always `external`.
+    #[schema(value_type = Mode)]
+    pub mode: &'static str,
+    /// For evaluators to pick by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub kind: Option<&'a str>,
+    /// How often the rule becomes due.
+    #[schema(value_type = f64)]
+    pub interval_seconds: Value,
+    /// What is observed.
+    #[schema(value_type = f64)]
+    pub window_seconds: Value,
+    /// 1 to 10.
+    pub inputs: Vec<InputView<'a>>,
+    /// For the evaluator.
+    #[schema(value_type = Parameters)]
+    pub parameters: Value,
+    /// How long after `not_met` the rule is armed again.
+    #[schema(value_type = f64)]
+    pub dwell_seconds: Value,
+}
+
+/// What an evaluator reads.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Input)]
+pub struct InputView<'a> {
+    /// Unique within the rule.
+    pub key: &'a str,
+    /// A field of the source.
+    pub field: &'a str,
+    /// The rule's own when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub data_source_id: Option<ObjectId>,
+    /// What is told of each group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Aggregation>, nullable = false)]
+    pub aggregation: Option<&'a str>,
+    /// The calendar unit of a group, UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<GroupBy>, nullable = false)]
+    pub group_by: Option<&'a str>,
+    /// In place of the rule's window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<f64>, nullable = false)]
+    pub window_seconds: Option<Value>,
+}
+
+impl<'a> RuleView<'a> {
+    /// The rule as it stands at that moment.
+    pub fn of(rule: &'a Rule, now_ns: i64) -> Self {
+        let (settings, runtime) = (&rule.settings, &rule.runtime);
+        let standing = standing_of(rule, now_ns);
+        Self {
+            id: rule.id,
+            bucket_id: rule.bucket_id,
+            data_source_id: rule.source_id,
+            name: &settings.name,
+            condition: &settings.text,
+            natural_language_query: &settings.text,
+            parsed_condition: settings.parsed.as_ref().map(|parsed| parsed.to_json()),
+            webhook_url: settings.webhook_url.as_deref(),
+            status: settings.status.name(),
+            cooldown_minutes: shown_number(settings.cooldown_minutes),
+            evaluation: settings.evaluation.as_ref().map(EvaluationView::of),
+            state: standing.map_or("unevaluated", |standing| RuleState::name(standing.state)),
+            last_outcome: runtime.last_outcome.map(Outcome::name),
+            last_evaluated_at: runtime.last_evaluated_at_ns.map(Timestamp),
+            condition_cleared_at: runtime.condition_cleared_at_ns.map(Timestamp),
+            next_due_at: standing
+                .and_then(|standing| standing.next_due_at_ns)
+                .map(Timestamp),
+            last_triggered_at: runtime.last_triggered_at_ns.map(Timestamp),
+            created_at: Timestamp(rule.created_at_ns),
+            updated_at: Timestamp(rule.updated_at_ns),
+        }
+    }
+}
+
+impl<'a> EvaluationView<'a> {
+    fn of(evaluation: &'a Evaluation) -> Self {
+        Self {
+            mode: "external",
+            kind: evaluation.kind.as_deref(),
+            interval_seconds: shown_number(evaluation.interval_seconds),
+            window_seconds: shown_number(evaluation.window_seconds),
+            inputs: evaluation.inputs.iter().map(InputView::of).collect(),
+            parameters: parameters(evaluation),
+            dwell_seconds: shown_number(evaluation.dwell_seconds),
+        }
+    }
+}
+
+impl<'a> InputView<'a> {
+    fn of(input: &'a Input) -> Self {
+        let (aggregation, unit) = input
+            .grouping
+            .as_ref()
+            .map(|(one, other)| (&**one, &**other))
+            .unzip();
+        Self {
+            key: &input.key,
+            field: &input.field,
+            data_source_id: input.source_id,
+            aggregation,
+            group_by: unit,
+            window_seconds: input.window_seconds.map(shown_number),
+        }
+    }
+}
+
+/// The parameters as they were sent.
+pub fn parameters(evaluation: &Evaluation) -> Value {
+    let shown = evaluation.parameters.iter().map(|(name, parameter)| {
+        let value = match parameter {
+            Parameter::Number(value) => shown_number(*value),
+            Parameter::Boolean(value) => json!(value),
+            Parameter::Text(text) => json!(text),
+        };
+        (String::from(&**name), value)
+    });
+    Value::Object(shown.collect())
+}

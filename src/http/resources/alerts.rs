@@ -1,0 +1,265 @@
+//! `/api/alerts` and `/api/buckets/{bucketId}/alerts`.
+
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::alert_views::RuleView;
+use super::evaluation_body::EvaluationBody;
+use super::views::NamedView;
+use crate::catalog::{Rule, RuleForm, RuleStatus};
+use crate::error::ServiceError;
+use crate::http::endpoint::{
+    Answer, Call, Endpoint, Pagination, Reader, Reply, Unread, Writer, delete, get, patch, post,
+};
+use crate::http::shape::{Number, OpenName, Patch, Rule as BodyRule, Trimmed, Url, body};
+use crate::ids::ObjectId;
+use crate::limits::CONDITION_CHARS_MAX;
+use crate::service::page::PageRequest;
+use crate::service::rules::{RuleInput, RulePatch, check_may_evaluate};
+use crate::service::{Caller, Service};
+use crate::timestamp::Timestamp;
+
+/// `cooldownMinutes` when absent.
+const DEFAULT_COOLDOWN_MINUTES: f64 = 5.0;
+
+type Condition = Trimmed<CONDITION_CHARS_MAX>;
+type Minutes = Number<0, { u64::MAX }>;
+
+/// A page of rules.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RulesAnswer<'a> {
+    /// Oldest first.
+    pub alert_rules: Vec<RuleView<'a>>,
+    /// Which part.
+    pub pagination: Pagination,
+}
+
+/// An answer about one rule.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RuleAnswer<'a> {
+    /// What was done, for changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub message: Option<&'static str>,
+    /// As it is now.
+    pub alert_rule: RuleView<'a>,
+    /// The short form, for a rule made of a `naturalLanguageQuery`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub alert: Option<ShortRuleView<'a>>,
+}
+
+/// A rule in short.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ShortRuleView<'a> {
+    /// Its id.
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+    /// Its name.
+    pub name: &'a str,
+    /// `active`, `paused` or `inactive`.
+    #[schema(value_type = RuleStatus)]
+    pub status: &'static str,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// An answer to a deletion.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeletedRuleAnswer<'a> {
+    /// What was done.
+    pub message: &'static str,
+    /// What it was.
+    pub deleted_alert_rule: NamedView<'a>,
+}
+
+body! {
+    /// Body of a creation.
+    pub struct RuleBody {
+        /// The bucket of the source.
+        bucket_id: ObjectId,
+        /// What it watches.
+        data_source_id: ObjectId,
+        /// Its name.
+        name: OpenName,
+        /// The condition in words; this or `naturalLanguageQuery`.
+        condition: Option<Condition>,
+        /// The condition in words; this or `condition`.
+        natural_language_query: Option<Condition>,
+        /// Where triggers are delivered, besides the webhooks; required of a creation with `condition`.
+        webhook_url: Option<Url>,
+        /// 5 when absent.
+        cooldown_minutes: Option<Minutes>,
+        /// `active` when absent.
+        status: Option<RuleStatus>,
+        /// How external evaluators judge it.
+        evaluation: Option<EvaluationBody>,
+    }
+    rules [BodyRule::OneOf("condition", "naturalLanguageQuery"), BodyRule::Needs("condition", "webhookUrl")]
+}
+
+body! {
+    /// Body of a change; what is left out stays.
+    pub struct RulePatchBody {
+        /// Its name.
+        name: Option<OpenName>,
+        /// The condition in words.
+        condition: Option<Condition>,
+        /// The condition in words, by its other name.
+        natural_language_query: Option<Condition>,
+        /// Where triggers are delivered, besides the webhooks; null removes it.
+        #[schema(value_type = Option<Url>)]
+        webhook_url: Patch<Url>,
+        /// Kept and shown.
+        cooldown_minutes: Option<Minutes>,
+        /// `active`, `paused` or `inactive`.
+        status: Option<RuleStatus>,
+        /// The whole block; null removes it.
+        #[schema(value_type = Option<EvaluationBody>)]
+        evaluation: Patch<EvaluationBody>,
+    }
+    rules [BodyRule::NotBoth("condition", "naturalLanguageQuery")]
+}
+
+pub fn endpoints() -> Vec<Endpoint> {
+    vec![
+        get("/api/buckets/{bucketId}/alerts", "listRules", list),
+        post("/api/alerts", "createRule", create).status(201),
+        get("/api/alerts/{id}", "showRule", show),
+        patch("/api/alerts/{id}", "updateRule", update),
+        delete("/api/alerts/{id}", "deleteRule", remove),
+    ]
+}
+
+async fn list(call: Call<Reader, (ObjectId, PageRequest)>) -> Reply<RulesAnswer<'static>> {
+    let (bucket_id, asked) = call.params;
+    let page = call.service.list_rules(&call.caller, bucket_id, asked)?;
+    let now_ns = call.service.now_ns();
+    let rules = page.entries.iter();
+    Answer::of(&RulesAnswer {
+        alert_rules: rules.map(|rule| RuleView::of(rule, now_ns)).collect(),
+        pagination: Pagination::of(asked, &page),
+    })
+}
+
+async fn create(call: Call<Writer, (), Unread<RuleBody>>) -> Reply<RuleAnswer<'static>> {
+    check_evaluation_allowed(&call.body.json, &call.caller)?;
+    let body = call.body.read().map_err(|error| {
+        let id = |name: &str| call.body.json.get(name).and_then(Value::as_str)?.parse().ok();
+        let source = id("bucketId").zip(id("dataSourceId"));
+        with_fields(error, &call.service, &call.caller, source)
+    })?;
+    let Some(text) = text_of(body.condition, body.natural_language_query) else {
+        return Err(ServiceError::internal("BUG: a rule without a text was read"));
+    };
+    let is_query = text.0 == RuleForm::NaturalLanguageQuery;
+    let input = RuleInput {
+        bucket_id: body.bucket_id,
+        source_id: body.data_source_id,
+        name: body.name.0,
+        text,
+        webhook_url: body.webhook_url.map(|url| url.0),
+        cooldown_minutes: body
+            .cooldown_minutes
+            .map_or(DEFAULT_COOLDOWN_MINUTES, |minutes| minutes.0),
+        status: body.status.unwrap_or(RuleStatus::Active),
+        evaluation: body.evaluation.map(Into::into),
+    };
+    let rule = call.service.create_rule(&call.caller, input).await?;
+    Answer::of(&RuleAnswer {
+        message: Some("alert rule created"),
+        alert_rule: RuleView::of(&rule, call.service.now_ns()),
+        alert: is_query.then(|| ShortRuleView::of(&rule)),
+    })
+}
+
+async fn show(call: Call<Reader, ObjectId>) -> Reply<RuleAnswer<'static>> {
+    let rule = call.service.rule(&call.caller, call.params)?;
+    Answer::of(&RuleAnswer {
+        message: None,
+        alert_rule: RuleView::of(&rule, call.service.now_ns()),
+        alert: None,
+    })
+}
+
+async fn update(call: Call<Writer, ObjectId, Unread<RulePatchBody>>) -> Reply<RuleAnswer<'static>> {
+    let rule_id = call.params;
+    check_evaluation_allowed(&call.body.json, &call.caller)?;
+    let body = call.body.read().map_err(|error| {
+        let rule = call.service.rule(&call.caller, rule_id).ok();
+        let source = rule.map(|rule| (rule.bucket_id, rule.source_id));
+        with_fields(error, &call.service, &call.caller, source)
+    })?;
+    let patch = RulePatch {
+        name: body.name.map(|name| name.0),
+        text: text_of(body.condition, body.natural_language_query),
+        webhook_url: body.webhook_url.map(|url| url.0),
+        cooldown_minutes: body.cooldown_minutes.map(|minutes| minutes.0),
+        status: body.status,
+        evaluation: body.evaluation.map(Into::into),
+    };
+    let rule = call.service.update_rule(&call.caller, rule_id, patch).await?;
+    Answer::of(&RuleAnswer {
+        message: Some("alert rule updated"),
+        alert_rule: RuleView::of(&rule, call.service.now_ns()),
+        alert: None,
+    })
+}
+
+async fn remove(call: Call<Writer, ObjectId>) -> Reply<DeletedRuleAnswer<'static>> {
+    let rule = call.service.delete_rule(&call.caller, call.params).await?;
+    Answer::of(&DeletedRuleAnswer {
+        message: "alert rule deleted",
+        deleted_alert_rule: NamedView {
+            id: rule.id,
+            name: &rule.settings.name,
+        },
+    })
+}
+
+/// The condition in words, and under which of its names it came.
+fn text_of(condition: Option<Condition>, query: Option<Condition>) -> Option<(RuleForm, String)> {
+    let condition = condition.map(|text| (RuleForm::Condition, text.0));
+    condition.or(query.map(|text| (RuleForm::NaturalLanguageQuery, text.0)))
+}
+
+/// A key that may not set an evaluation block is told so before the block is read.
+fn check_evaluation_allowed(body: &Value, caller: &Caller) -> Result<(), ServiceError> {
+    match body.get("evaluation") {
+        None | Some(Value::Null) => Ok(()),
+        Some(_) => check_may_evaluate(caller),
+    }
+}
+
+/// Where the evaluation block is at fault, the error names the fields that there are.
+fn with_fields(
+    mut error: ServiceError,
+    service: &Service,
+    caller: &Caller,
+    source: Option<(ObjectId, ObjectId)>,
+) -> ServiceError {
+    let at_block = |path: &[String]| path.first().is_some_and(|member| member == "evaluation");
+    if error.details.iter().any(|detail| at_block(&detail.path))
+        && let Some((bucket_id, source_id)) = source
+        && let Some(fields) = service.fields_in_words(caller, bucket_id, source_id)
+    {
+        error.message = format!("{}; {fields}", error.message);
+    }
+    error
+}
+
+impl<'a> ShortRuleView<'a> {
+    fn of(rule: &'a Rule) -> Self {
+        Self {
+            id: rule.id,
+            name: &rule.settings.name,
+            status: rule.settings.status.name(),
+            created_at: Timestamp(rule.created_at_ns),
+        }
+    }
+}

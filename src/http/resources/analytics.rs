@@ -1,0 +1,365 @@
+//! `/api/analytics`.
+
+use actix_web::http::StatusCode;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use super::organization::PlanView;
+use super::views::NamedView;
+use crate::error::ServiceError;
+use crate::http::endpoint::{Admin, Call, Endpoint, Reader, Written, get};
+use crate::http::respond;
+use crate::http::shape::shown_number;
+use crate::ids::ObjectId;
+use crate::service::analytics::{BucketAnalytics, Overview, Period, SourceAnalytics};
+use crate::timestamp::Timestamp;
+
+/// An answer with a bucket's analytics.
+#[derive(Serialize, ToSchema)]
+pub struct AnalyticsAnswer<'a> {
+    /// Over a period that ends now.
+    pub analytics: AnalyticsView<'a>,
+}
+
+/// A bucket's analytics. Expired points count nowhere.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AnalyticsView<'a> {
+    /// The bucket.
+    pub bucket: NamedView<'a>,
+    /// As asked for.
+    #[schema(value_type = Period)]
+    pub period: &'static str,
+    /// At a glance.
+    pub summary: SummaryView,
+    /// All sources, oldest first.
+    pub data_source_stats: Vec<SourceAnalyticsView<'a>>,
+    /// Points by the time that they bear.
+    pub ingestion_rate: IngestionRateView,
+    /// What has fired.
+    pub alert_activity: AlertActivityView<'a>,
+}
+
+/// Counts of a bucket.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SummaryView {
+    /// Points of all time.
+    pub total_data_points: u64,
+    /// Points with timestamps within the period.
+    pub data_points_in_period: u64,
+    /// Those by the days of the period.
+    #[serde(serialize_with = "number")]
+    pub avg_data_points_per_day: f64,
+    /// Data sources.
+    pub data_sources: usize,
+    /// Alert rules with status `active`.
+    pub active_alerts: u64,
+}
+
+/// A source within the period.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SourceAnalyticsView<'a> {
+    /// Its id.
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+    /// Its name.
+    pub name: &'a str,
+    /// Points within the period.
+    pub data_point_count: u64,
+    /// Timestamp of the latest point of all time.
+    pub last_data_point: Option<Timestamp>,
+    /// Mean of each number field with values within the period.
+    #[schema(value_type = BTreeMap<String, f64>)]
+    pub avg_values: Map<String, Value>,
+    /// Least value of each.
+    #[schema(value_type = BTreeMap<String, f64>)]
+    pub min_values: Map<String, Value>,
+    /// Greatest value of each.
+    #[schema(value_type = BTreeMap<String, f64>)]
+    pub max_values: Map<String, Value>,
+}
+
+/// Points over time.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct IngestionRateView {
+    /// Hours with points, ascending.
+    pub data_points_per_hour: Vec<HourView>,
+}
+
+/// A UTC hour; of the first and the last one only what lies within the period counts.
+#[derive(Serialize, ToSchema)]
+pub struct HourView {
+    /// Its start.
+    pub hour: Timestamp,
+    /// Points of all sources.
+    pub count: u64,
+}
+
+/// Triggers of the rules there are now.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AlertActivityView<'a> {
+    /// Triggers within the period.
+    pub total_triggered: u64,
+    /// Rules that fired within the period, the most frequent first.
+    pub by_rule: Vec<RuleActivityView<'a>>,
+}
+
+/// A rule that has fired.
+#[derive(Serialize, ToSchema)]
+pub struct RuleActivityView<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Triggers within the period.
+    pub count: u64,
+}
+
+/// An answer with an organization's overview.
+#[derive(Serialize, ToSchema)]
+pub struct OverviewAnswer<'a> {
+    /// As it is now.
+    pub overview: OverviewView<'a>,
+}
+
+/// An organization at a glance.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OverviewView<'a> {
+    /// The organization.
+    pub organization: NamedView<'a>,
+    /// What it has.
+    pub totals: TotalsView,
+    /// What it uses.
+    pub usage: UsageView,
+    /// What it may use; null is unlimited.
+    pub plan: PlanView,
+    /// What happens.
+    pub recent_activity: RecentActivityView,
+    /// Ids of buckets with a damaged block whose points could not be counted; only when there are any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub incomplete_buckets: Vec<ObjectId>,
+}
+
+/// Counts over all buckets.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TotalsView {
+    /// Buckets.
+    pub buckets: u64,
+    /// Data sources.
+    pub data_sources: u64,
+    /// Points, expired ones not counted.
+    pub data_points: u64,
+    /// Alert rules.
+    pub alert_rules: u64,
+    /// Keys of the organization and of its buckets.
+    pub api_keys: u64,
+}
+
+/// Calls and storage.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UsageView {
+    /// Calls of this calendar month, UTC.
+    pub api_calls_this_month: u64,
+    /// Calls a month; null is unlimited.
+    pub api_calls_limit: Option<u64>,
+    /// To two decimals; null when unlimited.
+    #[serde(serialize_with = "number_or_null")]
+    pub api_calls_percentage: Option<f64>,
+    /// Bytes that the organization's points, histories and deliveries take on disk.
+    pub storage_used_bytes: u64,
+    /// The same for people: 1 KB is 1,000 bytes.
+    pub storage_used_formatted: String,
+}
+
+/// What happened last.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RecentActivityView {
+    /// When data last came, whatever its timestamps.
+    pub last_data_ingestion: Option<Timestamp>,
+    /// When a rule last fired.
+    pub last_alert_triggered: Option<Timestamp>,
+    /// Points with timestamps of the last 24 hours.
+    pub data_points_last24h: u64,
+    /// Triggers of the last 24 hours.
+    pub alerts_triggered_last24h: u64,
+}
+
+pub fn endpoints() -> Vec<Endpoint> {
+    vec![
+        get("/api/analytics/buckets/{bucketId}", "showBucketAnalytics", bucket),
+        get("/api/analytics/overview", "showOverview", overview),
+    ]
+}
+
+async fn bucket(
+    call: Call<Reader, (ObjectId, Period)>,
+) -> Result<Written<AnalyticsAnswer<'static>>, ServiceError> {
+    let (bucket_id, period) = call.params;
+    let coding = respond::coding_of(&call.request);
+    let encode = move |analytics: &BucketAnalytics| {
+        let analytics = AnalyticsView::of(analytics);
+        respond::encode_json(coding, &AnalyticsAnswer { analytics })
+    };
+    let encoded = call
+        .service
+        .bucket_analytics(&call.caller, bucket_id, period, encode)
+        .await?;
+    Ok(respond::respond_encoded(StatusCode::OK, encoded).into())
+}
+
+async fn overview(call: Call<Admin>) -> Result<Written<OverviewAnswer<'static>>, ServiceError> {
+    let coding = respond::coding_of(&call.request);
+    let encode = move |overview: &Overview| {
+        let overview = OverviewView::of(overview);
+        respond::encode_json(coding, &OverviewAnswer { overview })
+    };
+    let encoded = call.service.overview(&call.caller, encode).await?;
+    Ok(respond::respond_encoded(StatusCode::OK, encoded).into())
+}
+
+impl<'a> AnalyticsView<'a> {
+    fn of(analytics: &'a BucketAnalytics) -> Self {
+        let hours = analytics.hours.iter();
+        let triggers = analytics.triggers.iter();
+        Self {
+            bucket: NamedView {
+                id: analytics.bucket.id,
+                name: &analytics.bucket.name,
+            },
+            period: analytics.period.name,
+            summary: SummaryView {
+                total_data_points: analytics.points,
+                data_points_in_period: analytics.points_in_period,
+                avg_data_points_per_day: analytics.points_per_day(),
+                data_sources: analytics.sources.len(),
+                active_alerts: analytics.active_rules,
+            },
+            data_source_stats: analytics.sources.iter().map(SourceAnalyticsView::of).collect(),
+            ingestion_rate: IngestionRateView {
+                data_points_per_hour: hours
+                    .map(|(start_ns, count)| HourView {
+                        hour: Timestamp(*start_ns),
+                        count: *count,
+                    })
+                    .collect(),
+            },
+            alert_activity: AlertActivityView {
+                total_triggered: analytics.trigger_count(),
+                by_rule: triggers
+                    .map(|(rule, count)| RuleActivityView {
+                        name: &rule.settings.name,
+                        count: *count,
+                    })
+                    .collect(),
+            },
+        }
+    }
+}
+
+impl<'a> SourceAnalyticsView<'a> {
+    fn of(analytics: &'a SourceAnalytics) -> Self {
+        let by_field = |value: &dyn Fn(usize) -> f64| {
+            let fields = analytics.values.iter().enumerate();
+            fields
+                .map(|(index, (name, _))| (name.to_string(), shown_number(value(index))))
+                .collect()
+        };
+        let values = &analytics.values;
+        Self {
+            id: analytics.source.id,
+            name: &analytics.source.name,
+            data_point_count: analytics.points,
+            last_data_point: analytics.last_ns.map(Timestamp),
+            avg_values: by_field(&|index| values[index].1.avg()),
+            min_values: by_field(&|index| values[index].1.min),
+            max_values: by_field(&|index| values[index].1.max),
+        }
+    }
+}
+
+impl<'a> OverviewView<'a> {
+    fn of(overview: &'a Overview) -> Self {
+        let organization = &overview.organization;
+        Self {
+            organization: NamedView {
+                id: organization.id,
+                name: &organization.name,
+            },
+            totals: TotalsView {
+                buckets: overview.buckets,
+                data_sources: overview.sources,
+                data_points: overview.points,
+                alert_rules: overview.alert_rules,
+                api_keys: overview.keys,
+            },
+            usage: UsageView {
+                api_calls_this_month: overview.calls_this_month,
+                api_calls_limit: organization.plan.limits().calls_max,
+                api_calls_percentage: overview.calls_percentage(),
+                storage_used_bytes: overview.storage_bytes,
+                storage_used_formatted: formatted_bytes(overview.storage_bytes),
+            },
+            plan: PlanView::of(organization.plan),
+            recent_activity: RecentActivityView {
+                last_data_ingestion: overview.last_ingested_at_ns.map(Timestamp),
+                last_alert_triggered: overview.last_triggered_at_ns.map(Timestamp),
+                data_points_last24h: overview.points_last_day,
+                alerts_triggered_last24h: overview.triggers_last_day,
+            },
+            incomplete_buckets: overview.incomplete_buckets.clone(),
+        }
+    }
+}
+
+/// At most one decimal: `512 B`, `1.5 MB`, `20 GB`. Decimal, as disks are sold and as the plans' other limits count.
+fn formatted_bytes(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["KB", "MB", "GB", "TB", "PB", "EB"];
+    if bytes < 1_000 {
+        return format!("{bytes} B");
+    }
+    let mut tenths = bytes as f64 / 100.0;
+    let mut unit = 0;
+    while tenths.round() >= 10_000.0 {
+        tenths /= 1_000.0;
+        unit += 1;
+    }
+    format!("{} {}", tenths.round() / 10.0, UNITS[unit])
+}
+
+fn number<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    shown_number(*value).serialize(serializer)
+}
+
+fn number_or_null<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    value.map(shown_number).serialize(serializer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::formatted_bytes;
+
+    #[test]
+    fn bytes_are_shown_with_at_most_one_decimal() {
+        for (bytes, shown) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1_000, "1 KB"),
+            (1_049, "1 KB"),
+            (1_500_000, "1.5 MB"),
+            (999_949, "999.9 KB"),
+            (999_950, "1 MB"),
+            (20_000_000_000, "20 GB"),
+            (u64::MAX, "18.4 EB"),
+        ] {
+            assert_eq!(formatted_bytes(bytes), shown, "{bytes}");
+        }
+    }
+}

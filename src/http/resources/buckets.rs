@@ -1,0 +1,232 @@
+//! `/api/buckets`.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::views::NamedView;
+use crate::catalog::Bucket;
+use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Pagination, Reply, delete, get, patch, post};
+use crate::http::shape::{BucketStatusDoc, Description, Integer, Name, Patch, body};
+use crate::ids::ObjectId;
+use crate::limits::RETENTION_DAYS_MAX;
+use crate::service::buckets::{BucketInput, BucketPatch, BucketWithStats};
+use crate::service::page::PageRequest;
+use crate::timestamp::Timestamp;
+
+/// The only status a bucket has.
+const ACTIVE: &str = "active";
+
+type RetentionDays = Integer<1, { RETENTION_DAYS_MAX as u64 }>;
+
+/// A bucket.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BucketView<'a> {
+    /// Its id.
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+    /// Unique within the organization.
+    pub name: &'a str,
+    /// Free text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub description: Option<&'a str>,
+    /// Its owner.
+    pub organization_id: ObjectId,
+    /// How long its points are kept.
+    pub retention_days: u32,
+    /// Always `active`.
+    #[schema(value_type = BucketStatusDoc)]
+    pub status: &'static str,
+    /// What it holds, on get-one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub stats: Option<BucketStatsView>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When its settings last changed.
+    pub updated_at: Timestamp,
+}
+
+/// What a bucket holds.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BucketStatsView {
+    /// Data sources.
+    pub data_source_count: u64,
+    /// Points, expired ones not counted.
+    pub data_point_count: u64,
+    /// Keys of this bucket.
+    pub api_key_count: u64,
+}
+
+/// A page of buckets.
+#[derive(Serialize, ToSchema)]
+pub struct BucketsAnswer<'a> {
+    /// Oldest first.
+    pub buckets: Vec<BucketView<'a>>,
+    /// Which part.
+    pub pagination: Pagination,
+}
+
+/// An answer about one bucket.
+#[derive(Serialize, ToSchema)]
+pub struct BucketAnswer<'a> {
+    /// What was done, for changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub message: Option<&'static str>,
+    /// As it is now.
+    pub bucket: BucketView<'a>,
+}
+
+/// What went with it.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeletedWithBucketView {
+    /// Data sources.
+    pub data_sources: u64,
+    /// Points.
+    pub data_points: u64,
+    /// Keys.
+    pub api_keys: u64,
+    /// Alert rules.
+    pub alert_rules: u64,
+}
+
+/// An answer to a deletion.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeletedBucketAnswer<'a> {
+    /// What was done.
+    pub message: &'static str,
+    /// What it was.
+    pub deleted_bucket: NamedView<'a>,
+    /// What went with it.
+    pub deleted_resources: DeletedWithBucketView,
+}
+
+body! {
+    /// Body of a creation.
+    pub struct BucketBody {
+        /// Unique within the organization.
+        name: Name,
+        /// Free text.
+        description: Option<Description>,
+        /// Within the plan; its maximum when absent.
+        retention_days: Option<RetentionDays>,
+    }
+}
+
+body! {
+    /// Body of a change; what is left out stays.
+    pub struct BucketPatchBody {
+        /// Unique within the organization.
+        name: Option<Name>,
+        /// Free text; null removes it.
+        #[schema(value_type = Option<Description>)]
+        description: Patch<Description>,
+        /// Within the plan. Shortened, older points are gone at once and for good.
+        retention_days: Option<RetentionDays>,
+    }
+}
+
+pub fn endpoints() -> Vec<Endpoint> {
+    vec![
+        get("/api/buckets", "listBuckets", list),
+        post("/api/buckets", "createBucket", create).status(201),
+        get("/api/buckets/{id}", "showBucket", show),
+        patch("/api/buckets/{id}", "updateBucket", update),
+        delete("/api/buckets/{id}", "deleteBucket", remove),
+    ]
+}
+
+async fn list(call: Call<Admin, PageRequest>) -> Reply<BucketsAnswer<'static>> {
+    let page = call.service.list_buckets(&call.caller, call.params);
+    Answer::of(&BucketsAnswer {
+        buckets: page.entries.iter().map(|bucket| BucketView::of(bucket)).collect(),
+        pagination: Pagination::of(call.params, &page),
+    })
+}
+
+async fn create(call: Call<Admin, (), BucketBody>) -> Reply<BucketAnswer<'static>> {
+    let input = BucketInput {
+        name: call.body.name.0,
+        description: call.body.description.map(|text| text.0),
+        retention_days: call.body.retention_days.map(|days| days.0 as u32),
+    };
+    let bucket = call.service.create_bucket(&call.caller, input).await?;
+    Answer::of(&BucketAnswer {
+        message: Some("bucket created"),
+        bucket: BucketView::of(&bucket),
+    })
+}
+
+async fn show(call: Call<Admin, ObjectId>) -> Reply<BucketAnswer<'static>> {
+    let found = call.service.bucket_with_stats(&call.caller, call.params).await?;
+    let stats = BucketStatsView {
+        data_source_count: found.contents.sources,
+        data_point_count: found.points,
+        api_key_count: found.contents.keys,
+    };
+    Answer::of(&BucketAnswer {
+        message: None,
+        bucket: BucketView {
+            stats: Some(stats),
+            ..BucketView::of(&found.bucket)
+        },
+    })
+}
+
+async fn update(call: Call<Admin, ObjectId, BucketPatchBody>) -> Reply<BucketAnswer<'static>> {
+    let patch = BucketPatch {
+        name: call.body.name.map(|name| name.0),
+        description: call.body.description.map(|text| text.0),
+        retention_days: call.body.retention_days.map(|days| days.0 as u32),
+    };
+    let bucket = call
+        .service
+        .update_bucket(&call.caller, call.params, patch)
+        .await?;
+    Answer::of(&BucketAnswer {
+        message: Some("bucket updated"),
+        bucket: BucketView::of(&bucket),
+    })
+}
+
+async fn remove(call: Call<Admin, ObjectId>) -> Reply<DeletedBucketAnswer<'static>> {
+    let BucketWithStats {
+        bucket,
+        contents,
+        points,
+    } = call.service.delete_bucket(&call.caller, call.params).await?;
+    Answer::of(&DeletedBucketAnswer {
+        message: "bucket deleted",
+        deleted_bucket: NamedView {
+            id: bucket.id,
+            name: &bucket.name,
+        },
+        deleted_resources: DeletedWithBucketView {
+            data_sources: contents.sources,
+            data_points: points,
+            api_keys: contents.keys,
+            alert_rules: contents.alert_rules,
+        },
+    })
+}
+
+impl<'a> BucketView<'a> {
+    fn of(bucket: &'a Bucket) -> Self {
+        Self {
+            id: bucket.id,
+            name: &bucket.name,
+            description: bucket.description.as_deref(),
+            organization_id: bucket.organization_id,
+            retention_days: bucket.retention_days,
+            status: ACTIVE,
+            stats: None,
+            created_at: Timestamp(bucket.created_at_ns),
+            updated_at: Timestamp(bucket.updated_at_ns),
+        }
+    }
+}

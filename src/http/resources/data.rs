@@ -1,0 +1,121 @@
+//! `/api/data` and `/api/data/batch`.
+
+use actix_web::HttpRequest;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::web::Payload;
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+use crate::error::{ErrorKind, ServiceError};
+use crate::http::body::{self, Body};
+use crate::http::docs::points::{
+    BatchAnswerDoc, BatchBodyDoc, BatchErrorDoc, PartialBatchAnswerDoc, PointAnswerDoc, PointBodyDoc,
+};
+use crate::http::endpoint::{Call, Components, Endpoint, RequestBody, Sender, Written, post};
+use crate::http::respond;
+use crate::http::shape::Faults;
+use crate::limits::{BATCH_BODY_BYTES_MAX, IDEMPOTENCY_KEY_BYTES_MAX, INGEST_BODY_BYTES_MAX};
+use crate::service::Service;
+use crate::service::data::{IdempotencyKey, IngestAnswer};
+
+static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+static IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+const REPLAYED: &str = "`true` when the answer is that of an earlier request with the same key.";
+
+pub fn endpoints() -> Vec<Endpoint> {
+    let idempotency_key = json!({
+        "name": "Idempotency-Key", "in": "header", "required": false,
+        "description": "Printable ASCII of your choice, new for each new body. Sent again with the same bytes within 24 \
+            hours, it gives the first answer again and stores nothing.",
+        "schema": {
+            "type": "string", "minLength": 1, "maxLength": IDEMPOTENCY_KEY_BYTES_MAX,
+            "pattern": "^[!-~]([ -~]*[!-~])?$",
+        },
+    });
+    vec![
+        post("/api/data", "ingestPoint", ingest)
+            .reads_header(idempotency_key.clone())
+            .status(201)
+            .writes_header("Idempotent-Replayed", REPLAYED),
+        post("/api/data/batch", "ingestBatch", ingest_batch)
+            .reads_header(idempotency_key)
+            .status(201)
+            .answers::<PartialBatchAnswerDoc>(207)
+            .answers::<BatchErrorDoc>(400)
+            .writes_header("Idempotent-Replayed", REPLAYED),
+    ]
+}
+
+/// A body of points, which the service reads itself, straight into columns.
+struct Points<Doc, const BYTES_MAX: usize> {
+    body: Body,
+    of: std::marker::PhantomData<Doc>,
+}
+
+impl<Doc: ToSchema, const BYTES_MAX: usize> RequestBody for Points<Doc, BYTES_MAX> {
+    type Received = Body;
+
+    /// Where points would be refused, their body is not read.
+    async fn receive(
+        request: &HttpRequest,
+        payload: Payload,
+        service: &Service,
+    ) -> Result<Body, ServiceError> {
+        let body = body::read_if(service.admit_points(), request, payload, BYTES_MAX).await;
+        if matches!(&body, Err(error) if error.kind == ErrorKind::Unavailable) {
+            service.points_refused();
+        }
+        body
+    }
+
+    fn read(body: Body, _: &Faults) -> Option<Self> {
+        let of = std::marker::PhantomData;
+        Some(Self { body, of })
+    }
+
+    fn describe(components: &mut Components) -> Option<Value> {
+        Some(components.add::<Doc>())
+    }
+}
+
+async fn ingest(
+    call: Call<Sender, (), Points<PointBodyDoc, INGEST_BODY_BYTES_MAX>>,
+) -> Result<Written<PointAnswerDoc>, ServiceError> {
+    let key = idempotency_key(&call.request)?;
+    let answer = call
+        .service
+        .ingest_point(&call.caller, &call.body.body, key.as_ref())
+        .await?;
+    answered(&call.request, answer).await
+}
+
+async fn ingest_batch(
+    call: Call<Sender, (), Points<BatchBodyDoc, BATCH_BODY_BYTES_MAX>>,
+) -> Result<Written<BatchAnswerDoc>, ServiceError> {
+    let key = idempotency_key(&call.request)?;
+    let answer = call
+        .service
+        .ingest_batch(&call.caller, &call.body.body, key.as_ref())
+        .await?;
+    answered(&call.request, answer).await
+}
+
+fn idempotency_key(request: &HttpRequest) -> Result<Option<IdempotencyKey>, ServiceError> {
+    request
+        .headers()
+        .get(&IDEMPOTENCY_KEY)
+        .map(|value| IdempotencyKey::parse(value.as_bytes()))
+        .transpose()
+}
+
+async fn answered<T>(request: &HttpRequest, answer: IngestAnswer) -> Result<Written<T>, ServiceError> {
+    let status = StatusCode::from_u16(answer.status).map_err(ServiceError::internal)?;
+    let mut response = respond::respond(request, status, answer.body).await?;
+    if answer.replayed {
+        let yes = HeaderValue::from_static("true");
+        response.headers_mut().insert(IDEMPOTENT_REPLAYED.clone(), yes);
+    }
+    Ok(response.into())
+}

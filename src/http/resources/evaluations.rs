@@ -1,0 +1,264 @@
+//! `/api/evaluations`: for external evaluators.
+
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::alert_views;
+use super::evaluation_body::Parameters;
+use super::query_body::QueryBody;
+use crate::catalog::{Outcome, RuleState};
+use crate::error::{ErrorKind, ServiceError};
+use crate::http::docs::VerdictConflictDoc;
+use crate::http::endpoint::{Answer, Call, DueParams, Endpoint, Evaluator, Exact, Reply, get, post};
+use crate::http::shape::{AnyObject, body};
+use crate::ids::ObjectId;
+use crate::limits::{EVIDENCE_BYTES_MAX, QUERY_LIMIT_MAX};
+use crate::service::evaluations::{Accepted, DueEvaluation, DueQuery, Standing};
+use crate::timestamp::Timestamp;
+
+/// The rules that are due.
+#[derive(Serialize, ToSchema)]
+pub struct DueAnswer<'a> {
+    /// How many are listed.
+    pub count: usize,
+    /// Most overdue first.
+    pub evaluations: Vec<DueView<'a>>,
+}
+
+/// A rule that is due.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DueView<'a> {
+    /// Where its verdict goes.
+    pub rule_id: ObjectId,
+    /// Its name.
+    pub name: &'a str,
+    /// What to judge it by.
+    pub kind: Option<&'a str>,
+    /// For the evaluator.
+    #[schema(value_type = Parameters)]
+    pub parameters: Value,
+    /// What to read.
+    pub inputs: Vec<DueInputView<'a>>,
+    /// Since when it is due.
+    pub due_at: Timestamp,
+    /// Whole intervals that have passed beyond the one that is due.
+    pub missed_intervals: i64,
+    /// Its bucket.
+    pub bucket_id: ObjectId,
+    /// What it watches.
+    pub data_source_id: ObjectId,
+    /// The condition in words.
+    pub condition: &'a str,
+}
+
+/// What to read.
+#[derive(Serialize, ToSchema)]
+pub struct DueInputView<'a> {
+    /// Names it within the rule.
+    pub key: &'a str,
+    /// The field in the rows' `values`.
+    pub field: &'a str,
+    /// A body for `POST /api/data/query`.
+    #[schema(value_type = QueryBody)]
+    pub query: DueQueryView<'a>,
+}
+
+/// A body for `POST /api/data/query`. Never averages that nobody asked for.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DueQueryView<'a> {
+    bucket_id: ObjectId,
+    filters: DueFiltersView<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    aggregation: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group_by: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    downsampling: Option<bool>,
+    limit: u64,
+    sort: &'static str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DueFiltersView<'a> {
+    data_source_ids: [ObjectId; 1],
+    start_time: Timestamp,
+    end_time: Timestamp,
+    fields: [&'a str; 1],
+}
+
+body! {
+    /// A verdict.
+    pub struct VerdictBody {
+        /// What the evaluator found.
+        outcome: Outcome,
+        /// Why; at most 65,536 bytes.
+        #[schema(value_type = Option<Object>)]
+        evidence: Option<AnyObject>,
+    }
+}
+
+/// An answer to a verdict.
+#[derive(Serialize, ToSchema)]
+pub struct VerdictAnswer {
+    /// What was done.
+    pub message: &'static str,
+    /// Where the rule stands now.
+    pub evaluation: AcceptedView,
+}
+
+/// Where a rule stands after a verdict.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = AcceptedVerdict)]
+pub struct AcceptedView {
+    /// Of the verdict and after it.
+    #[serde(flatten)]
+    pub standing: StandingView,
+    /// Where it stood.
+    #[schema(value_type = RuleState)]
+    pub previous_state: &'static str,
+    /// Whether the verdict fired it.
+    pub triggered: bool,
+}
+
+/// Where a rule stands.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Standing)]
+pub struct StandingView {
+    /// The rule.
+    pub rule_id: ObjectId,
+    /// Of the last verdict; null when there was none.
+    #[schema(value_type = Option<Outcome>)]
+    pub outcome: Option<&'static str>,
+    /// Where it stands.
+    #[schema(value_type = RuleState)]
+    pub state: &'static str,
+    /// When the last verdict came.
+    pub last_evaluated_at: Option<Timestamp>,
+    /// Since when the condition is not met.
+    pub condition_cleared_at: Option<Timestamp>,
+    /// When the next verdict is due; null when the rule is not active.
+    pub next_due_at: Option<Timestamp>,
+}
+
+pub fn endpoints() -> Vec<Endpoint> {
+    vec![
+        get("/api/evaluations/due", "listDueEvaluations", due),
+        post("/api/evaluations/{ruleId}/verdict", "recordVerdict", verdict)
+            .answers::<VerdictConflictDoc>(409),
+    ]
+}
+
+async fn due(call: Call<Evaluator, DueParams>) -> Reply<DueAnswer<'static>> {
+    let DueParams { limit, claim } = call.params;
+    let due = call.service.due_evaluations(&call.caller, limit, claim).await?;
+    Answer::of(&DueAnswer {
+        count: due.len(),
+        evaluations: due.iter().filter_map(DueView::of).collect(),
+    })
+}
+
+async fn verdict(call: Call<Evaluator, ObjectId, Exact<VerdictBody>>) -> Reply<VerdictAnswer> {
+    let VerdictBody { outcome, evidence } = &call.body.body;
+    let evidence = match evidence {
+        Some(AnyObject) => call.body.member("evidence")?,
+        None => None,
+    };
+    if evidence
+        .as_ref()
+        .is_some_and(|evidence| evidence.len() > EVIDENCE_BYTES_MAX)
+    {
+        return Err(ServiceError::new(
+            ErrorKind::PayloadTooLarge,
+            format!("evidence is larger than {EVIDENCE_BYTES_MAX} bytes; send what the verdict rests on"),
+        ));
+    }
+    let accepted = call
+        .service
+        .record_verdict(&call.caller, call.params, *outcome, evidence)
+        .await?;
+    Answer::of(&VerdictAnswer {
+        message: "verdict recorded",
+        evaluation: AcceptedView::of(accepted),
+    })
+}
+
+impl AcceptedView {
+    fn of(accepted: Accepted) -> Self {
+        Self {
+            standing: StandingView::of(accepted.standing),
+            previous_state: accepted.previous_state.name(),
+            triggered: accepted.triggered,
+        }
+    }
+}
+
+impl StandingView {
+    /// As answers and errors show it.
+    pub fn of(standing: Standing) -> Self {
+        let runtime = standing.runtime;
+        Self {
+            rule_id: standing.rule_id,
+            outcome: standing.outcome.map(Outcome::name),
+            state: standing.state.name(),
+            last_evaluated_at: runtime.last_evaluated_at_ns.map(Timestamp),
+            condition_cleared_at: runtime.condition_cleared_at_ns.map(Timestamp),
+            next_due_at: standing.next_due_at_ns.map(Timestamp),
+        }
+    }
+}
+
+impl<'a> DueView<'a> {
+    fn of(due: &'a DueEvaluation) -> Option<Self> {
+        let settings = &due.rule.settings;
+        let evaluation = settings.evaluation.as_ref()?;
+        let inputs = evaluation.inputs.iter().zip(&due.queries);
+        Some(Self {
+            rule_id: due.rule.id,
+            name: &settings.name,
+            kind: evaluation.kind.as_deref(),
+            parameters: alert_views::parameters(evaluation),
+            inputs: inputs
+                .map(|(input, query)| DueInputView {
+                    key: &input.key,
+                    field: &input.field,
+                    query: DueQueryView::of(due.rule.bucket_id, &input.field, query, input.grouping.as_ref()),
+                })
+                .collect(),
+            due_at: Timestamp(due.due_at_ns),
+            missed_intervals: due.missed_intervals,
+            bucket_id: due.rule.bucket_id,
+            data_source_id: due.rule.source_id,
+            condition: &settings.text,
+        })
+    }
+}
+
+impl<'a> DueQueryView<'a> {
+    fn of(
+        bucket_id: ObjectId,
+        field: &'a str,
+        query: &DueQuery,
+        grouping: Option<&'a (Box<str>, Box<str>)>,
+    ) -> Self {
+        Self {
+            bucket_id,
+            filters: DueFiltersView {
+                data_source_ids: [query.source_id],
+                start_time: Timestamp(query.start_ns),
+                end_time: Timestamp(query.end_ns),
+                fields: [field],
+            },
+            aggregation: grouping.map(|(aggregation, _)| &**aggregation),
+            group_by: grouping.map(|(_, unit)| &**unit),
+            downsampling: grouping.is_none().then_some(false),
+            limit: QUERY_LIMIT_MAX,
+            sort: "asc",
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! `/api/organization`.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::catalog::{Organization, Plan};
+use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Reply, get, patch};
+use crate::http::shape::{OpenName, body};
+use crate::ids::ObjectId;
+use crate::timestamp::Timestamp;
+
+/// An organization.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OrganizationView<'a> {
+    /// Its id.
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+    /// Shown name.
+    pub name: &'a str,
+    /// What it may use.
+    pub plan: PlanView,
+    /// When it signed up.
+    pub created_at: Timestamp,
+    /// When its name or plan last changed.
+    pub updated_at: Timestamp,
+}
+
+/// A plan; null is unlimited.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanView {
+    /// Free, Pro or Enterprise.
+    #[schema(value_type = Plan)]
+    pub name: &'static str,
+    /// Buckets.
+    pub max_buckets: Option<u32>,
+    /// `retentionDays` of a bucket.
+    pub max_retention_days: Option<u32>,
+    /// Calls a month.
+    pub max_api_calls: Option<u64>,
+}
+
+/// An answer about one organization.
+#[derive(Serialize, ToSchema)]
+pub struct OrganizationAnswer<'a> {
+    /// What was done, for changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub message: Option<&'static str>,
+    /// As it is now.
+    pub organization: OrganizationView<'a>,
+}
+
+body! {
+    /// Body of a change.
+    pub struct OrganizationPatchBody {
+        /// Shown name.
+        name: Option<OpenName>,
+    }
+}
+
+pub fn endpoints() -> Vec<Endpoint> {
+    vec![
+        get("/api/organization", "showOrganization", show),
+        patch("/api/organization", "updateOrganization", update),
+    ]
+}
+
+async fn show(call: Call<Admin>) -> Reply<OrganizationAnswer<'static>> {
+    let organization = call.service.organization(&call.caller)?;
+    Answer::of(&OrganizationAnswer {
+        message: None,
+        organization: OrganizationView::of(&organization),
+    })
+}
+
+async fn update(call: Call<Admin, (), OrganizationPatchBody>) -> Reply<OrganizationAnswer<'static>> {
+    let name = call.body.name.map(|name| name.0);
+    let organization = call.service.rename_organization(&call.caller, name).await?;
+    Answer::of(&OrganizationAnswer {
+        message: Some("organization updated"),
+        organization: OrganizationView::of(&organization),
+    })
+}
+
+impl<'a> OrganizationView<'a> {
+    /// How the API shows it.
+    pub fn of(organization: &'a Organization) -> Self {
+        Self {
+            id: organization.id,
+            name: &organization.name,
+            plan: PlanView::of(organization.plan),
+            created_at: Timestamp(organization.created_at_ns),
+            updated_at: Timestamp(organization.updated_at_ns),
+        }
+    }
+}
+
+impl PlanView {
+    /// How the API shows it.
+    pub fn of(plan: Plan) -> Self {
+        let limits = plan.limits();
+        Self {
+            name: plan.name(),
+            max_buckets: limits.buckets_max,
+            max_retention_days: limits.retention_days_max,
+            max_api_calls: limits.calls_max,
+        }
+    }
+}

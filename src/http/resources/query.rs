@@ -1,0 +1,51 @@
+//! `POST /api/data/query`.
+
+use actix_web::http::StatusCode;
+
+use super::query_body::QueryBody;
+use crate::error::ServiceError;
+use crate::http::docs::rows::QueryAnswerDoc;
+use crate::http::endpoint::{Call, Endpoint, Querier, Written, post};
+use crate::http::pieces::{self, Encoder, respond_in_pieces};
+use crate::http::respond;
+use crate::http::shape::Faults;
+use crate::service::query::{Answered, QueryInput};
+
+pub fn endpoints() -> Vec<Endpoint> {
+    vec![post("/api/data/query", "queryPoints", query)]
+}
+
+async fn query(call: Call<Querier, (), QueryBody>) -> Result<Written<QueryAnswerDoc>, ServiceError> {
+    let coding = respond::coding_of(&call.request);
+    let encode = move |piece, more: bool| match more {
+        false => respond::encode(coding, piece).map(Begun::Whole),
+        true => Encoder::new(coding)?.encode(piece, more).map(Begun::Piece),
+    };
+    let input = QueryInput::from(call.body);
+    check_cursor(&input)?;
+    let Answered { piece, rest } = call.service.query(&call.caller, input, encode).await?;
+    match (piece, rest) {
+        (Begun::Whole(body), _) => Ok(respond::respond_encoded(StatusCode::OK, body).into()),
+        (Begun::Piece(first), Some(rest)) => Ok(respond_in_pieces(coding, first, rest).into()),
+        (Begun::Piece(_), None) => Err(ServiceError::internal("BUG: a piece without those behind it")),
+    }
+}
+
+/// A whole answer, or the beginning of one that is made in pieces.
+enum Begun {
+    Whole(respond::Encoded),
+    Piece(pieces::Encoded),
+}
+
+/// A cursor goes on with the question that it was made for.
+fn check_cursor(input: &QueryInput) -> Result<(), ServiceError> {
+    let faults = Faults::default();
+    if let Some(cursor) = input.cursor
+        && cursor.fingerprint != input.fingerprint()
+    {
+        let place = faults.root();
+        let message = "was made for another bucket, filter or sort; start again without it";
+        place.member("cursor").fault(message);
+    }
+    faults.check()
+}

@@ -1,0 +1,314 @@
+//! The body of `POST /api/data/query`.
+
+use std::collections::HashSet;
+
+use jiff::tz::TimeZone;
+use serde_json::{Map, Value};
+use utoipa::PartialSchema;
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
+
+use crate::http::shape::{
+    FromJson, GroupBy, Integer, List, Moment, Object, Place, Rule, Sort, body, described,
+};
+use crate::ids::ObjectId;
+use crate::ingest::timestamp;
+use crate::limits::{
+    METADATA_FILTER_MEMBERS_MAX, QUERY_ENTRIES_MAX, QUERY_FIELDS_MAX, QUERY_LIMIT_MAX, QUERY_POINTS_MIN,
+};
+use crate::service::query::{Aggregation, AskedField, Cursor, Layout, QueryInput, zone_named};
+
+type Limit = Integer<1, QUERY_LIMIT_MAX>;
+type Offset = Integer<0, { u32::MAX as u64 }>;
+type MaxPoints = Integer<QUERY_POINTS_MIN, QUERY_LIMIT_MAX>;
+type Ids = List<ObjectId, 0, QUERY_ENTRIES_MAX>;
+
+body! {
+    /// Which points.
+    #[schema(as = QueryFilters)]
+    pub struct FiltersBody {
+        /// Sources; all of the bucket when absent or empty.
+        data_source_ids: Option<Ids>,
+        /// ISO 8601, inclusive.
+        start_time: Option<Moment>,
+        /// ISO 8601, inclusive.
+        end_time: Option<Moment>,
+        /// Members that the metadata must have; `a.b` reaches into nested objects.
+        metadata: Option<MetadataFilter>,
+        /// Names of fields; all when absent or empty.
+        fields: Option<FieldNames>,
+    }
+    rules [Rule::Values(start_is_before_end)]
+}
+
+body! {
+    /// Body of a query.
+    pub struct QueryBody {
+        /// The bucket.
+        bucket_id: ObjectId,
+        /// Which points.
+        filters: Option<FiltersBody>,
+        /// What is told of each group; together with `groupBy`.
+        aggregation: Option<Aggregation>,
+        /// The calendar unit of a group, UTC; together with `aggregation`.
+        group_by: Option<GroupBy>,
+        /// Most rows: 100 raw rows when absent, 10000 groups.
+        limit: Option<Limit>,
+        /// Rows to pass over.
+        offset: Option<Offset>,
+        /// By timestamp; `asc` when absent.
+        sort: Option<Sort>,
+        /// `nextCursor` of the page before, instead of `offset`.
+        #[schema(value_type = Option<String>)]
+        cursor: Option<Cursor>,
+        /// Groups all sources together.
+        merge_sources: Option<bool>,
+        /// `false`: never downsample this query.
+        downsampling: Option<bool>,
+        /// Raw rows when no source has more points than this in the range, else averages by the finest step that gives
+        /// none of them more rows than this. Not with `aggregation` and `groupBy`.
+        max_points: Option<MaxPoints>,
+        /// `columns`: an array for each member of the rows, instead of an object for each row.
+        layout: Option<Layout>,
+        /// By the clock of which zone hours, days and longer steps begin: a name of the IANA database, such as
+        /// `Europe/Stockholm`; UTC when absent. Timestamps are UTC all the same.
+        #[schema(value_type = Option<String>, example = "Europe/Stockholm")]
+        timezone: Option<ZoneName>,
+    }
+    rules [
+        Rule::Together("aggregation", "groupBy"),
+        Rule::Excludes(
+            "maxPoints",
+            &["aggregation", "groupBy"],
+            "chooses averages by itself; leave aggregation and groupBy out",
+        ),
+        Rule::ExcludesFalse(
+            "maxPoints",
+            "downsampling",
+            "downsamples, which downsampling forbids; leave one of them out",
+        ),
+        Rule::Excludes("cursor", &["offset"], "goes on behind a row; leave offset out"),
+        Rule::Excludes(
+            "cursor",
+            &["aggregation", "groupBy"],
+            "goes with raw rows; page through groups by offset",
+        ),
+    ]
+}
+
+impl From<QueryBody> for QueryInput {
+    fn from(body: QueryBody) -> Self {
+        let (mut source_ids, mut bounds, mut metadata, mut fields) = Default::default();
+        if let Some(filters) = body.filters {
+            source_ids = filters.data_source_ids.unwrap_or_default().0;
+            bounds = (filters.start_time, filters.end_time);
+            metadata = filters.metadata.unwrap_or_default().0;
+            fields = filters.fields.unwrap_or_default().0;
+        }
+        Self {
+            bucket_id: body.bucket_id,
+            source_ids,
+            start_ns: bounds.0.map(|Moment(at_ns)| at_ns),
+            end_ns: bounds.1.map(|Moment(at_ns)| at_ns),
+            metadata,
+            fields,
+            grouping: body.aggregation.zip(body.group_by.map(|GroupBy(unit)| unit)),
+            limit: body.limit.map(|limit| limit.0),
+            offset: body.offset.map_or(0, |offset| offset.0),
+            descending: body.sort == Some(Sort::Descending),
+            cursor: body.cursor,
+            merge_sources: body.merge_sources.unwrap_or(false),
+            downsampling: body.downsampling.unwrap_or(true),
+            max_points: body.max_points.map(|points| points.0),
+            layout: body.layout.unwrap_or_default(),
+            timezone: body.timezone.map(|ZoneName(zone)| zone),
+        }
+    }
+}
+
+fn start_is_before_end(filters: &Object<'_>) {
+    let moment = |name: &str| timestamp::parse(filters.given(name)?.as_str()?).ok();
+    if let (Some(start), Some(end)) = (moment("startTime"), moment("endTime"))
+        && start >= end
+    {
+        filters.place.member("startTime").fault("must be before endTime");
+    }
+}
+
+impl FromJson for Cursor {
+    fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
+        let cursor = Self::decode(&String::read(value, place)?);
+        if cursor.is_none() {
+            place.fault("must be a nextCursor of an answer, unchanged");
+        }
+        cursor
+    }
+}
+
+/// A time zone by its name in the IANA database.
+#[derive(Debug)]
+pub struct ZoneName(TimeZone);
+
+impl FromJson for ZoneName {
+    fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
+        let name = String::read(value, place)?;
+        let zone = zone_named(&name);
+        if zone.is_none() {
+            place.fault(format!(
+                "must be the name of a zone in the IANA database, like Europe/Stockholm, not {name:?}"
+            ));
+        }
+        zone.map(Self)
+    }
+}
+
+/// Members that metadata must have.
+#[derive(Debug, Default)]
+pub struct MetadataFilter(Map<String, Value>);
+
+impl FromJson for MetadataFilter {
+    fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
+        let members = place.object(value)?.members;
+        if members.len() > METADATA_FILTER_MEMBERS_MAX {
+            let count = members.len();
+            place.fault(format!(
+                "must have at most {METADATA_FILTER_MEMBERS_MAX} members, not {count}"
+            ));
+            return None;
+        }
+        Some(Self(members.clone()))
+    }
+}
+
+described!(
+    MetadataFilter,
+    "MetadataFilter",
+    ObjectBuilder::new()
+        .schema_type(Type::Object)
+        .max_properties(Some(METADATA_FILTER_MEMBERS_MAX))
+);
+
+/// Names of fields, each once, with its place in what was sent.
+#[derive(Debug, Default)]
+pub struct FieldNames(Vec<AskedField>);
+
+impl FromJson for FieldNames {
+    fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
+        let List::<String, 0, QUERY_ENTRIES_MAX>(names) = FromJson::read(value, place)?;
+        let mut seen = HashSet::new();
+        let fields: Vec<AskedField> = names
+            .into_iter()
+            .enumerate()
+            .filter(|(_, name)| seen.insert(name.clone()))
+            .map(|(index, name)| AskedField { index, name })
+            .collect();
+        if fields.len() > QUERY_FIELDS_MAX {
+            let count = fields.len();
+            place.fault(format!(
+                "must name at most {QUERY_FIELDS_MAX} fields, not {count}"
+            ));
+            return None;
+        }
+        Some(Self(fields))
+    }
+}
+
+described!(
+    FieldNames,
+    "FieldNames",
+    ArrayBuilder::new()
+        .items(String::schema())
+        .max_items(Some(QUERY_FIELDS_MAX))
+);
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::shape::Faults;
+    use super::*;
+    use crate::error::ServiceError;
+
+    const BUCKET: &str = "0123456789abcdef01234567";
+
+    fn read_query(body: &Value) -> Result<QueryInput, ServiceError> {
+        let faults = Faults::default();
+        let read = QueryBody::read(body, &faults.root());
+        faults.check()?;
+        Ok(read.unwrap().into())
+    }
+
+    fn read(filters: Value) -> Result<QueryInput, ServiceError> {
+        read_query(&json!({"bucketId": BUCKET, "filters": filters}))
+    }
+
+    #[test]
+    fn what_a_query_lists_is_bounded() {
+        let names = |count: usize| (0..count).map(|n| format!("f{n}")).collect::<Vec<_>>();
+        let ids = |count: usize| vec![BUCKET; count];
+        let members = |count: usize| -> Map<String, Value> {
+            names(count)
+                .into_iter()
+                .map(|name| (name, Value::from(1)))
+                .collect()
+        };
+        let twice = [names(QUERY_FIELDS_MAX), names(QUERY_FIELDS_MAX)].concat();
+        for filters in [
+            json!({"fields": twice}),
+            json!({"dataSourceIds": ids(QUERY_ENTRIES_MAX)}),
+            json!({"metadata": members(METADATA_FILTER_MEMBERS_MAX)}),
+        ] {
+            assert!(read(filters).is_ok());
+        }
+        for (member, filters) in [
+            ("fields", json!({"fields": names(QUERY_FIELDS_MAX + 1)})),
+            ("fields", json!({"fields": vec!["level"; QUERY_ENTRIES_MAX + 1]})),
+            (
+                "dataSourceIds",
+                json!({"dataSourceIds": ids(QUERY_ENTRIES_MAX + 1)}),
+            ),
+            (
+                "metadata",
+                json!({"metadata": members(METADATA_FILTER_MEMBERS_MAX + 1)}),
+            ),
+        ] {
+            let details = read(filters).unwrap_err().details;
+            assert_eq!(details.len(), 1, "{member}");
+            assert_eq!(details[0].path, ["filters", member]);
+        }
+    }
+
+    #[test]
+    fn a_field_named_twice_keeps_its_first_place() {
+        let fields = read(json!({"fields": ["a", "a", "b", "a"]})).unwrap().fields;
+        let found: Vec<_> = fields
+            .iter()
+            .map(|field| (field.index, field.name.as_str()))
+            .collect();
+        assert_eq!(found, [(0, "a"), (2, "b")]);
+    }
+
+    #[test]
+    fn null_is_the_same_as_absent() {
+        let filters = json!({
+            "dataSourceIds": null, "startTime": null, "endTime": null, "metadata": null, "fields": null
+        });
+        let mut body = json!({"bucketId": BUCKET, "filters": filters});
+        for name in [
+            "aggregation",
+            "groupBy",
+            "limit",
+            "offset",
+            "sort",
+            "cursor",
+            "mergeSources",
+            "downsampling",
+            "maxPoints",
+            "layout",
+            "timezone",
+        ] {
+            body[name] = Value::Null;
+        }
+        let (nulls, absent) = (read_query(&body).unwrap(), read(Value::Null).unwrap());
+        assert_eq!(format!("{nulls:?}"), format!("{absent:?}"));
+    }
+}

@@ -1,0 +1,310 @@
+//! `/api/buckets/{bucketId}/sources`.
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use utoipa::ToSchema;
+
+use super::views::NamedView;
+use crate::catalog::{Field, Schema, SchemaMode, SourceSettings, SourceStatus};
+use crate::clock::SECOND_NS;
+use crate::http::endpoint::{
+    Admin, Answer, Call, Endpoint, Pagination, Reader, Reply, Writer, delete, get, patch, post,
+};
+use crate::http::shape::{Description, Fields, OpenName, Patch, body};
+use crate::ids::ObjectId;
+use crate::service::page::PageRequest;
+use crate::service::sources::{SourcePatch, SourceWithStats};
+use crate::timestamp::Timestamp;
+
+/// `type` when absent.
+const DEFAULT_KIND: &str = "sensor";
+
+/// A data source.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SourceView<'a> {
+    /// Its id.
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+    /// Its bucket.
+    pub bucket_id: ObjectId,
+    /// Unique within the bucket.
+    pub name: &'a str,
+    /// An open set.
+    #[serde(rename = "type")]
+    pub kind: &'a str,
+    /// Free text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub description: Option<&'a str>,
+    /// Field name to definition.
+    #[serde(serialize_with = "fields_by_name")]
+    #[schema(value_type = Fields)]
+    pub schema: &'a Schema,
+    /// `strict` or `extend`.
+    #[schema(value_type = SchemaMode)]
+    pub schema_mode: &'static str,
+    /// Whether large raw queries are aggregated by themselves.
+    pub downsampling: bool,
+    /// `active` or `inactive`.
+    #[schema(value_type = SourceStatus)]
+    pub status: &'static str,
+    /// Its points.
+    pub stats: SourceStatsView,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When its settings or schema last changed.
+    pub updated_at: Timestamp,
+}
+
+/// What a source holds, expired points not counted.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SourceStatsView {
+    /// Points.
+    pub total_data_points: u64,
+    /// Timestamp of the earliest.
+    pub first_data_point: Option<Timestamp>,
+    /// Timestamp of the latest.
+    pub last_data_point: Option<Timestamp>,
+    /// Null below two points.
+    pub average_interval_seconds: Option<f64>,
+}
+
+/// A page of sources.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SourcesAnswer<'a> {
+    /// Oldest first.
+    pub data_sources: Vec<SourceView<'a>>,
+    /// Which part.
+    pub pagination: Pagination,
+}
+
+/// An answer about one source.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SourceAnswer<'a> {
+    /// What was done, for changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub message: Option<&'static str>,
+    /// As it is now.
+    pub data_source: SourceView<'a>,
+}
+
+/// What went with it.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeletedWithSourceView {
+    /// Points.
+    pub data_points: u64,
+    /// Alert rules.
+    pub alert_rules: u64,
+}
+
+/// An answer to a deletion.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeletedSourceAnswer<'a> {
+    /// What was done.
+    pub message: &'static str,
+    /// What it was.
+    pub deleted_data_source: NamedView<'a>,
+    /// What went with it.
+    pub deleted_resources: DeletedWithSourceView,
+}
+
+body! {
+    /// Body of a creation.
+    pub struct SourceBody {
+        /// Unique within the bucket.
+        name: OpenName,
+        /// `sensor` when absent.
+        r#type: Option<OpenName>,
+        /// Free text.
+        description: Option<Description>,
+        /// Field name to definition: 1 to 256 fields.
+        schema: Fields,
+        /// `strict` (when absent) or `extend`.
+        schema_mode: Option<SchemaMode>,
+        /// True when absent.
+        downsampling: Option<bool>,
+        /// `active` (when absent) or `inactive`.
+        status: Option<SourceStatus>,
+    }
+}
+
+body! {
+    /// Body of a change; what is left out stays.
+    pub struct SourcePatchBody {
+        /// Unique within the bucket.
+        name: Option<OpenName>,
+        /// An open set.
+        r#type: Option<OpenName>,
+        /// Free text; null removes it.
+        #[schema(value_type = Option<Description>)]
+        description: Patch<Description>,
+        /// The whole schema: it may gain fields and change units and descriptions.
+        schema: Option<Fields>,
+        /// `strict` or `extend`.
+        schema_mode: Option<SchemaMode>,
+        /// Whether large raw queries are aggregated by themselves.
+        downsampling: Option<bool>,
+        /// `active` or `inactive`.
+        status: Option<SourceStatus>,
+    }
+}
+
+pub fn endpoints() -> Vec<Endpoint> {
+    const ALL: &str = "/api/buckets/{bucketId}/sources";
+    const ONE: &str = "/api/buckets/{bucketId}/sources/{sourceId}";
+    vec![
+        get(ALL, "listSources", list),
+        post(ALL, "createSource", create).status(201),
+        get(ONE, "showSource", show),
+        patch(ONE, "updateSource", update),
+        delete(ONE, "deleteSource", remove),
+    ]
+}
+
+async fn list(call: Call<Reader, (ObjectId, PageRequest)>) -> Reply<SourcesAnswer<'static>> {
+    let (bucket_id, asked) = call.params;
+    let page = call.service.list_sources(&call.caller, bucket_id, asked).await?;
+    Answer::of(&SourcesAnswer {
+        data_sources: page.entries.iter().map(SourceView::of).collect(),
+        pagination: Pagination::of(asked, &page),
+    })
+}
+
+async fn create(call: Call<Writer, ObjectId, SourceBody>) -> Reply<SourceAnswer<'static>> {
+    let body = call.body;
+    let settings = SourceSettings {
+        name: body.name.0.into(),
+        kind: body
+            .r#type
+            .map_or_else(|| DEFAULT_KIND.into(), |kind| kind.0.into()),
+        description: body.description.map(|text| text.0.into()),
+        fields: body.schema.0,
+        schema_mode: body.schema_mode.unwrap_or(SchemaMode::Strict),
+        downsampling: body.downsampling.unwrap_or(true),
+        status: body.status.unwrap_or(SourceStatus::Active),
+    };
+    let created = call
+        .service
+        .create_source(&call.caller, call.params, settings)
+        .await?;
+    Answer::of(&SourceAnswer {
+        message: Some("data source created"),
+        data_source: SourceView::of(&created),
+    })
+}
+
+async fn show(call: Call<Reader, (ObjectId, ObjectId)>) -> Reply<SourceAnswer<'static>> {
+    let (bucket_id, source_id) = call.params;
+    let source = call.service.source(&call.caller, bucket_id, source_id).await?;
+    Answer::of(&SourceAnswer {
+        message: None,
+        data_source: SourceView::of(&source),
+    })
+}
+
+async fn update(call: Call<Writer, (ObjectId, ObjectId), SourcePatchBody>) -> Reply<SourceAnswer<'static>> {
+    let ((bucket_id, source_id), body) = (call.params, call.body);
+    let patch = SourcePatch {
+        name: body.name.map(|name| name.0),
+        kind: body.r#type.map(|kind| kind.0),
+        description: body.description.map(|text| text.0),
+        fields: body.schema.map(|fields| fields.0),
+        schema_mode: body.schema_mode,
+        downsampling: body.downsampling,
+        status: body.status,
+    };
+    let source = call
+        .service
+        .update_source(&call.caller, bucket_id, source_id, patch)
+        .await?;
+    Answer::of(&SourceAnswer {
+        message: Some("data source updated"),
+        data_source: SourceView::of(&source),
+    })
+}
+
+async fn remove(call: Call<Admin, (ObjectId, ObjectId)>) -> Reply<DeletedSourceAnswer<'static>> {
+    let (bucket_id, source_id) = call.params;
+    let deleted = call
+        .service
+        .delete_source(&call.caller, bucket_id, source_id)
+        .await?;
+    Answer::of(&DeletedSourceAnswer {
+        message: "data source deleted",
+        deleted_data_source: NamedView {
+            id: source_id,
+            name: &deleted.source.name,
+        },
+        deleted_resources: DeletedWithSourceView {
+            data_points: deleted.points,
+            alert_rules: deleted.alert_rules,
+        },
+    })
+}
+
+impl<'a> SourceView<'a> {
+    fn of(SourceWithStats { source, stats }: &'a SourceWithStats) -> Self {
+        let span_ns = stats
+            .first_ns
+            .zip(stats.last_ns)
+            .map(|(first, last)| last.saturating_sub(first));
+        let intervals = stats.points.saturating_sub(1);
+        let average = span_ns
+            .filter(|_| intervals > 0)
+            .map(|span_ns| span_ns as f64 / SECOND_NS as f64 / intervals as f64);
+        Self {
+            id: source.id,
+            bucket_id: source.bucket_id,
+            name: &source.name,
+            kind: &source.kind,
+            description: source.description.as_deref(),
+            schema: &source.schema,
+            schema_mode: source.schema_mode.name(),
+            downsampling: source.downsampling,
+            status: source.status.name(),
+            stats: SourceStatsView {
+                total_data_points: stats.points,
+                first_data_point: stats.first_ns.map(Timestamp),
+                last_data_point: stats.last_ns.map(Timestamp),
+                average_interval_seconds: average,
+            },
+            created_at: Timestamp(source.created_at_ns),
+            updated_at: Timestamp(source.updated_at_ns),
+        }
+    }
+}
+
+fn fields_by_name<S: Serializer>(schema: &&Schema, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct FieldView<'a> {
+        #[serde(rename = "type")]
+        kind: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        unit: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        description: Option<&'a str>,
+    }
+    let mut map = serializer.serialize_map(Some(schema.fields.len()))?;
+    for Field {
+        name,
+        kind,
+        unit,
+        description,
+    } in &schema.fields
+    {
+        let view = FieldView {
+            kind: kind.name(),
+            unit: unit.as_deref(),
+            description: description.as_deref(),
+        };
+        map.serialize_entry(&**name, &view)?;
+    }
+    map.end()
+}

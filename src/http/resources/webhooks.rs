@@ -1,0 +1,282 @@
+//! `/api/webhooks`.
+
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::catalog::{Event, RetryConfig, Webhook, WebhookStatus};
+use crate::http::endpoint::{Admin, Answer, Call, Endpoint, Pagination, Reply, delete, get, patch, post};
+use crate::http::shape::{DeliveryStatusDoc, Integer, List, Number, Patch, Secret, Url, body, shown_number};
+use crate::ids::ObjectId;
+use crate::limits::{BACKOFF_MULTIPLIER, RETRIES_MAX};
+use crate::service::page::PageRequest;
+use crate::service::webhooks::{RetryPatch, WebhookInput, WebhookPatch};
+use crate::timestamp::Timestamp;
+
+type Events = List<Event, 1, { usize::MAX }>;
+type Retries = Integer<0, RETRIES_MAX>;
+type Multiplier = Number<{ BACKOFF_MULTIPLIER.0 }, { BACKOFF_MULTIPLIER.1 }>;
+
+/// A webhook.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WebhookView<'a> {
+    /// Its id.
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+    /// Whose events it hears.
+    pub organization_id: ObjectId,
+    /// The one bucket it hears; null for all.
+    pub bucket_id: Option<ObjectId>,
+    /// Where it is told.
+    pub url: &'a str,
+    /// What it hears of.
+    #[schema(value_type = Vec<Event>)]
+    pub events: Vec<&'static str>,
+    /// Signs what it is told; shown once, when the webhook is made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub secret: Option<&'a str>,
+    /// When a failed delivery is tried again.
+    pub retry_config: RetryView,
+    /// `active` or `paused`.
+    #[schema(value_type = WebhookStatus)]
+    pub status: &'static str,
+    /// Deliveries queued.
+    pub total_deliveries: u64,
+    /// Those that ended with a 2xx.
+    pub successful_deliveries: u64,
+    /// Those given up.
+    pub failed_deliveries: u64,
+    /// When the last one ended.
+    pub last_delivery_at: Option<Timestamp>,
+    /// `delivered` or `failed`.
+    #[schema(value_type = Option<DeliveryStatusDoc>)]
+    pub last_delivery_status: Option<&'static str>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When its settings last changed.
+    pub updated_at: Timestamp,
+}
+
+/// When a failed delivery is tried again.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RetryView {
+    /// Attempts after the first.
+    pub max_retries: u8,
+    /// The n-th after this to the power of n − 1 seconds.
+    #[schema(value_type = f64)]
+    pub backoff_multiplier: Value,
+}
+
+/// A page of webhooks.
+#[derive(Serialize, ToSchema)]
+pub struct WebhooksAnswer<'a> {
+    /// Oldest first.
+    pub webhooks: Vec<WebhookView<'a>>,
+    /// Which part.
+    pub pagination: Pagination,
+}
+
+/// An answer about one webhook.
+#[derive(Serialize, ToSchema)]
+pub struct WebhookAnswer<'a> {
+    /// What was done, for changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub message: Option<&'static str>,
+    /// As it is now.
+    pub webhook: WebhookView<'a>,
+}
+
+/// A deleted webhook.
+#[derive(Serialize, ToSchema)]
+pub struct DeletedWebhookView<'a> {
+    /// Its id.
+    #[serde(rename = "_id")]
+    pub id: ObjectId,
+    /// Where it was told.
+    pub url: &'a str,
+}
+
+/// An answer to a deletion.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeletedWebhookAnswer<'a> {
+    /// What was done.
+    pub message: &'static str,
+    /// What it was.
+    pub deleted_webhook: DeletedWebhookView<'a>,
+}
+
+body! {
+    /// Body of a creation.
+    pub struct WebhookBody {
+        /// http or https, with a public host.
+        url: Url,
+        /// What it hears of.
+        events: Events,
+        /// The one bucket it hears; all when absent.
+        bucket_id: Option<ObjectId>,
+        /// Made when absent.
+        secret: Option<Secret>,
+        /// When a failed delivery is tried again.
+        retry_config: Option<RetryBody>,
+        /// `active` when absent.
+        status: Option<WebhookStatus>,
+    }
+}
+
+body! {
+    /// Body of a change; what is left out stays.
+    pub struct WebhookPatchBody {
+        /// http or https, with a public host.
+        url: Option<Url>,
+        /// What it hears of.
+        events: Option<Events>,
+        /// The one bucket it hears; null for all.
+        #[schema(value_type = Option<ObjectId>)]
+        bucket_id: Patch<ObjectId>,
+        /// Another secret.
+        secret: Option<Secret>,
+        /// When a failed delivery is tried again.
+        retry_config: Option<RetryBody>,
+        /// `active` or `paused`.
+        status: Option<WebhookStatus>,
+    }
+}
+
+body! {
+    /// When a failed delivery is tried again.
+    pub struct RetryBody {
+        /// Attempts after the first: 3 when absent.
+        max_retries: Option<Retries>,
+        /// 2 when absent: 1, 2, 4 seconds.
+        backoff_multiplier: Option<Multiplier>,
+    }
+}
+
+pub fn endpoints() -> Vec<Endpoint> {
+    vec![
+        get("/api/webhooks", "listWebhooks", list),
+        post("/api/webhooks", "createWebhook", create).status(201),
+        get("/api/webhooks/{id}", "showWebhook", show),
+        patch("/api/webhooks/{id}", "updateWebhook", update),
+        delete("/api/webhooks/{id}", "deleteWebhook", remove),
+    ]
+}
+
+async fn list(call: Call<Admin, PageRequest>) -> Reply<WebhooksAnswer<'static>> {
+    let page = call.service.list_webhooks(&call.caller, call.params);
+    let webhooks = page.entries.iter();
+    Answer::of(&WebhooksAnswer {
+        webhooks: webhooks.map(|webhook| WebhookView::of(webhook)).collect(),
+        pagination: Pagination::of(call.params, &page),
+    })
+}
+
+async fn create(call: Call<Admin, (), WebhookBody>) -> Reply<WebhookAnswer<'static>> {
+    let body = call.body;
+    let input = WebhookInput {
+        url: body.url.0,
+        events: each_once(body.events),
+        bucket_id: body.bucket_id,
+        secret: body.secret.map(|secret| secret.0),
+        retry: retry_of(body.retry_config).applied_to(RetryConfig::default()),
+        status: body.status.unwrap_or(WebhookStatus::Active),
+    };
+    let webhook = call.service.create_webhook(&call.caller, input).await?;
+    Answer::of(&WebhookAnswer {
+        message: Some("webhook created"),
+        webhook: WebhookView {
+            secret: Some(&webhook.settings.secret.0),
+            ..WebhookView::of(&webhook)
+        },
+    })
+}
+
+async fn show(call: Call<Admin, ObjectId>) -> Reply<WebhookAnswer<'static>> {
+    let webhook = call.service.webhook(&call.caller, call.params)?;
+    Answer::of(&WebhookAnswer {
+        message: None,
+        webhook: WebhookView::of(&webhook),
+    })
+}
+
+async fn update(call: Call<Admin, ObjectId, WebhookPatchBody>) -> Reply<WebhookAnswer<'static>> {
+    let body = call.body;
+    let patch = WebhookPatch {
+        url: body.url.map(|url| url.0),
+        events: body.events.map(each_once),
+        bucket_id: body.bucket_id.0,
+        secret: body.secret.map(|secret| secret.0),
+        retry: retry_of(body.retry_config),
+        status: body.status,
+    };
+    let webhook = call
+        .service
+        .update_webhook(&call.caller, call.params, patch)
+        .await?;
+    Answer::of(&WebhookAnswer {
+        message: Some("webhook updated"),
+        webhook: WebhookView::of(&webhook),
+    })
+}
+
+async fn remove(call: Call<Admin, ObjectId>) -> Reply<DeletedWebhookAnswer<'static>> {
+    let webhook = call.service.delete_webhook(&call.caller, call.params).await?;
+    Answer::of(&DeletedWebhookAnswer {
+        message: "webhook deleted",
+        deleted_webhook: DeletedWebhookView {
+            id: webhook.id,
+            url: &webhook.settings.url,
+        },
+    })
+}
+
+/// The events in the order sent.
+fn each_once(events: Events) -> Vec<Event> {
+    let mut once = Vec::new();
+    for event in events.0 {
+        if !once.contains(&event) {
+            once.push(event);
+        }
+    }
+    once
+}
+
+fn retry_of(body: Option<RetryBody>) -> RetryPatch {
+    body.map_or_else(RetryPatch::default, |body| RetryPatch {
+        max_retries: body.max_retries.map(|retries| retries.0 as u8),
+        backoff_multiplier: body.backoff_multiplier.map(|multiplier| multiplier.0),
+    })
+}
+
+impl<'a> WebhookView<'a> {
+    fn of(webhook: &'a Webhook) -> Self {
+        let (settings, totals) = (&webhook.settings, &webhook.totals);
+        Self {
+            id: webhook.id,
+            organization_id: webhook.organization_id,
+            bucket_id: settings.bucket_id,
+            url: &settings.url,
+            events: settings.events.iter().map(|event| event.name()).collect(),
+            secret: None,
+            retry_config: RetryView {
+                max_retries: settings.retry.max_retries,
+                backoff_multiplier: shown_number(settings.retry.backoff_multiplier),
+            },
+            status: settings.status.name(),
+            total_deliveries: totals.total,
+            successful_deliveries: totals.successful,
+            failed_deliveries: totals.failed,
+            last_delivery_at: totals.last_at_ns.map(Timestamp),
+            last_delivery_status: totals
+                .last_delivered
+                .map(|delivered| if delivered { "delivered" } else { "failed" }),
+            created_at: Timestamp(webhook.created_at_ns),
+            updated_at: Timestamp(webhook.updated_at_ns),
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The bound of what waits for its readers: each large answer counts from when it is made until its client has taken it,
+//! and no organization has more than half of the room, so that one with slow readers refuses itself.
+//!
+//! Only answers to authenticated requests are counted: what everybody may read is small, or the program's own text.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use actix_web::body::{BodySize, BoxBody, MessageBody};
+use actix_web::dev::ServiceResponse;
+use actix_web::web::Bytes;
+use parking_lot::Mutex;
+
+use crate::error::ServiceError;
+use crate::ids::ObjectId;
+
+/// Nearly all answers are smaller, and never touch the shared counters.
+const FREE_BYTES: u64 = 64 * 1_024;
+/// What an answer that is made in pieces counts for: the piece that waits, what encodes it, and the next.
+const PIECES_BYTES: u64 = 1_024 * 1_024;
+/// One organization may have the room divided by this.
+const SHARES: u64 = 2;
+/// Readers that take their answers do so within seconds; the others are cut.
+const RETRY_AFTER_SECONDS: u32 = 1;
+
+/// Bytes of answers that wait, against their bound. Cheap to clone.
+#[derive(Clone)]
+pub struct AnswerBudget(Arc<Inner>);
+
+struct Inner {
+    bytes_max: u64,
+    held: Mutex<Held>,
+}
+
+#[derive(Default)]
+struct Held {
+    bytes: u64,
+    by_organization: HashMap<ObjectId, u64>,
+}
+
+/// What one answer has of the budget, given back when dropped.
+struct Share {
+    budget: AnswerBudget,
+    organization: ObjectId,
+    bytes: u64,
+}
+
+/// A body that counts until it is dropped.
+struct Counted {
+    body: BoxBody,
+    _share: Share,
+}
+
+impl AnswerBudget {
+    /// Room for so many bytes.
+    pub fn new(bytes_max: u64) -> Self {
+        AnswerBudget(Arc::new(Inner {
+            bytes_max,
+            held: Mutex::default(),
+        }))
+    }
+
+    /// Bytes held now, those of small answers not counted.
+    pub fn held_bytes(&self) -> u64 {
+        self.0.held.lock().bytes
+    }
+
+    /// Bytes that may be held.
+    pub fn bytes_max(&self) -> u64 {
+        self.0.bytes_max
+    }
+
+    /// Counts an answer for this organization until its client has taken it.
+    ///
+    /// # Errors
+    /// 503 when too many others wait for their readers.
+    pub(in crate::http) fn count(
+        &self,
+        organization: Option<ObjectId>,
+        answer: ServiceResponse<BoxBody>,
+    ) -> Result<ServiceResponse<BoxBody>, ServiceError> {
+        let bytes = match answer.response().body().size() {
+            BodySize::None => 0,
+            BodySize::Sized(bytes) => bytes,
+            BodySize::Stream => PIECES_BYTES,
+        };
+        let Some(organization) = organization.filter(|_| bytes > FREE_BYTES) else {
+            return Ok(answer);
+        };
+        let share = self.hold(organization, bytes)?;
+        Ok(answer.map_body(|_, body| BoxBody::new(Counted { body, _share: share })))
+    }
+
+    /// A single answer may be larger than its bound: it is made by now.
+    fn hold(&self, organization: ObjectId, bytes: u64) -> Result<Share, ServiceError> {
+        let mut held = self.0.held.lock();
+        let own = held.by_organization.get(&organization).copied().unwrap_or(0);
+        let is_over = |held: u64, bytes_max: u64| held > 0 && held + bytes > bytes_max;
+        if is_over(held.bytes, self.0.bytes_max) || is_over(own, self.0.bytes_max / SHARES) {
+            return Err(ServiceError::unavailable(
+                "the server holds as many answers as it has room for until their clients have taken them; send it again \
+                 in a moment",
+                RETRY_AFTER_SECONDS,
+            ));
+        }
+        held.bytes += bytes;
+        held.by_organization.insert(organization, own + bytes);
+        Ok(Share {
+            budget: self.clone(),
+            organization,
+            bytes,
+        })
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        let mut held = self.budget.0.held.lock();
+        held.bytes -= self.bytes;
+        if let Some(own) = held.by_organization.get_mut(&self.organization) {
+            *own -= self.bytes;
+            if *own == 0 {
+                held.by_organization.remove(&self.organization);
+            }
+        }
+    }
+}
+
+impl MessageBody for Counted {
+    type Error = Box<dyn std::error::Error>;
+
+    fn size(&self) -> BodySize {
+        self.body.size()
+    }
+
+    fn poll_next(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Self::Error>>> {
+        Pin::new(&mut self.body).poll_next(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::ids::ObjectIds;
+
+    #[test]
+    fn an_organization_has_half_of_the_room_and_gives_it_back() {
+        let budget = AnswerBudget::new(100);
+        let ids = ObjectIds::new().unwrap();
+        let [one, other, third] = [(); 3].map(|()| ids.next(0));
+        let refused = |organization, bytes| {
+            let refusal = budget.hold(organization, bytes).err().expect("there is no room");
+            assert!(refusal.retry_after_seconds.is_some());
+            refusal.kind
+        };
+        let mut held = vec![budget.hold(one, 30).unwrap(), budget.hold(one, 20).unwrap()];
+        assert_eq!(refused(one, 1), ErrorKind::Unavailable);
+        held.push(budget.hold(other, 50).unwrap());
+        assert_eq!(refused(third, 1), ErrorKind::Unavailable);
+        assert_eq!(budget.held_bytes(), 100);
+        held.remove(0);
+        drop(budget.hold(one, 30).unwrap());
+        held.clear();
+        assert_eq!(budget.held_bytes(), 0);
+        assert!(budget.0.held.lock().by_organization.is_empty());
+        // What is made already is sent, where nothing else waits.
+        drop(budget.hold(one, 1_000).unwrap());
+    }
+}

@@ -1,0 +1,282 @@
+//! One connection from its first byte to its last: TLS, the protocol, what is refused, and a farewell that loses nothing.
+
+use std::future::poll_fn;
+use std::io;
+use std::mem::MaybeUninit;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+
+use actix_http::Request;
+use actix_web::Error;
+use actix_web::body::MessageBody;
+use actix_web::dev::{Response, Service};
+use hyper::rt::Executor;
+use hyper::server::conn::{http1, http2};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+
+use super::bounds;
+use super::connection::{Order, Phase};
+use super::exchange::Exchange;
+use super::refusal::Fault;
+use super::stream::{Stream, Watched};
+use crate::http::server::request_id::RequestId;
+
+/// The name of HTTP/2 in TLS.
+const H2: &[u8] = b"h2";
+
+/// How a connection is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Room {
+    /// One of the first.
+    Roomy,
+    /// One of many: small buffers, and no HTTP/2.
+    Crowded,
+}
+
+/// The two ways to accept TLS, with HTTP/2 and without.
+#[derive(Clone)]
+pub(super) struct Acceptors {
+    roomy: TlsAcceptor,
+    crowded: TlsAcceptor,
+}
+
+/// A connection and what it is served with.
+pub(super) struct Serving<S, B> {
+    pub exchange: Exchange<S, B>,
+    pub room: Room,
+    /// Whether it takes more than one request.
+    pub is_kept_alive: bool,
+}
+
+/// How the protocol ended.
+enum End {
+    Done(hyper::Result<()>),
+    Ordered(Order),
+}
+
+/// Runs the requests of an HTTP/2 connection on the thread that has the connection.
+#[derive(Clone)]
+struct OnThisThread;
+
+impl<F: Future<Output: 'static> + 'static> Executor<F> for OnThisThread {
+    fn execute(&self, future: F) {
+        actix_web::rt::spawn(future);
+    }
+}
+
+impl Acceptors {
+    /// For this certificate.
+    pub fn new(config: rustls::ServerConfig) -> Self {
+        let acceptor = |protocols: &[&[u8]]| {
+            let mut config = config.clone();
+            config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+            TlsAcceptor::from(Arc::new(config))
+        };
+        Self {
+            roomy: acceptor(&[H2, b"http/1.1"]),
+            crowded: acceptor(&[b"http/1.1"]),
+        }
+    }
+}
+
+impl<S, B> Serving<S, B>
+where
+    S: Service<Request, Error: Into<Error>, Response: Into<Response<B>>> + 'static,
+    B: MessageBody + 'static,
+{
+    /// Serves it to its end.
+    pub async fn run(self, socket: TcpStream, tls: Option<&Acceptors>) {
+        match tls {
+            None => self.http1(Stream::Plain(socket)).await,
+            // Its state is large, and few connections have it.
+            Some(acceptors) => Box::pin(self.encrypted(socket, acceptors)).await,
+        }
+    }
+
+    async fn encrypted(self, socket: TcpStream, acceptors: &Acceptors) {
+        let acceptor = match self.room {
+            Room::Roomy => &acceptors.roomy,
+            Room::Crowded => &acceptors.crowded,
+        };
+        let mut handshake = pin!(acceptor.accept_with(socket, |tls| {
+            tls.set_buffer_limit(Some(bounds::TLS_BUFFER_BYTES_MAX));
+        }));
+        let connection = &Rc::clone(&self.exchange.connection);
+        let shaken = poll_fn(|context| match connection.ordered(context.waker()) {
+            // Nothing can be said before there is a secret to say it by.
+            Some(_) => Poll::Ready(None),
+            None => handshake.as_mut().poll(context).map(Result::ok),
+        });
+        let Some(stream) = shaken.await else { return };
+        connection.enter(Phase::Head);
+        let speaks_h2 = stream.get_ref().1.alpn_protocol() == Some(H2);
+        let stream = Stream::Encrypted(Box::new(stream));
+        if speaks_h2 {
+            self.http2(stream).await;
+        } else {
+            self.http1(stream).await;
+        }
+    }
+
+    async fn http1(self, stream: Stream) {
+        let connection = &Rc::clone(&self.exchange.connection);
+        let peer = self.exchange.peer;
+        let buffer_bytes_max = match self.room {
+            Room::Roomy => bounds::ROOMY_BUFFER_BYTES_MAX,
+            Room::Crowded => bounds::CROWDED_BUFFER_BYTES_MAX,
+        };
+        let stream = TokioIo::new(Watched::new(stream, Rc::clone(connection)));
+        let mut protocol = http1::Builder::new()
+            .keep_alive(self.is_kept_alive)
+            // A client may say that it sends no more and still wait for its answer.
+            .half_close(true)
+            .header_read_timeout(None)
+            .max_buf_size(buffer_bytes_max)
+            .max_header_size(bounds::HEAD_BYTES_MAX)
+            .serve_connection(stream, self.exchange);
+        let mut is_stopping = false;
+        let end = poll_fn(|context| {
+            match connection.ordered(context.waker()) {
+                Some(Order::Stop) if connection.is_busy() => {
+                    is_stopping = true;
+                    Pin::new(&mut protocol).graceful_shutdown();
+                }
+                Some(order) => return Poll::Ready(End::Ordered(order)),
+                None => {}
+            }
+            Pin::new(&mut protocol).poll(context).map(End::Done)
+        })
+        .await;
+        let parts = protocol.into_parts();
+        let mut stream = parts.io.into_inner().into_stream();
+        let fault = match end {
+            End::Done(Ok(())) => None,
+            End::Done(Err(error)) => match fault(connection.refused(), &error, &parts.read_buf) {
+                Some(fault) => Some(fault),
+                // The client is gone.
+                None => return,
+            },
+            End::Ordered(Order::Late) if connection.head_begun() => Some(Fault::Late),
+            End::Ordered(Order::Stop | Order::Late | Order::Close) => {
+                return farewell(&mut stream).await;
+            }
+            End::Ordered(Order::Cut) => return,
+        };
+        let patience = if is_stopping {
+            bounds::STOP_LINGER
+        } else {
+            bounds::LINGER
+        };
+        let last = async {
+            if let Some(fault) = fault {
+                tracing::debug!(?fault, %peer, "a head was refused");
+                write_all(&mut stream, &fault.answer(RequestId::next())).await?;
+            }
+            linger(&mut stream).await
+        };
+        let mut last = pin!(timeout(patience, last));
+        // Whoever still sends may do so for this time, but keeps no stop waiting.
+        connection.enter(Phase::Busy);
+        poll_fn(|context| match connection.ordered(context.waker()) {
+            Some(_) => Poll::Ready(()),
+            None => last.as_mut().poll(context).map(|_| ()),
+        })
+        .await;
+    }
+
+    async fn http2(self, stream: Stream) {
+        let connection = &Rc::clone(&self.exchange.connection);
+        connection.multiplex();
+        let stream = TokioIo::new(Watched::new(stream, Rc::clone(connection)));
+        let mut protocol = http2::Builder::new(OnThisThread)
+            .max_concurrent_streams(bounds::STREAMS_PER_CONNECTION_MAX)
+            .max_header_list_size(bounds::HEAD_BYTES_MAX as u32)
+            .max_pending_accept_reset_streams(bounds::PENDING_RESETS_MAX)
+            .max_local_error_reset_streams(bounds::FAULTY_STREAMS_MAX)
+            .max_send_buf_size(bounds::STREAM_SEND_BYTES_MAX)
+            .initial_stream_window_size(bounds::STREAM_WINDOW_BYTES)
+            .initial_connection_window_size(bounds::CONNECTION_WINDOW_BYTES)
+            .serve_connection(stream, self.exchange);
+        let mut is_ending = false;
+        let _: hyper::Result<()> = poll_fn(|context| {
+            match connection.ordered(context.waker()) {
+                Some(Order::Stop) if connection.is_busy() => {
+                    Pin::new(&mut protocol).graceful_shutdown();
+                }
+                // It is told, and has the time of a head to leave.
+                Some(Order::Close) if !is_ending => {
+                    is_ending = true;
+                    connection.enter(Phase::Head);
+                    Pin::new(&mut protocol).graceful_shutdown();
+                }
+                Some(_) => return Poll::Ready(Ok(())),
+                None => {}
+            }
+            Pin::new(&mut protocol).poll(context)
+        })
+        .await;
+    }
+}
+
+/// What was wrong with a head, from the library's own refusal of it; `None` when the connection broke.
+fn fault(refused: Option<u16>, error: &hyper::Error, read: &[u8]) -> Option<Fault> {
+    let line_bytes = read.iter().position(|byte| *byte == b'\n');
+    match refused {
+        Some(431) if line_bytes.is_none_or(|bytes| bytes >= bounds::HEAD_BYTES_MAX) => {
+            Some(Fault::TargetTooLong)
+        }
+        Some(431) => Some(Fault::HeadTooLarge),
+        Some(414) => Some(Fault::TargetTooLong),
+        Some(_) => Some(Fault::Malformed(error.to_string())),
+        None => error
+            .is_parse_version_h2()
+            .then(|| Fault::Malformed(String::from("HTTP/2 is spoken by TLS only"))),
+    }
+}
+
+async fn write_all(stream: &mut Stream, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let written = poll_fn(|context| Pin::new(&mut *stream).poll_write(context, bytes)).await?;
+        if written == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        bytes = &bytes[written..];
+    }
+    poll_fn(|context| Pin::new(&mut *stream).poll_flush(context)).await
+}
+
+/// Says that nothing more comes, and takes what the client still sends: closed with bytes unread, the socket would tell
+/// the client's system to throw away the answer.
+async fn linger(stream: &mut Stream) -> io::Result<()> {
+    poll_fn(|context| Pin::new(&mut *stream).poll_shutdown(context)).await?;
+    let mut read_bytes = 0;
+    while read_bytes < bounds::LINGER_BYTES_MAX {
+        let read = poll_fn(|context| {
+            let mut space = [MaybeUninit::uninit(); 8 * 1_024];
+            let mut buffer = ReadBuf::uninit(&mut space);
+            let read = Pin::new(&mut *stream).poll_read(context, &mut buffer);
+            read.map_ok(|()| buffer.filled().len())
+        })
+        .await?;
+        if read == 0 {
+            break;
+        }
+        read_bytes += read;
+    }
+    Ok(())
+}
+
+/// Says that nothing more comes, as far as that takes no waiting.
+async fn farewell(stream: &mut Stream) {
+    poll_fn(|context| {
+        let _ = Pin::new(&mut *stream).poll_shutdown(context);
+        Poll::Ready(())
+    })
+    .await;
+}

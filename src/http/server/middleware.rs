@@ -1,0 +1,234 @@
+//! The middleware around every handler: request id, deadline, panics, error bodies, metrics and the log.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use actix_web::Error;
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::{Method, StatusCode, header};
+use actix_web::middleware::Next;
+use actix_web::web::Data;
+
+use super::answer_budget::AnswerBudget;
+use super::listener::Counts;
+use super::rate_limit;
+use super::request_context::RequestContext;
+use super::request_id::{REQUEST_ID_HEADER, RequestId};
+use super::request_metrics::RequestMetrics;
+use crate::error::{ErrorKind, ServiceError};
+use crate::http::error::{Ended, error_response};
+use crate::http::respond::forbid_sniffing;
+
+/// `Retry-After` of a request that ran out of time: the server is slow, not down.
+const RETRY_AFTER_SECONDS: u32 = 1;
+
+/// What all requests of a worker share.
+pub struct Shared {
+    /// Time for a whole request, including its body.
+    pub request_timeout: Duration,
+    pub metrics: RequestMetrics,
+    pub answers: AnswerBudget,
+    /// Counts of the listener's connections.
+    pub connections: Counts,
+}
+
+/// What is logged and counted of a request.
+struct Record {
+    id: RequestId,
+    method: Method,
+    context: RequestContext,
+    shared: Data<Shared>,
+    began: Instant,
+}
+
+/// Runs a request, and makes an answer of whatever it ends with.
+pub async fn serve<B: MessageBody + 'static>(
+    shared: Data<Shared>,
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let record = Record {
+        id: RequestId::next(),
+        method: request.method().clone(),
+        context: RequestContext::of(&request),
+        shared,
+        began: Instant::now(),
+    };
+    let deadline = record.shared.request_timeout;
+    match tokio::time::timeout(deadline, without_panic(next.call(request))).await {
+        Ok(Ok(answered)) => {
+            let answer = finish(answered?.map_into_boxed_body(), &record);
+            let counted = record.shared.answers.count(record.context.organization(), answer);
+            let mut answer = counted.map_err(|refused| record.failed(refused))?;
+            rate_limit::write(record.context.quota(), answer.headers_mut());
+            record.served(answer.status());
+            Ok(answer)
+        }
+        Ok(Err(panic)) => Err(record.failed(ServiceError::internal(describe(&*panic)))),
+        Err(_) => {
+            let message = format!(
+                "the request took more than {} s and was cancelled",
+                deadline.as_secs()
+            );
+            Err(record.failed(ServiceError::unavailable(message, RETRY_AFTER_SECONDS)))
+        }
+    }
+}
+
+impl Record {
+    fn route(&self) -> &'static str {
+        self.shared.metrics.pattern(self.context.route())
+    }
+
+    fn served(&self, status: StatusCode) {
+        let took = self.began.elapsed();
+        let metrics = &self.shared.metrics;
+        metrics.served(self.context.route(), &self.method, status, took);
+        // The pattern, never the path or the query: people put keys and tokens there by mistake.
+        tracing::debug!(request_id = %self.id, method = %self.method, route = self.route(), status = status.as_u16(),
+            took_us = took.as_micros() as u64, "request served");
+    }
+
+    /// The error of a request whose handler did not come to an answer.
+    fn failed(&self, error: ServiceError) -> Error {
+        log(&error, self);
+        self.served(error.kind.status().0);
+        let failed = Ended {
+            error,
+            request_id: self.id,
+            quota: self.context.quota(),
+        };
+        failed.into()
+    }
+}
+
+/// Gives the answer its id, and an error its body.
+fn finish(answer: ServiceResponse<BoxBody>, record: &Record) -> ServiceResponse<BoxBody> {
+    let status = answer.status();
+    let written = answer.headers().contains_key(header::CONTENT_TYPE) && answer.response().error().is_none();
+    if !(status.is_client_error() || status.is_server_error()) || written {
+        return with_id(answer, record.id);
+    }
+    let response = match answer
+        .response()
+        .error()
+        .and_then(|error| error.as_error::<ServiceError>())
+    {
+        Some(error) => {
+            log(error, record);
+            error_response(error, record.id)
+        }
+        None => error_response(&unwritten(&answer), record.id),
+    };
+    // The router has set `Allow`, and actix-cors the headers that let a page of another origin read the error.
+    let headers = answer.headers().clone();
+    let mut finished = answer.into_response(response);
+    for (name, value) in headers {
+        if !finished.headers().contains_key(&name) {
+            finished.headers_mut().append(name, value);
+        }
+    }
+    finished
+}
+
+/// The error of an answer that actix-web or actix-cors made.
+fn unwritten(answer: &ServiceResponse<BoxBody>) -> ServiceError {
+    let kind = ErrorKind::of_status(answer.status());
+    let allowed = answer
+        .headers()
+        .get(header::ALLOW)
+        .and_then(|allowed| allowed.to_str().ok());
+    match (allowed, answer.response().error()) {
+        (Some(allowed), _) => ServiceError::new(kind, format!("this route takes {allowed}")),
+        (None, Some(error)) if kind == ErrorKind::Validation => ServiceError::new(kind, error.to_string()),
+        (None, _) => ServiceError::new(kind, kind.status().1.to_lowercase()),
+    }
+}
+
+fn with_id(mut answer: ServiceResponse<BoxBody>, request_id: RequestId) -> ServiceResponse<BoxBody> {
+    if let Some(id) = request_id.header_value() {
+        answer.headers_mut().insert(REQUEST_ID_HEADER.clone(), id);
+    }
+    forbid_sniffing(answer.headers_mut());
+    answer
+}
+
+/// Logs a failure of the server with its private cause. Nothing else logs it.
+fn log(error: &ServiceError, record: &Record) {
+    let cause = || error.cause().map(ToString::to_string);
+    let (request_id, method, route) = (record.id, &record.method, record.route());
+    let took_us = record.began.elapsed().as_micros() as u64;
+    match error.kind {
+        ErrorKind::Internal => {
+            tracing::error!(%request_id, %method, route, status = 500, took_us, cause = cause(), "request failed");
+        }
+        ErrorKind::Unavailable => {
+            // Overload refuses thousands a second: the log gets one line a second, and the count.
+            if let Some(refused) = REFUSALS.tick() {
+                tracing::warn!(%request_id, %method, route, status = 503, took_us, cause = cause(), refused,
+                    "requests refused: {}", error.message);
+            }
+        }
+        ErrorKind::Validation
+        | ErrorKind::Unauthorized
+        | ErrorKind::Forbidden
+        | ErrorKind::NotFound
+        | ErrorKind::MethodNotAllowed
+        | ErrorKind::Conflict
+        | ErrorKind::PayloadTooLarge
+        | ErrorKind::UnsupportedMediaType
+        // `served` logs these like every other answer.
+        | ErrorKind::TooManyRequests => {}
+    }
+}
+
+static REFUSALS: Throttle = Throttle {
+    second: AtomicU64::new(0),
+    count: AtomicU64::new(0),
+};
+
+/// Allows one log line a second.
+struct Throttle {
+    second: AtomicU64,
+    count: AtomicU64,
+}
+
+impl Throttle {
+    /// Counts an event. Once a second, returns the number since the last time.
+    fn tick(&self) -> Option<u64> {
+        static START: OnceLock<Instant> = OnceLock::new();
+        self.count.fetch_add(1, Ordering::Relaxed);
+        // From one: the very first refusal gets its line.
+        let second = START.get_or_init(Instant::now).elapsed().as_secs() + 1;
+        let is_due = self.second.fetch_max(second, Ordering::Relaxed) < second;
+        is_due.then(|| self.count.swap(0, Ordering::Relaxed))
+    }
+}
+
+/// Catches a panic of the future, so that it fails one request and not its worker.
+async fn without_panic<F: Future>(future: F) -> Result<F::Output, Box<dyn Any + Send>> {
+    let mut future = pin!(future);
+    std::future::poll_fn(|context| {
+        // A future that panicked is dropped and never polled again, so no broken state is seen.
+        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
+            Err(panic) => Poll::Ready(Err(panic)),
+        }
+    })
+    .await
+}
+
+fn describe(panic: &(dyn Any + Send)) -> String {
+    let text = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("panic: {}", text.unwrap_or("of unknown kind"))
+}

@@ -1,0 +1,105 @@
+//! What handlers do not see: the listener, TLS, and the middleware around every request.
+
+pub mod answer_budget;
+pub mod body_budget;
+mod listener;
+pub mod middleware;
+pub mod process;
+pub mod rate_limit;
+mod recovering;
+pub mod request_context;
+pub mod request_id;
+mod request_metrics;
+mod tls;
+
+use std::io;
+
+use actix_cors::Cors;
+use actix_web::App;
+use actix_web::middleware::{Condition, from_fn};
+use actix_web::web::Data;
+
+use crate::http::table;
+use crate::service::Service;
+use answer_budget::AnswerBudget;
+use body_budget::BodyBudget;
+use listener::{Counts, Limits};
+use middleware::Shared;
+use request_metrics::RequestMetrics;
+
+pub use listener::{Listener, RunningServer, listen};
+pub use recovering::start_recovering;
+pub use tls::{Tls, TlsError};
+
+/// What a page of another origin may read of an answer beyond its body.
+const EXPOSED_HEADERS: [&str; 6] = [
+    "X-Request-Id",
+    "Retry-After",
+    "Idempotent-Replayed",
+    "X-RateLimit-Limit",
+    "X-RateLimit-Remaining",
+    "X-RateLimit-Reset",
+];
+/// Browsers may keep the answer to a preflight this long.
+const PREFLIGHT_SECONDS: usize = 3_600;
+
+/// Starts serving, by TLS where there is a certificate.
+///
+/// # Errors
+/// The operating system's.
+pub fn start(service: Data<Service>, listener: &Listener, tls: Option<&Tls>) -> io::Result<RunningServer> {
+    let config = service.config.server.clone();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let workers = match config.workers {
+        0 => cores,
+        workers => workers,
+    };
+    let limits = Limits::of(&config, workers);
+    if limits.connections_max < config.connections_max {
+        tracing::warn!(
+            configured = config.connections_max,
+            connections_max = limits.connections_max,
+            "server.connections_max is lowered to what there are descriptors and memory for"
+        );
+    }
+    let bodies = Data::new(BodyBudget::new(
+        service.config.storage.body_bytes_max() as usize,
+        cores,
+    ));
+    let answers = AnswerBudget::new(config.answer_bytes_max);
+    let metrics = RequestMetrics::new(table::patterns(&service));
+    process::note_start();
+    let connections = Counts::default();
+    let counts = connections.clone();
+    let router = move || {
+        let service = service.clone();
+        // One for each worker, so that they do not share its count of references.
+        let shared = Data::new(Shared {
+            request_timeout: config.request_timeout,
+            metrics: metrics.clone(),
+            answers: answers.clone(),
+            connections: connections.clone(),
+        });
+        App::new()
+            .app_data(service.clone())
+            .app_data(bodies.clone())
+            .app_data(shared)
+            .wrap(Condition::new(
+                !config.cors_origins.is_empty(),
+                cors(&config.cors_origins),
+            ))
+            .wrap(from_fn(middleware::serve))
+            .configure(|routing| table::register(routing, &service))
+    };
+    listener.serve(router, tls, limits, counts)
+}
+
+fn cors(origins: &[String]) -> Cors {
+    let cors = origins
+        .iter()
+        .fold(Cors::default(), |cors, origin| cors.allowed_origin(origin));
+    cors.allowed_methods(["GET", "POST", "PATCH", "DELETE"])
+        .allow_any_header()
+        .expose_headers(EXPOSED_HEADERS)
+        .max_age(PREFLIGHT_SECONDS)
+}

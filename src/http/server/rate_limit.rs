@@ -1,0 +1,43 @@
+//! `X-RateLimit-*`: what every answer to a caller on a limited plan says of the month's quota, errors included.
+//!
+//! `auth` notes the quota by the request, `edge` writes the headers: only it sees every answer, those that end a request
+//! from the outside too.
+
+use std::cell::RefCell;
+
+use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::service::quota::Quota;
+
+static LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+static REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+static RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+
+thread_local! {
+    /// The last limit and the last reset with their texts: there are few plans, and one month at a time.
+    static LIMIT_TEXT: RefCell<Text> = RefCell::default();
+    static RESET_TEXT: RefCell<Text> = RefCell::default();
+}
+
+/// Writes the three headers, or none.
+pub(in crate::http) fn write(quota: Option<Quota>, headers: &mut HeaderMap) {
+    let Some(quota) = quota else { return };
+    let limit = LIMIT_TEXT.with_borrow_mut(|text| text.of(quota.calls_max));
+    let reset = RESET_TEXT.with_borrow_mut(|text| text.of(quota.resets_at_seconds.cast_unsigned()));
+    headers.insert(LIMIT.clone(), limit);
+    headers.insert(REMAINING.clone(), HeaderValue::from(quota.remaining));
+    headers.insert(RESET.clone(), reset);
+}
+
+/// A number and its text.
+#[derive(Default)]
+struct Text(Option<(u64, HeaderValue)>);
+
+impl Text {
+    fn of(&mut self, number: u64) -> HeaderValue {
+        match &self.0 {
+            Some((last, text)) if *last == number => text.clone(),
+            _ => self.0.insert((number, HeaderValue::from(number))).1.clone(),
+        }
+    }
+}
