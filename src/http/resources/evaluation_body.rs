@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use serde_json::Value;
-use utoipa::ToSchema;
 use utoipa::openapi::Schema;
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, SchemaType, Type};
 

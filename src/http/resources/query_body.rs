@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
-use utoipa::PartialSchema;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
 
 use crate::http::shape::{

@@ -1,7 +1,6 @@
 //! Texts: each type says how long one may be and what it must look like.
 
 use serde_json::Value;
-use utoipa::PartialSchema;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::{KnownFormat, SchemaFormat};
 

@@ -2,7 +2,6 @@
 
 use engine::Unit;
 use serde_json::Value;
-use utoipa::ToSchema;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::{RefOr, Schema};
 
