@@ -1,22 +1,19 @@
 //! tidewatch: points in over REST, durable when acknowledged, queried raw, grouped and downsampled.
 //!
-//! The rooms, from the outside in:
-//! - [`startup`]: from a configuration to a serving process, and back
-//! - [`config`], [`limits`]: what an operator sets, and what the specification fixes
-//! - [`http`]: route table, credentials, bodies in, answers out; translates and decides nothing
+//! ARCHITECTURE.md is the map, with a picture. The rooms, from the outside in:
+//! - [`startup`], [`config`]: from a configuration to a serving process, and back
+//! - [`http`]: listener, endpoints, bodies, answers; translates and decides nothing
 //! - [`service`]: one function per endpoint, free of HTTP
-//! - [`ingest`]: request bodies → columns; [`query_pool`]: the threads that scan and aggregate, and whose turn it is
-//! - [`alerts`]: conditions, rules that are due, verdicts
+//! - [`ingest`]: bodies to columns; [`query_pool`]: the threads that scan and aggregate
+//! - [`alerts`]: conditions, due rules, verdicts; [`delivery`]: webhooks
 //! - [`catalog`]: what exists, as a pure state machine
 //! - [`journal`]: the one log; [`bucket`]: the actors that own the points
-//! - [`ledger`]: histories of rules, finished deliveries, answers to idempotency keys
-//! - [`checkpoint`]: recovery, checkpoints; [`checked_file`]: small files replaced as a whole; [`sealed_file`]: large
-//!   ones written once
-//! - [`evaluator`]: judges rules that are due, as a client of any such service
-//! - [`demo`]: the service with something in it, to be looked at
-//! - [`check`]: what a data directory holds, for people; [`backup`]: a copy of it, while the server runs
-//! - [`metrics`]: counting without locks, and the text that Prometheus reads
-//! - [`error`], [`ids`], [`clock`], [`timestamp`], [`random`], [`open_files`]: words that every room shares
+//! - [`ledger`]: rule histories, finished deliveries, idempotency answers, catalog objects
+//! - [`checkpoint`]: recovery and checkpoints; [`check`]: verify and repair; [`backup`]: copies of a running server
+//! - [`checked_file`]: small files replaced as a whole; [`sealed_file`]: large ones written once
+//! - [`evaluator`]: evaluates due rules, as a client; [`demo`]: a server with something in it
+//! - [`metrics`]: counters without locks, and the Prometheus text format
+//! - [`error`], [`limits`], [`ids`], [`clock`], [`timestamp`], [`random`], [`priority`], [`open_files`]: shared by all rooms
 
 pub mod alerts;
 pub mod backup;

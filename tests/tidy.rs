@@ -7,6 +7,8 @@
 
 #[path = "tidy/layering.rs"]
 mod layering;
+#[path = "tidy/map.rs"]
+mod map;
 #[path = "tidy/sources.rs"]
 mod sources;
 #[path = "tidy/style.rs"]

@@ -6,7 +6,7 @@
 
 mod auth;
 mod body;
-mod docs;
+pub mod docs;
 mod endpoint;
 mod error;
 mod pieces;

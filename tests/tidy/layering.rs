@@ -13,7 +13,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("random", &[]),
     ("limits", &[]),
     ("timestamp", &["clock"]),
-    ("error", &["limits", "random"]),
+    // `catalog` for where a rule stands, which the refusal of a verdict tells.
+    ("error", &["catalog", "limits", "random"]),
     ("checked_file", &[]),
     ("sealed_file", &[]),
     ("priority", &[]),

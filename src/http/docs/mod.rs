@@ -8,12 +8,9 @@ mod accept;
 mod openapi;
 mod operations;
 mod page;
-#[expect(dead_code, reason = "described only: other rooms read and write these bytes")]
 pub mod points;
-#[expect(dead_code, reason = "described only: other rooms write these bytes")]
 pub mod rows;
-#[expect(dead_code, reason = "described only: other rooms write these bytes")]
-mod schemas;
+pub mod schemas;
 mod shared;
 
 use std::sync::OnceLock;

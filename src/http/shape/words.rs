@@ -1,6 +1,5 @@
 //! Members that are one of a few words, as the words stand in the code.
 
-use engine::Unit;
 use serde_json::Value;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::{RefOr, Schema};
@@ -14,7 +13,7 @@ use crate::catalog::{
     SourceStatus, WebhookStatus,
 };
 use crate::service::analytics::Period;
-use crate::service::query::{Aggregation, LAYOUT_NAMES, Layout, UNIT_NAMES};
+use crate::service::query::{Aggregation, LAYOUT_NAMES, Layout, UNIT_NAMES, Unit};
 
 /// One of the words of a set.
 ///

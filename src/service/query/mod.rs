@@ -17,8 +17,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+pub use engine::Unit;
 use engine::query::{Budget, Estimate};
-use engine::{EngineError, Step as TimeStep, Unit, View};
+use engine::{EngineError, Step as TimeStep, View};
 use jiff::tz::TimeZone;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
