@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use serde_json::{Value, json};
 use tidewatch::alerts::condition;
 use tidewatch::catalog::{ConditionValue, Field, FieldType, Operator, ParsedCondition, Schema};
-use tidewatch::http::query::read_query;
+use tidewatch::http::read_query;
 use tidewatch::ingest::timestamp;
 use tidewatch::service::query::{Cursor, QueryInput, unit_name};
 use tidewatch::timestamp::format_timestamp_ns;

@@ -17,5 +17,6 @@ mod session_cookie;
 mod shape;
 mod table;
 
+pub use resources::query_body::read_query;
 pub use server::{Listener, RunningServer, Tls, TlsError, listen, start, start_recovering};
 pub use shape::email;

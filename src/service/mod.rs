@@ -144,7 +144,7 @@ impl Service {
             alerts,
             deliveries,
             queries,
-            tokens: Tokens::new(&secret),
+            tokens: Tokens::new(&secret)?,
             run: u64::from_le_bytes(random::bytes()?),
             passwords: Passwords::start().map_err(ServiceError::internal)?,
             logins: Arc::new(LoginLimiter::new("failed sign-ins")),

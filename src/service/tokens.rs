@@ -1,12 +1,12 @@
-//! Bearer tokens: JSON Web Tokens, HS256 and nothing else, signed with the server's secret.
+//! Bearer tokens: JSON Web Tokens (RFC 7519) with HMAC-SHA-256 (`HS256`, RFC 7515) and no other algorithm, signed with the
+//! server's secret. Only this server issues them, so only the form that it issues is accepted.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
-use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
-use jsonwebtoken::errors::{Error as JwtError, ErrorKind as JwtErrorKind};
-use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, encode};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
-use signature::{Signer, Verifier};
 
 use crate::clock::SECOND_NS;
 use crate::error::ServiceError;
@@ -17,11 +17,11 @@ use crate::random;
 /// Issuer and audience: this server.
 const SELF: &str = "tidewatch";
 
-/// Signs and reads bearer tokens.
+const ALGORITHM: &str = "HS256";
+
+/// Issues and verifies bearer tokens.
 pub struct Tokens {
-    signing: EncodingKey,
-    verifying: DecodingKey,
-    validation: Validation,
+    mac: Hmac<Sha256>,
 }
 
 /// A fresh token.
@@ -65,6 +65,12 @@ pub struct TokenClaims {
 }
 
 #[derive(Serialize, Deserialize)]
+struct Header {
+    typ: Option<String>,
+    alg: String,
+}
+
+#[derive(Serialize, Deserialize)]
 struct Claims {
     iss: String,
     aud: String,
@@ -83,22 +89,12 @@ struct Claims {
 
 impl Tokens {
     /// Tokens of the server with this secret.
-    pub fn new(secret: &[u8; 32]) -> Self {
-        // A second start within one process finds the same provider installed.
-        let _ = PROVIDER.install_default();
-        let mut validation = Validation::new(Algorithm::HS256);
-        validation.set_issuer(&[SELF]);
-        validation.set_audience(&[SELF]);
-        validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
-        // The end is judged by the server's clock, in `verify`; the beginning not at all. Nobody but this server signs
-        // tokens, and it signs none for later: one from the future says that the clock was set back, which must not sign
-        // people out who signed in a moment ago.
-        validation.validate_exp = false;
-        Self {
-            signing: EncodingKey::from_secret(secret),
-            verifying: DecodingKey::from_secret(secret),
-            validation,
-        }
+    ///
+    /// # Errors
+    /// 500 for a secret that is no key, which none of 32 bytes is.
+    pub fn new(secret: &[u8; 32]) -> Result<Self, ServiceError> {
+        let mac = Hmac::new_from_slice(secret).map_err(ServiceError::internal)?;
+        Ok(Self { mac })
     }
 
     /// A token of a session for twelve hours from `now_ns`.
@@ -124,23 +120,28 @@ impl Tokens {
             sid: Some(session.id),
             auth_time: Some(session.began_seconds),
         };
-        let token =
-            encode(&Header::new(Algorithm::HS256), &claims, &self.signing).map_err(ServiceError::internal)?;
+        let header = Header {
+            typ: Some("JWT".to_owned()),
+            alg: ALGORITHM.to_owned(),
+        };
+        let signed = format!("{}.{}", encoded(&header)?, encoded(&claims)?);
+        let signature = self.mac.clone().chain_update(&signed).finalize().into_bytes();
         Ok(IssuedToken {
-            token,
+            token: format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)),
             expires_at_ns: exp * SECOND_NS,
         })
     }
 
-    /// What a token says, when its signature, issuer and audience are right, and it has not expired at `now_ns`.
+    /// The claims of a token whose signature, issuer and audience are right, and which has not expired at `now_ns`.
+    ///
+    /// The time of issue is not checked: a token from the future means that the clock was set back, which must not end
+    /// the sessions of a moment ago.
     ///
     /// # Errors
-    /// 401 that tells expiry from everything else.
+    /// 401, with a message of its own for an expired token.
     pub fn verify(&self, token: &str, now_ns: i64) -> Result<TokenClaims, ServiceError> {
         let invalid = || ServiceError::unauthorized("the bearer token is invalid; sign in again");
-        let claims = decode::<Claims>(token, &self.verifying, &self.validation)
-            .map_err(|_| invalid())?
-            .claims;
+        let claims = self.verified(token).ok_or_else(invalid)?;
         let now = now_ns.div_euclid(SECOND_NS);
         if claims.exp <= now {
             return Err(ServiceError::unauthorized(
@@ -156,66 +157,33 @@ impl Tokens {
             },
         })
     }
-}
 
-/// HS256 alone. The library's own providers bring RSA, elliptic curves or a C library, none of which
-/// this server may ever accept.
-static PROVIDER: CryptoProvider = CryptoProvider {
-    signer_factory: |algorithm, key| {
-        let mac = mac_of(*algorithm, key.as_bytes())?;
-        Ok(Box::new(Hs256(mac)) as Box<dyn JwtSigner>)
-    },
-    verifier_factory: |algorithm, key| {
-        let mac = mac_of(*algorithm, key.try_get_as_bytes()?)?;
-        Ok(Box::new(Hs256(mac)) as Box<dyn JwtVerifier>)
-    },
-    key_utils: KeyUtils::new_unimplemented(),
-};
-
-fn mac_of(algorithm: Algorithm, secret: &[u8]) -> Result<Hmac<Sha256>, JwtError> {
-    if algorithm != Algorithm::HS256 {
-        return Err(JwtErrorKind::InvalidAlgorithm.into());
-    }
-    Hmac::new_from_slice(secret).map_err(|_| JwtErrorKind::InvalidKeyFormat.into())
-}
-
-struct Hs256(Hmac<Sha256>);
-
-impl Signer<Vec<u8>> for Hs256 {
-    fn try_sign(&self, message: &[u8]) -> Result<Vec<u8>, signature::Error> {
-        Ok(self
-            .0
-            .clone()
-            .chain_update(message)
-            .finalize()
-            .into_bytes()
-            .to_vec())
+    /// The claims, if this server has signed them for itself.
+    fn verified(&self, token: &str) -> Option<Claims> {
+        let (signed, signature) = token.rsplit_once('.')?;
+        let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
+        // In constant time.
+        let mac = self.mac.clone().chain_update(signed);
+        mac.verify_slice(&signature).ok()?;
+        let (header, claims) = signed.split_once('.')?;
+        let header: Header = decoded(header)?;
+        let claims: Claims = decoded(claims)?;
+        let is_own = header.alg == ALGORITHM && claims.iss == SELF && claims.aud == SELF;
+        is_own.then_some(claims)
     }
 }
 
-impl JwtSigner for Hs256 {
-    fn algorithm(&self) -> Algorithm {
-        Algorithm::HS256
-    }
+fn encoded(part: &impl Serialize) -> Result<String, ServiceError> {
+    let json = serde_json::to_vec(part).map_err(ServiceError::internal)?;
+    Ok(URL_SAFE_NO_PAD.encode(json))
 }
 
-impl Verifier<Vec<u8>> for Hs256 {
-    fn verify(&self, message: &[u8], signature: &Vec<u8>) -> Result<(), signature::Error> {
-        let mac = self.0.clone().chain_update(message);
-        mac.verify_slice(signature).map_err(|_| signature::Error::new())
-    }
-}
-
-impl JwtVerifier for Hs256 {
-    fn algorithm(&self) -> Algorithm {
-        Algorithm::HS256
-    }
+fn decoded<T: DeserializeOwned>(part: &str) -> Option<T> {
+    serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).ok()?).ok()
 }
 
 #[cfg(test)]
 mod tests {
-    use base64::Engine as _;
-    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
     use serde_json::{Value, json};
 
     use super::*;
@@ -264,7 +232,7 @@ mod tests {
 
     #[test]
     fn an_issued_token_says_who_and_which_password() {
-        let tokens = Tokens::new(&SECRET);
+        let tokens = Tokens::new(&SECRET).unwrap();
         let issued = tokens.issue(user(), 3, SESSION, NOW_NS).unwrap();
         let claims = tokens.verify(&issued.token, NOW_NS).unwrap();
         assert_eq!((claims.user_id, claims.password_version), (user(), 3));
@@ -292,7 +260,7 @@ mod tests {
     /// Tokens issued before the clock was set back were refused until it had caught up.
     #[test]
     fn a_clock_that_is_set_back_signs_nobody_out() {
-        let tokens = Tokens::new(&SECRET);
+        let tokens = Tokens::new(&SECRET).unwrap();
         let issued = tokens.issue(user(), 3, SESSION, NOW_NS).unwrap();
         let of_before = forged(
             &json!({"alg": "HS256", "typ": "JWT"}),
@@ -310,7 +278,7 @@ mod tests {
 
     #[test]
     fn every_forgery_is_refused() {
-        let tokens = Tokens::new(&SECRET);
+        let tokens = Tokens::new(&SECRET).unwrap();
         let hs256 = json!({"alg": "HS256", "typ": "JWT"});
         let now = NOW_NS / SECOND_NS;
         let mut forgeries = vec![

@@ -226,8 +226,8 @@ fn text() -> ObjectBuilder {
 mod tests {
     use serde_json::json;
 
-    use super::super::shape::Faults;
     use super::*;
+    use crate::http::shape::Faults;
 
     fn block() -> Value {
         json!({

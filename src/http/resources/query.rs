@@ -8,8 +8,7 @@ use crate::http::docs::rows::QueryAnswerDoc;
 use crate::http::endpoint::{Call, Endpoint, Querier, Written, post};
 use crate::http::pieces::{self, Encoder, respond_in_pieces};
 use crate::http::respond;
-use crate::http::shape::Faults;
-use crate::service::query::{Answered, QueryInput};
+use crate::service::query::Answered;
 
 pub fn endpoints() -> Vec<Endpoint> {
     vec![post("/api/data/query", "queryPoints", query)]
@@ -21,8 +20,7 @@ async fn query(call: Call<Querier, (), QueryBody>) -> Result<Written<QueryAnswer
         false => respond::encode(coding, piece).map(Begun::Whole),
         true => Encoder::new(coding)?.encode(piece, more).map(Begun::Piece),
     };
-    let input = QueryInput::from(call.body);
-    check_cursor(&input)?;
+    let input = call.body.into_input()?;
     let Answered { piece, rest } = call.service.query(&call.caller, input, encode).await?;
     match (piece, rest) {
         (Begun::Whole(body), _) => Ok(respond::respond_encoded(StatusCode::OK, body).into()),
@@ -35,17 +33,4 @@ async fn query(call: Call<Querier, (), QueryBody>) -> Result<Written<QueryAnswer
 enum Begun {
     Whole(respond::Encoded),
     Piece(pieces::Encoded),
-}
-
-/// A cursor goes on with the question that it was made for.
-fn check_cursor(input: &QueryInput) -> Result<(), ServiceError> {
-    let faults = Faults::default();
-    if let Some(cursor) = input.cursor
-        && cursor.fingerprint != input.fingerprint()
-    {
-        let place = faults.root();
-        let message = "was made for another bucket, filter or sort; start again without it";
-        place.member("cursor").fault(message);
-    }
-    faults.check()
 }

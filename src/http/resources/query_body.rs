@@ -6,8 +6,9 @@ use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
 
+use crate::error::ServiceError;
 use crate::http::shape::{
-    FromJson, GroupBy, Integer, List, Moment, Object, Place, Rule, Sort, body, described,
+    Faults, FromJson, GroupBy, Integer, List, Moment, Object, Place, Rule, Sort, body, described,
 };
 use crate::ids::ObjectId;
 use crate::ingest::timestamp;
@@ -92,6 +93,38 @@ body! {
             "goes with raw rows; page through groups by offset",
         ),
     ]
+}
+
+/// Reads a body, and finds all faults of its shape.
+///
+/// # Errors
+/// 400 with these faults.
+pub fn read_query(body: &Value) -> Result<QueryInput, ServiceError> {
+    let faults = Faults::default();
+    let read = QueryBody::read(body, &faults.root());
+    faults.check()?;
+    let read = read.ok_or_else(|| ServiceError::internal("BUG: a query was not read, without a fault"))?;
+    read.into_input()
+}
+
+impl QueryBody {
+    /// The query, whose cursor has to be one of the same question.
+    ///
+    /// # Errors
+    /// 400.
+    pub fn into_input(self) -> Result<QueryInput, ServiceError> {
+        let input = QueryInput::from(self);
+        let faults = Faults::default();
+        if let Some(cursor) = input.cursor
+            && cursor.fingerprint != input.fingerprint()
+        {
+            let place = faults.root();
+            let message = "was made for another bucket, filter or sort; start again without it";
+            place.member("cursor").fault(message);
+        }
+        faults.check()?;
+        Ok(input)
+    }
 }
 
 impl From<QueryBody> for QueryInput {
@@ -223,18 +256,9 @@ described!(
 mod tests {
     use serde_json::json;
 
-    use super::super::shape::Faults;
     use super::*;
-    use crate::error::ServiceError;
 
     const BUCKET: &str = "0123456789abcdef01234567";
-
-    fn read_query(body: &Value) -> Result<QueryInput, ServiceError> {
-        let faults = Faults::default();
-        let read = QueryBody::read(body, &faults.root());
-        faults.check()?;
-        Ok(read.unwrap().into())
-    }
 
     fn read(filters: Value) -> Result<QueryInput, ServiceError> {
         read_query(&json!({"bucketId": BUCKET, "filters": filters}))

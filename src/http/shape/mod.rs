@@ -369,6 +369,8 @@ mod tests {
         assert_eq!(whole.is_open, None);
         let whole = read(&json!({"name": "a"})).unwrap();
         assert!(matches!(whole.description, Patch(None)));
+        let whole = read(&json!({"name": " a ", "isOpen": true, "parts": [{"count": 2}]})).unwrap();
+        assert_eq!((&*whole.name.0, whole.parts.unwrap().0[0].count.0), ("a", 2));
         let found = read(&json!({"name": null})).unwrap_err();
         assert_eq!(
             found,
