@@ -1,22 +1,22 @@
 //! tidewatch: points in over REST, durable when acknowledged, queried raw, grouped and downsampled.
 //!
 //! The rooms, from the outside in:
-//! - [`startup`]: from a configuration to a serving process, and back
-//! - [`config`], [`limits`]: what an operator sets, and what the specification fixes
-//! - [`http`]: route table, credentials, bodies in, answers out; translates and decides nothing
-//! - [`service`]: one function per endpoint, free of HTTP
-//! - [`ingest`]: request bodies → columns; [`query_pool`]: the threads that scan and aggregate, and whose turn it is
-//! - [`alerts`]: conditions, rules that are due, verdicts
-//! - [`catalog`]: what exists, as a pure state machine
-//! - [`journal`]: the one log; [`bucket`]: the actors that own the points
+//! - [`startup`]: starts and stops the server
+//! - [`config`], [`limits`]: settings of the operator, and limits fixed by the specification
+//! - [`http`]: routes, credentials, request and response bodies; translates and decides nothing
+//! - [`service`]: one function per endpoint, independent of HTTP
+//! - [`ingest`]: request bodies → columns; [`query_pool`]: the threads that scan and aggregate, with fair scheduling
+//! - [`alerts`]: conditions, due rules, verdicts
+//! - [`catalog`]: all objects, as a pure state machine
+//! - [`journal`]: the log; [`bucket`]: the actors that own the points
 //! - [`ledger`]: histories of rules, finished deliveries, answers to idempotency keys
-//! - [`checkpoint`]: recovery, checkpoints; [`checked_file`]: small files replaced as a whole; [`sealed_file`]: large
-//!   ones written once
-//! - [`evaluator`]: judges rules that are due, as a client of any such service
-//! - [`demo`]: the service with something in it, to be looked at
-//! - [`check`]: what a data directory holds, for people; [`backup`]: a copy of it, while the server runs
-//! - [`metrics`]: counting without locks, and the text that Prometheus reads
-//! - [`error`], [`ids`], [`clock`], [`timestamp`], [`random`], [`open_files`]: words that every room shares
+//! - [`checkpoint`]: recovery, checkpoints; [`checked_file`]: small files that are replaced as a whole;
+//!   [`sealed_file`]: large files that are written once
+//! - [`evaluator`]: evaluates due rules, as a client of any such service
+//! - [`demo`]: the service with sample data
+//! - [`check`]: reports on and repairs a data directory; [`backup`]: copies it while the server runs
+//! - [`metrics`]: lock-free counters, and the Prometheus text format
+//! - [`error`], [`ids`], [`clock`], [`timestamp`], [`random`], [`open_files`]: basics that every room uses
 
 pub mod alerts;
 pub mod backup;

@@ -6,13 +6,13 @@
 //! succeeds, whatever checkpoint, merge or trim the server makes in between:
 //!
 //! 1. The present files of the log. They reach back to what the manifest in force covers, and to what any later one
-//!   covers, because the log is trimmed only after its manifest is written.
+//!    covers, because the log is trimmed only after its manifest is written.
 //! 2. The manifest.
 //! 3. All files that it names: segments, runs, carried records, and directories of buckets that were not converted.
-//!   They are complete, because the manifest was written after them. If one is missing, it was removed after a later
-//!   manifest was written: then start over.
+//!    They are complete, because the manifest was written after them. If one is missing, it was removed after a later
+//!    manifest was written: then start over.
 //! 4. The files of the log again. They include everything that this manifest covers, because a checkpoint makes the log
-//!   durable before it writes the manifest, and everything that was acknowledged before the backup began.
+//!    durable before it writes the manifest, and everything that was acknowledged before the backup began.
 //!
 //! Each file is kept open from the moment it is found, so that it may be removed while it is copied.
 
