@@ -104,14 +104,14 @@ fn put_in_force(disk: &dyn Disk, layout: &Layout) -> io::Result<()> {
     disk.sync_dir(&layout.data_dir)
 }
 
-/// Removes the restored files. If that fails, the marker stays, and the next restore reports it.
+/// Removes the restored files. Files that cannot be removed make the next restore fail with `Occupied`.
 fn discard(disk: &dyn Disk, layout: &Layout) {
     for name in ROOTS {
         let path = layout.data_dir.join(name);
         let _ = disk.remove_dir_all(&path);
         let _ = disk.remove(&path);
     }
-    // Last, after the removals are durable.
+    // The marker last, after the removals are durable.
     let _ = disk
         .sync_dir(&layout.data_dir)
         .and_then(|()| disk.remove(&layout.restoring_path()));

@@ -338,13 +338,14 @@ impl Files {
 /// Applies the carried records of a bucket that was set apart. They precede those in the log.
 fn apply_carried(disk: &dyn Disk, file: &CarriedFile, state: &mut BucketState) -> Result<(), String> {
     file.read(disk, |sequence, bytes| {
-        let said = |error: &dyn fmt::Display| format!("{}: record {sequence}: {error}", file.path.display());
-        match Record::decode(bytes).map_err(|error| said(&error))? {
+        let at_record =
+            |error: &dyn fmt::Display| format!("{}: record {sequence}: {error}", file.path.display());
+        match Record::decode(bytes).map_err(|error| at_record(&error))? {
             Record::Ingest(ingest) => state
                 .apply(sequence, &ingest)
                 .map(drop)
-                .map_err(|error| said(&error)),
-            Record::Command(_) => Err(said(&"a command among points")),
+                .map_err(|error| at_record(&error)),
+            Record::Command(_) => Err(at_record(&"a command among points")),
         }
     })
 }
