@@ -228,8 +228,8 @@ impl<'a, 'd> Conversion<'a, 'd> {
         let opened = SegmentFile::open_of_bucket(id, ordinal, shared(bytes));
         let damaged = |error: engine::EngineError| format!("{}: {error}", path.display());
         let segment = opened.map_err(damaged)?;
-        // Read all entries, so that copying does not fail later. Only damage of single blocks goes unnoticed, and damaged
-        // blocks are copied as they are.
+        // Read all entries, so that copying does not fail later. Only damage of single blocks goes unnoticed, and
+        // damaged blocks are copied as they are.
         segment.part(ordinal).map_err(damaged)?;
         Ok(segment)
     }
