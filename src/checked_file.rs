@@ -1,7 +1,6 @@
-//! Small files that are replaced as a whole (the manifest): a magic that
-//! names the kind and version, a length, a checksum, the content. Drawn in src/journal/FORMAT.md, "Checked files".
+//! Small files that are replaced as a whole (the manifest): a magic that identifies kind and version, a length, a
+//! checksum, the content. Documented in src/journal/FORMAT.md, "Checked files".
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -10,43 +9,21 @@ use wal::disk::{Disk, replace_file};
 
 const HEADER_BYTES: usize = 8 + 8 + 4;
 
-/// Why a checked file gives no content.
-#[derive(Debug)]
+/// Why a checked file cannot be read.
+#[derive(Debug, thiserror::Error)]
 pub enum CheckedFileError {
-    /// The disk's.
-    Io(PathBuf, io::Error),
-    /// Not such a file, or damaged.
+    /// A disk error.
+    #[error("{0}: {1}")]
+    Io(PathBuf, #[source] io::Error),
+    /// The file is damaged, or of another kind or version.
+    #[error("{0} is damaged: expected {1}; restore it from a backup")]
     Damaged(PathBuf, &'static str),
 }
 
-impl fmt::Display for CheckedFileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            CheckedFileError::Io(path, error) => write!(f, "{}: {error}", path.display()),
-            CheckedFileError::Damaged(path, expected) => {
-                write!(
-                    f,
-                    "{} is damaged: expected {expected}; restore it from a backup",
-                    path.display()
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for CheckedFileError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            CheckedFileError::Io(_, error) => Some(error),
-            CheckedFileError::Damaged(..) => None,
-        }
-    }
-}
-
-/// Replaces the file durably: afterwards it holds `content`, and at no moment half of it.
+/// Replaces the file atomically and durably.
 ///
 /// # Errors
-/// The disk's; the old content stands then.
+/// A disk error. Then the old content stays.
 pub fn write(disk: &dyn Disk, path: &Path, magic: &[u8; 8], content: &[u8]) -> Result<(), CheckedFileError> {
     let mut bytes = Vec::with_capacity(HEADER_BYTES + content.len());
     bytes.extend_from_slice(magic);
@@ -56,10 +33,10 @@ pub fn write(disk: &dyn Disk, path: &Path, magic: &[u8; 8], content: &[u8]) -> R
     replace_file(disk, path, &bytes).map_err(|error| CheckedFileError::Io(path.to_owned(), error))
 }
 
-/// The content, or `None` when there is no such file.
+/// Reads the content; returns `None` if the file does not exist.
 ///
 /// # Errors
-/// The disk's, or damage.
+/// A disk error, or damage.
 pub fn read(disk: &dyn Disk, path: &Path, magic: &[u8; 8]) -> Result<Option<Vec<u8>>, CheckedFileError> {
     let bytes = match disk.read(path) {
         Ok(bytes) => bytes,
@@ -75,10 +52,10 @@ pub fn read(disk: &dyn Disk, path: &Path, magic: &[u8; 8]) -> Result<Option<Vec<
         .map_err(damaged)
 }
 
-/// The content of what stands behind the magic.
-fn content(behind_magic: &[u8]) -> Result<&[u8], &'static str> {
+/// Extracts the content from the bytes after the magic.
+fn content(after_magic: &[u8]) -> Result<&[u8], &'static str> {
     const WHOLE: &str = "a whole header";
-    let (len, rest) = behind_magic.split_first_chunk().ok_or(WHOLE)?;
+    let (len, rest) = after_magic.split_first_chunk().ok_or(WHOLE)?;
     let (checksum, content) = rest.split_first_chunk().ok_or(WHOLE)?;
     if u64::from_le_bytes(*len) != content.len() as u64 {
         return Err("as many bytes as the header says");
@@ -89,7 +66,7 @@ fn content(behind_magic: &[u8]) -> Result<&[u8], &'static str> {
     Ok(content)
 }
 
-/// The bit that has to be turned for the bytes to be such a file, with content that reads; `None` where there is none.
+/// Finds the single bit flip that turns the bytes into a checked file with readable content; `None` if there is none.
 pub fn flip(bytes: &[u8], magic: &[u8; 8], reads: impl Fn(&[u8]) -> bool) -> Option<Flip> {
     let (header, found) = bytes.split_first_chunk::<HEADER_BYTES>()?;
     let begins = |header: &[u8; HEADER_BYTES]| {

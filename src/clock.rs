@@ -1,24 +1,24 @@
-//! Where the time of day comes from. Rooms take a `Clock`, so that tests decide what time it is.
+//! The source of time. Rooms take a `Clock`, so that tests control the time.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// Nanoseconds of a second.
+/// Nanoseconds per second.
 pub const SECOND_NS: i64 = 1_000_000_000;
-/// Nanoseconds of a minute.
+/// Nanoseconds per minute.
 pub const MINUTE_NS: i64 = 60 * SECOND_NS;
-/// Nanoseconds of an hour.
+/// Nanoseconds per hour.
 pub const HOUR_NS: i64 = 3_600 * SECOND_NS;
-/// Nanoseconds of a day.
+/// Nanoseconds per day.
 pub const DAY_NS: i64 = 86_400 * SECOND_NS;
 
-/// The time of day.
+/// A wall clock and a monotonic clock.
 pub trait Clock: Send + Sync {
     /// UTC nanoseconds since the epoch.
     fn now_ns(&self) -> i64;
 
-    /// Nanoseconds since some moment of the process: never goes back, and no one sets it.
+    /// Nanoseconds since an arbitrary moment of the process. Never decreases, and is not affected by setting the clock.
     fn monotonic_ns(&self) -> i64;
 }
 
@@ -41,7 +41,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is told otherwise.
+/// A clock that changes only on request.
 #[derive(Debug)]
 pub struct ManualClock {
     now_ns: AtomicI64,
@@ -49,7 +49,7 @@ pub struct ManualClock {
 }
 
 impl ManualClock {
-    /// A clock that shows `now_ns`.
+    /// Creates a clock that shows `now_ns`.
     pub const fn new(now_ns: i64) -> Self {
         Self {
             now_ns: AtomicI64::new(now_ns),
@@ -57,13 +57,13 @@ impl ManualClock {
         }
     }
 
-    /// Lets time pass.
+    /// Advances both clocks.
     pub fn advance(&self, by_ns: i64) {
         self.step(by_ns);
         self.monotonic_ns.fetch_add(by_ns, Ordering::Relaxed);
     }
 
-    /// Sets the clock to another time without any passing, back when negative.
+    /// Sets the wall clock forward, or back if `by_ns` is negative, without advancing the monotonic clock.
     pub fn step(&self, by_ns: i64) {
         self.now_ns.fetch_add(by_ns, Ordering::Relaxed);
     }

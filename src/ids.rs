@@ -1,7 +1,7 @@
-//! Identifiers of resources: 12 bytes, shown as 24 lowercase hex characters.
+//! Ids of resources: 12 bytes, written as 24 lowercase hex characters.
 //!
-//! An id says when it was made and no more. It is guessable, so it is never a permission: every
-//! look-up by id is followed by the check of who asks (`service::bucket_for` and its like).
+//! An id reveals its time of creation and nothing else. It can be guessed, so it is never a permission: every lookup by
+//! id is followed by a check of the caller (`service::bucket_for` and similar functions).
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,15 +13,15 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::random;
 
 const ID_BYTES: usize = 12;
-/// The counter's three bytes.
+/// Mask of the counter's three bytes.
 const COUNTER_MASK: u32 = 0x00ff_ffff;
 
-/// An identifier: 4 bytes of Unix seconds, 5 random bytes of the process, 3 bytes of a counter.
+/// An id: 4 bytes of Unix seconds, 5 random bytes of the process, 3 bytes of a counter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectId([u8; ID_BYTES]);
 
 impl ObjectId {
-    /// The id of these twelve bytes, as the log and the snapshot keep them.
+    /// The id with these twelve bytes, as stored in the log and the snapshot.
     pub const fn from_bytes(bytes: [u8; ID_BYTES]) -> Self {
         Self(bytes)
     }
@@ -57,16 +57,9 @@ impl fmt::Debug for ObjectId {
 }
 
 /// The text is not 24 lowercase hex characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be an id of 24 lowercase hex characters")]
 pub struct MalformedId;
-
-impl fmt::Display for MalformedId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("must be an id of 24 lowercase hex characters")
-    }
-}
-
-impl std::error::Error for MalformedId {}
 
 impl FromStr for ObjectId {
     type Err = MalformedId;
@@ -89,7 +82,7 @@ fn digit(character: u8) -> Result<u8, MalformedId> {
     }
 }
 
-/// Text in JSON, twelve raw bytes in the log and the snapshot.
+/// Encoded as text in JSON, and as twelve raw bytes in the log and the snapshot.
 impl Serialize for ObjectId {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if serializer.is_human_readable() {
@@ -130,7 +123,7 @@ impl<'de> Deserialize<'de> for ObjectId {
     }
 }
 
-/// Makes ids that are unique within this process, and across processes but for odds of 1 in 2^40
+/// Generates ids that are unique within this process. Across processes they are unique except for a chance of 1 in 2^40
 /// per second and counter value.
 #[derive(Debug)]
 pub struct ObjectIds {
@@ -139,10 +132,10 @@ pub struct ObjectIds {
 }
 
 impl ObjectIds {
-    /// A generator with random process bytes and a random first counter.
+    /// Creates a generator with random process bytes and a random first counter.
     ///
     /// # Errors
-    /// The operating system gives no random bytes.
+    /// The operating system returns no random bytes.
     pub fn new() -> Result<Self, random::NoRandomness> {
         let process = random::bytes()?;
         let counter = u32::from_le_bytes(random::bytes()?);
@@ -152,7 +145,7 @@ impl ObjectIds {
         })
     }
 
-    /// The next id; `now_ns` is UTC nanoseconds since the epoch.
+    /// The next id. `now_ns` is UTC nanoseconds since the epoch.
     pub fn next(&self, now_ns: i64) -> ObjectId {
         let seconds = now_ns.div_euclid(1_000_000_000) as u32;
         let counter = self.counter.fetch_add(1, Ordering::Relaxed) & COUNTER_MASK;

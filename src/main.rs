@@ -14,12 +14,12 @@ use tidewatch::demo;
 use tidewatch::evaluator::{self, Options, Pace, Stop};
 use tidewatch::startup::{self, StopSignals};
 
-/// Requests allocate on one thread and free on another, and merges allocate by the megabyte: glibc's allocator answers
-/// both with page faults, which stop all threads of the process.
+/// Requests allocate on one thread and free on another, and merges allocate by the megabyte. With both, glibc's
+/// allocator causes page faults, which stop all threads of the process.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Where `evaluate` finds its key when the command line has none.
+/// The environment variable with the key of `evaluate`, if the command line has none.
 const KEY_VARIABLE: &str = "TIDEWATCH_KEY";
 
 /// A time-series monitoring service.
@@ -36,15 +36,15 @@ struct CommandLine {
 enum Command {
     /// Serves until SIGTERM; also without a subcommand
     Serve(ServeArguments),
-    /// Judges rules that are due, for the service at an address, until SIGTERM
+    /// Evaluates due rules for the service at an address, until SIGTERM
     Evaluate(EvaluateArguments),
     /// Reads a data directory and reports what it finds; changes nothing without --repair or --adopt
     Check(CheckArguments),
-    /// Copies a data directory, whose server may be running; what was acknowledged by then is in the copy
+    /// Copies a data directory, whose server may be running; everything acknowledged before is in the copy
     Backup(BackupArguments),
-    /// Puts a backup into an empty data directory, once every checksum is right
+    /// Restores a backup into an empty data directory, and verifies every checksum
     Restore(RestoreArguments),
-    /// Shows the service with a simulated plant, live points, rules and webhooks, until SIGTERM
+    /// Runs the service with a simulated plant, live points, rules and webhooks, until SIGTERM
     #[command(after_long_help = format!("The recorded series in the demo are under this licence:\n\n{}", demo::LICENCE))]
     Demo(DemoArguments),
 }
@@ -62,11 +62,11 @@ struct ServeArguments {
 struct CheckArguments {
     #[command(flatten)]
     shared: SharedArguments,
-    /// Cuts off or sets aside what is damaged, and says what is lost
+    /// Removes or sets aside what is damaged, and reports what is lost
     #[arg(long)]
     repair: bool,
-    /// Where the catalog is lost and no backup has it: makes one for the points there are, for a user with this e-mail
-    /// address
+    /// Creates a catalog for the existing points, for a user with this email address, if the catalog is lost and there
+    /// is no backup
     #[arg(long, value_name = "EMAIL", conflicts_with = "repair")]
     adopt: Option<String>,
 }
@@ -75,10 +75,10 @@ struct CheckArguments {
 struct BackupArguments {
     #[command(flatten)]
     shared: SharedArguments,
-    /// What to make: an archive where it ends in .tar or .tar.zst, a directory otherwise; never overwritten
+    /// The target: an archive if it ends in .tar or .tar.zst, a directory otherwise; never overwritten
     #[arg(long, value_name = "TARGET")]
     to: PathBuf,
-    /// Copies damaged files as they are, and says so in the backup, where otherwise none would be made
+    /// Copies damaged files as they are, and records the damage in the backup; without this, no backup is made of them
     #[arg(long)]
     allow_damage: bool,
 }
@@ -90,7 +90,7 @@ struct RestoreArguments {
     /// The backup: a directory or an archive
     #[arg(long, value_name = "BACKUP")]
     from: PathBuf,
-    /// Only reads the backup and holds it against its checksums
+    /// Only reads the backup and verifies its checksums
     #[arg(long, conflicts_with_all = ["config", "data_dir"])]
     verify: bool,
 }
@@ -100,32 +100,32 @@ struct EvaluateArguments {
     /// Address of the service
     #[arg(long, value_name = "URL")]
     url: String,
-    /// Integration key; better given by the environment as TIDEWATCH_KEY, where the process list does not show it
+    /// Integration key; preferably set as TIDEWATCH_KEY in the environment, where the process list does not show it
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
-    /// Most rules asked for in one poll
+    /// Maximum number of rules requested in one poll
     #[arg(long, default_value_t = 100, value_parser = value_parser!(u64).range(1..=1000))]
     limit: u64,
-    /// Seconds that a listed rule is kept from other evaluators
+    /// Seconds that a listed rule is reserved for this evaluator
     #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = value_parser!(u64).range(5..=3600))]
     claim: u64,
-    /// Seconds between polls while nothing more is due
+    /// Seconds between polls while no more rules are due
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = value_parser!(u64).range(1..=3600))]
     poll: u64,
-    /// Rules judged at once
+    /// Rules evaluated concurrently
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = value_parser!(u64).range(1..=256))]
     concurrency: u64,
-    /// Ends when nothing more is due
+    /// Ends when no more rules are due
     #[arg(long)]
     once: bool,
 }
 
 #[derive(Args)]
 struct DemoArguments {
-    /// Address and port to listen on; 127.0.0.1:8080 without
+    /// Address and port to listen on; default: 127.0.0.1:8080
     #[arg(long, value_name = "ADDR:PORT")]
     listen: Option<String>,
-    /// Directory that is empty or absent, and stays; without, a temporary one that goes with the demo
+    /// Directory that is empty or absent, and is kept; default: a temporary one, removed when the demo ends
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
 }
@@ -191,7 +191,7 @@ fn run_evaluator(arguments: &EvaluateArguments) -> Result<ExitCode, String> {
         let (stopper, stop) = Stop::new();
         actix_web::rt::spawn(async move {
             let signal = signals.received().await;
-            tracing::info!(signal, "stopping: finishing the rules in work");
+            tracing::info!(signal, "stopping: finishing the rules in progress");
             stopper.tell();
         });
         evaluator::run(&arguments.url, &key, options, stop)
@@ -221,7 +221,7 @@ fn run_backup(arguments: BackupArguments) -> Result<ExitCode, String> {
     let made = backup::back_up(&data_dir, &arguments.to, on_damage, &SystemClock);
     let made = made.map_err(|error| error.to_string())?;
     println!(
-        "backed up {} to {}: {} files, {} bytes ({} written), up to record {}, in {:.2?} ({:.2?} until it was certain what belongs to it)",
+        "backed up {} to {}: {} files, {} bytes ({} written), up to record {}, in {:.2?} ({:.2?} until its contents were fixed)",
         data_dir.display(),
         arguments.to.display(),
         made.files,
@@ -231,7 +231,7 @@ fn run_backup(arguments: BackupArguments) -> Result<ExitCode, String> {
         made.took,
         made.fixed_after
     );
-    tell_damages(&made.damages);
+    print_damages(&made.damages);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -253,14 +253,17 @@ fn run_restore(arguments: RestoreArguments) -> Result<ExitCode, String> {
         read.last_record,
         read.took
     );
-    tell_damages(&read.damages);
+    print_damages(&read.damages);
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a backup has of files that were damaged before it was made.
-fn tell_damages(damages: &[String]) {
+/// Reports damage of the files before they were backed up.
+fn print_damages(damages: &[String]) {
     if !damages.is_empty() {
-        println!("it is a copy of damaged files, in {} places:", damages.len());
+        println!(
+            "the backed-up files were already damaged in {} places:",
+            damages.len()
+        );
         damages.iter().for_each(|damage| println!("  {damage}"));
     }
 }
@@ -282,7 +285,7 @@ fn load(shared: SharedArguments, listen: Option<String>) -> Result<Config, Strin
         listen,
         data_dir: shared.data_dir,
     };
-    // Names and values that are not Unicode are nobody's config keys.
+    // Names and values that are not Unicode cannot be config keys.
     let environment = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     config::load(&flags, environment).map_err(|error| error.to_string())

@@ -1,26 +1,27 @@
-//! How many files and connections the process may have open.
+//! Limits on the open files and connections of the process.
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-/// Descriptors that connections leave to the log, to files of the data directory and to deliveries.
+/// Descriptors reserved for the log, files of the data directory and deliveries.
 const RESERVE: u64 = 1_024;
 
-/// Raises the limit to what the operating system allows: many systems begin at 1,024, less than the connections and
-/// segments of a busy server, or the files of a large backup. Where it cannot be raised, opening says so.
+/// Raises the limit to the maximum that the operating system allows. Many systems start with 1,024, which is less than
+/// the connections and segments of a busy server, or the files of a large backup. If it cannot be raised, opening a
+/// file fails later with a clear error.
 pub fn raise_limit() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
-/// How many connections may be open at a time without taking the descriptors that files need.
+/// How many connections may be open without using the descriptors reserved for files.
 pub fn connections_allowed() -> usize {
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    usize::try_from(beside_files(limit)).unwrap_or(usize::MAX)
+    usize::try_from(left_for_connections(limit)).unwrap_or(usize::MAX)
 }
 
-/// What a limit of descriptors leaves to connections; of a small one half.
-fn beside_files(limit: u64) -> u64 {
+/// The number of descriptors left for connections: at least half of a small limit.
+fn left_for_connections(limit: u64) -> u64 {
     (limit - RESERVE.min(limit / 2)).max(1)
 }
 
@@ -32,7 +33,7 @@ mod tests {
     fn files_keep_their_part_of_the_descriptors() {
         let cases = [(1, 1), (40, 20), (1_024, 512), (4_096, 3_072), (65_536, 64_512)];
         for (limit, connections) in cases {
-            assert_eq!(beside_files(limit), connections, "{limit}");
+            assert_eq!(left_for_connections(limit), connections, "{limit}");
         }
     }
 }

@@ -1,11 +1,12 @@
-//! Threads that may wait give way to those that acknowledge: queries, checkpoints, merges and password hashes run at a
-//! lower priority.
+//! Threads that can wait run at a lower priority than those that acknowledge: queries, checkpoints, merges and password
+//! hashes.
 
-/// Niceness of such a thread: about a third of the weight of the others when all cores are busy, so it still moves.
+/// Niceness of these threads: about a third of the weight of the others when all cores are busy, so they still make
+/// progress.
 const NICENESS: i32 = 5;
 
 /// Lowers the priority of the calling thread.
 pub fn lower() {
-    // A kernel that refuses leaves the thread at the common priority: slower neighbours, right answers.
+    // If the kernel refuses, the thread keeps its normal priority: others become slower, but nothing breaks.
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS);
 }

@@ -1,5 +1,5 @@
-//! Large files that are written once, synced, and mapped from then on: segments, answers files, runs of the ledger.
-//! Which of them count, a manifest says; whoever writes them names them there afterwards.
+//! Large files that are written once, synced, and then mapped: segments, answers files, runs of the ledger. A file is
+//! in use when a manifest names it; the caller writes the manifest afterwards.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use wal::disk::{Bytes, Disk, DiskFile};
 
-/// Writes a new file and makes it last, its name included; answers its bytes.
+/// Writes a new file and makes it and its directory entry durable. Returns its bytes.
 ///
 /// # Errors
-/// The disk's, or those of `write`; what was written of the file is removed.
+/// A disk error, or an error of `write`. The incomplete file is removed.
 pub fn write<R, E: From<io::Error>>(
     disk: &dyn Disk,
     path: &Path,
@@ -26,11 +26,11 @@ pub fn write<R, E: From<io::Error>>(
     Ok(bytes)
 }
 
-/// The same in a directory that exists, but for the name: it lasts once the caller has synced the directory. Whoever
-/// writes several files syncs it once behind them all.
+/// Writes a new file in an existing directory, without syncing the directory: the file's name becomes durable when the
+/// caller syncs it. For several files, sync once after all of them.
 ///
 /// # Errors
-/// The disk's, or those of `write`; what was written of the file is removed.
+/// A disk error, or an error of `write`. The incomplete file is removed.
 pub fn write_unnamed<R, E: From<io::Error>>(
     disk: &dyn Disk,
     path: &Path,
@@ -44,13 +44,13 @@ pub fn write_unnamed<R, E: From<io::Error>>(
     };
     let written = attempt();
     if written.is_err() {
-        // The first error is the one to tell. A leftover is removed at the next start.
+        // Report the first error. The next start removes a leftover.
         drop(disk.remove(path));
     }
     written
 }
 
-/// Gathers small writes into large ones. What was written lasts once [`FileWriter::finish`] returns.
+/// Combines small writes into large ones. The data is durable when [`FileWriter::finish`] returns.
 pub struct FileWriter {
     file: Box<dyn DiskFile>,
     offset: u64,
@@ -69,10 +69,10 @@ impl FileWriter {
         }
     }
 
-    /// Writes what is left and syncs; answers the file's length in bytes.
+    /// Writes the rest of the buffer and syncs. Returns the file's length in bytes.
     ///
     /// # Errors
-    /// The disk's.
+    /// A disk error.
     pub fn finish(mut self) -> io::Result<u64> {
         self.flush()?;
         self.file.sync_data()?;

@@ -1,4 +1,4 @@
-//! From a configuration to a serving process, and back: lock, bind, recover, serve, wait, stop.
+//! Starts and stops the server: lock, bind, recover, serve, wait for a signal, stop.
 
 mod lock;
 mod logging;
@@ -30,53 +30,51 @@ pub use logging::start_logging;
 use signals::ReloadSignals;
 pub use signals::StopSignals;
 
-/// A recovery that takes no longer keeps its first clients waiting in the socket's queue, and refuses nobody.
+/// During a recovery that takes no longer than this, clients wait in the socket's backlog and none is refused.
 const QUICK_RECOVERY: Duration = Duration::from_millis(500);
 
-/// Uses of keys become durable this often: `lastUsedAt` is exact to the minute.
+/// How often uses of keys are made durable: `lastUsedAt` is exact to the minute.
 const KEY_TOUCH_PERIOD: Duration = Duration::from_secs(60);
 
-/// Calls become durable this often: a crash may lose the last of them.
+/// How often call counts are made durable: a crash may lose the last ones.
 const CALLS_PERIOD: Duration = Duration::from_secs(1);
 
-/// Attempts in flight may take so long when the server stops; then they are made again after the next start.
+/// How long a stop waits for delivery attempts in flight. Later ones are repeated after the next start.
 const DELIVERIES_STOP_WITHIN: Duration = Duration::from_secs(5);
 
-/// A data directory that is removed or replaced is noticed within so long.
-const DIRECTORY_LOOK_PERIOD: Duration = Duration::from_secs(1);
+/// Within this time the server notices that its data directory was removed or replaced.
+const DIRECTORY_CHECK_PERIOD: Duration = Duration::from_secs(1);
 
-/// A server that was started and not yet stopped.
+/// A running server.
 pub struct Running {
     server: RunningServer,
     tls: Option<Tls>,
     service: Data<Service>,
     deliveries: Deliveries,
     checkpointer: Checkpointer,
-    /// Held to the end: nobody else may open the directory before the last byte is written.
+    /// Held to the end: no other process may open the directory before the last byte is written.
     _lock: Arc<DirectoryLock>,
 }
 
 /// Why the server does not start, or did not stop cleanly.
 #[derive(Debug)]
 pub enum StartupError {
-    /// The data directory cannot be had.
+    /// The data directory cannot be locked.
     Lock(LockError),
-    /// What is on disk cannot be opened, or not be closed.
+    /// The data on disk cannot be opened.
     Rooms(checkpoint::OpenError),
-    /// The last checkpoint failed, or the log could not be closed; what was acknowledged is in the log all the same.
+    /// The last checkpoint failed, or the log could not be closed. What was acknowledged is in the log nevertheless.
     Close(checkpoint::CheckpointError),
     /// The address cannot be bound.
     Bind {
-        /// Which.
         address: std::net::SocketAddr,
-        /// Why.
         source: std::io::Error,
     },
     /// The certificate or its key cannot be used.
     Tls(TlsError),
-    /// The operating system gives no signals.
+    /// The operating system cannot deliver signals.
     Signals(std::io::Error),
-    /// The rooms cannot be set up.
+    /// The rooms cannot be started.
     Service(ServiceError),
 }
 
@@ -104,7 +102,7 @@ impl std::error::Error for StartupError {}
 /// Serves until SIGTERM or SIGINT, then stops cleanly.
 ///
 /// # Errors
-/// As [`start`]; the last checkpoint failed.
+/// As [`start`], or the last checkpoint failed.
 pub async fn serve(config: Config, clock: Arc<dyn Clock>) -> Result<(), StartupError> {
     let signals = StopSignals::listen().map_err(StartupError::Signals)?;
     let reloads = ReloadSignals::listen().map_err(StartupError::Signals)?;
@@ -115,11 +113,11 @@ pub async fn serve(config: Config, clock: Arc<dyn Clock>) -> Result<(), StartupE
     running.stop().await
 }
 
-/// Locks the directory, binds, recovers, and only then serves: where that takes more than a moment, there is no answer
-/// until then but that the process lives and is not ready.
+/// Locks the directory, binds, recovers, and only then serves. If recovery takes more than a moment, the server
+/// meanwhile answers only that it is alive and not ready.
 ///
 /// # Errors
-/// The directory is in use, the log is damaged, the address is taken.
+/// The directory is in use, the log is damaged, or the address is in use.
 pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, StartupError> {
     let config = Arc::new(config);
     let tls = config.server.tls().map(|files| Tls::read(&files));
@@ -175,14 +173,14 @@ pub async fn start(config: Config, clock: Arc<dyn Clock>) -> Result<Running, Sta
     })
 }
 
-/// What runs behind the API.
+/// The parts of the server behind the API.
 struct Started {
     service: Data<Service>,
     deliveries: Deliveries,
     checkpointer: Checkpointer,
 }
 
-/// Recovers, and starts what runs behind the API.
+/// Recovers, and starts the parts of the server behind the API.
 async fn start_rooms(config: &Arc<Config>, clock: Arc<dyn Clock>) -> Result<Started, StartupError> {
     let rooms = checkpoint::start(config, Arc::clone(&clock)).await;
     let rooms = rooms.map_err(StartupError::Rooms)?;
@@ -232,23 +230,23 @@ async fn start_rooms(config: &Arc<Config>, clock: Arc<dyn Clock>) -> Result<Star
 }
 
 impl Running {
-    /// Where it listens.
+    /// The address that the server listens on.
     pub fn address(&self) -> std::net::SocketAddr {
         self.server.address
     }
 
-    /// Stops accepting, finishes what is in flight, checkpoints.
+    /// Stops accepting connections, finishes the requests in flight, and takes a checkpoint.
     ///
     /// # Errors
-    /// The last checkpoint failed; what was acknowledged is in the log all the same.
+    /// The last checkpoint failed. What was acknowledged is in the log nevertheless.
     pub async fn stop(self) -> Result<(), StartupError> {
         self.server.stop().await;
         self.deliveries.stop(DELIVERIES_STOP_WITHIN).await;
         if let Err(error) = self.service.flush_key_touches().await {
-            tracing::warn!(%error, "the last uses of keys are not kept");
+            tracing::warn!(%error, "the last uses of keys could not be stored");
         }
         if let Err(error) = self.service.save_calls().await {
-            tracing::warn!(%error, "the last calls are not counted");
+            tracing::warn!(%error, "the last call counts could not be stored");
         }
         self.checkpointer.close().await.map_err(StartupError::Close)?;
         tracing::info!("stopped");
@@ -256,14 +254,14 @@ impl Running {
     }
 }
 
-/// Looks each second whether the directory that is locked is still the one of its name. Were it not, points would be
-/// acknowledged that no restart finds, and a checkpoint would write into whatever was put in its place. On a thread of
-/// its own: a disk may take long to answer.
+/// Checks every second whether the locked directory is still the one at its path. If it were not, points would be
+/// acknowledged that no restart finds, and a checkpoint would write into whatever replaced it. Runs on a thread of its
+/// own, because a disk may be slow to respond.
 fn watch_directory(lock: &Arc<DirectoryLock>, service: Data<Service>) -> std::io::Result<()> {
     let lock = Arc::downgrade(lock);
     let watch = move || {
         loop {
-            std::thread::sleep(DIRECTORY_LOOK_PERIOD);
+            std::thread::sleep(DIRECTORY_CHECK_PERIOD);
             // The server has stopped.
             let Some(lock) = lock.upgrade() else { return };
             if !lock.is_in_place() {
@@ -280,7 +278,7 @@ fn watch_directory(lock: &Arc<DirectoryLock>, service: Data<Service>) -> std::io
     thread.spawn(watch).map(drop)
 }
 
-/// The first start of a data directory makes the secret that signs its tokens.
+/// Creates the secret that signs tokens, at the first start of a data directory.
 async fn make_server_secret(catalog: &CatalogHandle, journal: &JournalHandle) -> Result<(), ServiceError> {
     if catalog.read(|catalog| catalog.server_secret().is_some()) {
         return Ok(());
@@ -297,9 +295,11 @@ fn reload_at_signals(mut signals: ReloadSignals, tls: Option<Tls>) {
         loop {
             signals.received().await;
             match tls.as_ref().map(Tls::reload) {
-                None => tracing::info!("SIGHUP: nothing to read again without TLS"),
-                Some(Ok(())) => tracing::info!("SIGHUP: the certificate was read again"),
-                Some(Err(error)) => tracing::error!(%error, "SIGHUP: the certificate stays as it was"),
+                None => tracing::info!("SIGHUP: nothing to reload without TLS"),
+                Some(Ok(())) => tracing::info!("SIGHUP: the certificate was reloaded"),
+                Some(Err(error)) => {
+                    tracing::error!(%error, "SIGHUP: reloading failed; the old certificate stays in use")
+                }
             }
         }
     });
@@ -310,7 +310,7 @@ fn flush_key_touches_every_minute(service: Data<Service>) {
         loop {
             actix_web::rt::time::sleep(KEY_TOUCH_PERIOD).await;
             if let Err(error) = service.flush_key_touches().await {
-                tracing::warn!(%error, "uses of keys are not kept");
+                tracing::warn!(%error, "uses of keys could not be stored");
             }
         }
     });
@@ -321,13 +321,13 @@ fn save_calls_every_second(service: Data<Service>) {
         loop {
             actix_web::rt::time::sleep(CALLS_PERIOD).await;
             if let Err(error) = service.save_calls().await {
-                tracing::warn!(%error, "counted calls are not durable yet");
+                tracing::warn!(%error, "call counts could not be stored yet");
             }
         }
     });
 }
 
-/// The lock's name within a data directory.
+/// Name of the lock file within a data directory.
 pub const LOCK_NAME: &str = "LOCK";
 
 fn lock_path(data_dir: &std::path::Path) -> PathBuf {

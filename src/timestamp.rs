@@ -1,5 +1,5 @@
-//! Timestamps as the API shows them: UTC, `Z`, and no fraction or the shortest of 3, 6 or 9 digits
-//! that loses nothing. Reading timestamps is the ingest room's work.
+//! Timestamps in API responses: UTC, `Z`, and either no fraction or the shortest of 3, 6 or 9 digits that is exact.
+//! Parsing timestamps is part of the ingest room.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ const TEXT_BYTES_MAX: usize = 30;
 /// `YYYY-MM-DDTHH:MM:SS`.
 const WHOLE_SECONDS_BYTES: usize = 19;
 
-/// A formatted timestamp, held without allocating.
+/// A formatted timestamp, stored without allocation.
 #[derive(Clone, Copy)]
 pub struct TimestampText {
     bytes: [u8; TEXT_BYTES_MAX],
@@ -20,7 +20,6 @@ pub struct TimestampText {
 }
 
 impl TimestampText {
-    /// The text.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(self.as_bytes()).unwrap_or_default()
     }
@@ -31,14 +30,14 @@ impl TimestampText {
     }
 }
 
-/// The timestamp as the API shows it; `timestamp_ns` is UTC nanoseconds since the epoch.
+/// Formats a timestamp as in API responses. `timestamp_ns` is UTC nanoseconds since the epoch.
 pub fn format_timestamp_ns(timestamp_ns: i64) -> TimestampText {
     TimestampFormatter::default().format(timestamp_ns)
 }
 
-/// Formats many timestamps: those of one day share its date.
+/// Formats many timestamps efficiently: timestamps of the same day share its date.
 pub struct TimestampFormatter {
-    /// Counted from 1970-01-01.
+    /// Days since 1970-01-01.
     day: i64,
     /// Midnight of that day.
     midnight: [u8; TEXT_BYTES_MAX],
@@ -54,7 +53,7 @@ impl Default for TimestampFormatter {
 }
 
 impl TimestampFormatter {
-    /// The timestamp as the API shows it; `timestamp_ns` is UTC nanoseconds since the epoch.
+    /// Formats a timestamp as in API responses. `timestamp_ns` is UTC nanoseconds since the epoch.
     pub fn format(&mut self, timestamp_ns: i64) -> TimestampText {
         let day = timestamp_ns.div_euclid(DAY_NS);
         if day != self.day {
@@ -92,7 +91,7 @@ impl TimestampFormatter {
     }
 }
 
-/// A moment in an answer: UTC nanoseconds since the epoch, written as text.
+/// A timestamp in a response: UTC nanoseconds since the epoch, serialized as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timestamp(pub i64);
 
@@ -108,7 +107,7 @@ impl Serialize for Timestamp {
     }
 }
 
-/// Writes a number below 100 at this place.
+/// Writes a two-digit number at this place.
 fn pair(bytes: &mut [u8; TEXT_BYTES_MAX], place: usize, value: u32) {
     bytes[place] = b'0' + (value / 10) as u8;
     bytes[place + 1] = b'0' + (value % 10) as u8;
@@ -121,8 +120,8 @@ fn digits(place: &mut [u8], mut value: u32) {
     }
 }
 
-/// Proleptic Gregorian date of a day counted from 1970-01-01 (Howard Hinnant, "chrono-Compatible
-/// Low-Level Date Algorithms": eras of 400 years that start in March).
+/// Proleptic Gregorian date of a day counted from 1970-01-01 (Howard Hinnant, "chrono-Compatible Low-Level Date
+/// Algorithms": eras of 400 years that start in March).
 fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);

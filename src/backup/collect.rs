@@ -1,20 +1,20 @@
-//! Which files of a data directory belong together, while a server may be writing to it.
+//! Collects a consistent set of files from a data directory, while a server may be writing to it.
 //!
-//! Nothing in a data directory is changed in place but the log's end: files are written under names of their own,
-//! count once the manifest names them, and go once it does not (ARCHITECTURE.md, "A file counts when a manifest names
-//! it"). Looking at them in this order therefore gives a state that recovery takes, whatever checkpoint, merge or trim
-//! the server makes between two looks:
+//! Nothing in a data directory is changed in place except the end of the log. Files are written under names of their
+//! own, become valid when the manifest names them, and are removed when it no longer does (ARCHITECTURE.md, "A file
+//! counts when a manifest names it"). Reading them in the following order therefore gives a state from which recovery
+//! succeeds, whatever checkpoint, merge or trim the server makes in between:
 //!
-//! 1. the log's files as they are: they reach back to what the manifest in force covers, and to what any later one
-//!    does, for the log is trimmed behind its manifest;
-//! 2. the manifest;
-//! 3. all that it names: segments, runs, records carried on, and directories of buckets that were not converted. They
-//!    are whole, for the manifest came behind them. One that is gone was removed behind a later manifest: then all is
-//!    looked at anew;
-//! 4. the log's files again: they reach up to what this manifest covers, for a checkpoint makes the log last before its
-//!    manifest, and to all that was acknowledged before the backup began.
+//! 1. The present files of the log. They reach back to what the manifest in force covers, and to what any later one
+//!    covers, because the log is trimmed only after its manifest is written.
+//! 2. The manifest.
+//! 3. All files that it names: segments, runs, carried records, and directories of buckets that were not converted.
+//!    They are complete, because the manifest was written after them. If one is missing, it was removed after a later
+//!    manifest was written: then start over.
+//! 4. The files of the log again. They include everything that this manifest covers, because a checkpoint makes the log
+//!    durable before it writes the manifest, and everything that was acknowledged before the backup began.
 //!
-//! Each file is held open from the moment it is found, so that it may be removed while it is copied.
+//! Each file is kept open from the moment it is found, so that it may be removed while it is copied.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -31,48 +31,49 @@ use crate::checked_file::CheckedFileError;
 use crate::checkpoint::{BucketDir, Layout, Manifest, ManifestError, OpenError, SegmentsDir};
 use crate::ledger::LedgerDir;
 
-/// A look takes milliseconds, and hardly a second one is ever needed: what fails so often is no coincidence.
-const LOOKS_MAX: usize = 50;
+/// Limit on attempts. One takes milliseconds, and a second one is hardly ever needed: so many failures are no
+/// coincidence.
+const ATTEMPTS_MAX: usize = 50;
 
-/// Files that belong together.
+/// A consistent set of files.
 pub(crate) struct Collected {
     /// By their path within the data directory, with `/`.
     pub(crate) files: BTreeMap<String, Pin>,
-    /// Sequence of the last record they hold.
+    /// Sequence of the last record in the files.
     pub(crate) last_record: Sequence,
-    /// The same files, and no others.
+    /// A disk view with the same files and no others.
     pub(super) pins: Pins,
     pub(super) manifest: Manifest,
     pub(super) on_damage: OnDamage,
-    /// What of the log is not what was written.
+    /// Damage found in the log.
     pub(super) damages: Vec<String>,
 }
 
-/// What becomes of a backup of files that are damaged.
+/// How a backup treats damaged files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnDamage {
-    /// None is made.
+    /// No backup is made.
     Refuse,
-    /// They are copied as they are, and the backup says so.
+    /// They are copied as they are, and the backup records the damage.
     Copy,
 }
 
 #[cfg(test)]
 impl Collected {
-    /// Has the files copied as programs did that did not look into them.
+    /// Makes the files be copied without verification, as older programs did.
     pub(crate) fn forget_manifest(&mut self) {
         self.manifest = Manifest::default();
     }
 }
 
-/// Why a look gave no files.
+/// Why an attempt failed.
 enum Missed {
-    /// Something was replaced meanwhile.
+    /// A file was replaced meanwhile.
     Moved(String),
     Failed(BackupError),
 }
 
-/// Finds the files, looking again after a `pause` where the server was quicker.
+/// Collects the files. If the server changed them meanwhile, tries again after a `pause`.
 pub(crate) fn collect(
     disk: &Arc<dyn Disk>,
     layout: &Layout,
@@ -80,10 +81,10 @@ pub(crate) fn collect(
     mut pause: impl FnMut(),
 ) -> Result<Collected, BackupError> {
     let mut what = String::new();
-    for looks in 1..=LOOKS_MAX {
-        // What the server does meanwhile may look like damage of the log, but not again and again.
-        let is_settled = looks == LOOKS_MAX && on_damage == OnDamage::Copy;
-        match look(disk, layout, on_damage, is_settled) {
+    for attempt in 1..=ATTEMPTS_MAX {
+        // Concurrent changes may look like damage of the log, but not repeatedly.
+        let takes_damaged_log = attempt == ATTEMPTS_MAX && on_damage == OnDamage::Copy;
+        match attempt_once(disk, layout, on_damage, takes_damaged_log) {
             Ok(collected) => return Ok(collected),
             Err(Missed::Failed(error)) => return Err(error),
             Err(Missed::Moved(moved)) => what = moved,
@@ -93,7 +94,7 @@ pub(crate) fn collect(
     Err(BackupError::Moving(what))
 }
 
-fn look(
+fn attempt_once(
     disk: &Arc<dyn Disk>,
     layout: &Layout,
     on_damage: OnDamage,
@@ -129,7 +130,7 @@ fn look(
     })
 }
 
-/// Its files belong together in another order, which only its own programs know.
+/// Refuses format 1, whose files are consistent in a different order that only its own programs implement.
 fn refuse_format_1(disk: &dyn Disk, layout: &Layout) -> Result<(), Missed> {
     match layout.file_of_format_1(disk) {
         Ok(None) => Ok(()),
@@ -139,7 +140,7 @@ fn refuse_format_1(disk: &dyn Disk, layout: &Layout) -> Result<(), Missed> {
     }
 }
 
-/// Opens all that a manifest names.
+/// Opens all files that a manifest names.
 fn pin_named(disk: &dyn Disk, pins: &Pins, layout: &Layout, manifest: &Manifest) -> Result<(), Missed> {
     let segments = SegmentsDir::of(&layout.data_dir);
     for id in &manifest.segments {
@@ -156,7 +157,7 @@ fn pin_named(disk: &dyn Disk, pins: &Pins, layout: &Layout, manifest: &Manifest)
     for ordinal in &manifest.unconverted {
         let dir = BucketDir::of(&layout.data_dir, *ordinal);
         let names = match disk.list(dir.path()) {
-            // Missing is what kept it from being converted.
+            // The directory was not converted because it is missing.
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
             listed => listed.map_err(|error| Missed::of_io(dir.path(), error))?,
         };
@@ -173,12 +174,12 @@ fn pin(pins: &Pins, path: &Path) -> Result<(), Missed> {
         .map_err(|error| Missed::of_io(path, error))
 }
 
-/// The same of a file that never changes, so that it can be read where it lies.
+/// Opens a file that never changes, so that it can be mapped.
 fn pin_sealed(pins: &Pins, path: &Path) -> Result<(), Missed> {
     pins.pin_sealed(path).map_err(|error| Missed::of_io(path, error))
 }
 
-/// Opens the log's files that are there.
+/// Opens the present files of the log.
 fn pin_log(disk: &dyn Disk, pins: &Pins, dir: &Path) -> Result<(), Missed> {
     for path in wal::files(disk, dir).map_err(Missed::of_log)? {
         pin(pins, &path)?;
@@ -186,7 +187,8 @@ fn pin_log(disk: &dyn Disk, pins: &Pins, dir: &Path) -> Result<(), Missed> {
     Ok(())
 }
 
-/// Has the log end with what is whole in its last file. All others are complete by now, dropped or not.
+/// Ends the log after the last whole frame of its last file. All other files are complete by now, even if they have
+/// been dropped.
 fn measure_log(disk: &dyn Disk, pins: &Pins, dir: &Path, takes_damaged: bool) -> Result<(), Missed> {
     let files = wal::files(pins, dir).map_err(Missed::of_log)?;
     let Some((last, complete)) = files.split_last() else {
@@ -205,7 +207,7 @@ fn measure_log(disk: &dyn Disk, pins: &Pins, dir: &Path, takes_damaged: bool) ->
     };
     match whole {
         None => Err(Missed::of_io(last, ErrorKind::NotFound.into())),
-        // It was being begun.
+        // The file was just being created.
         Some(0) => {
             pins.forget(last);
             Ok(())
@@ -217,8 +219,8 @@ fn measure_log(disk: &dyn Disk, pins: &Pins, dir: &Path, takes_damaged: bool) ->
     }
 }
 
-/// That the log has no hole and spans what the manifest needs of it; answers its last sequence, and what is
-/// damaged where that is taken.
+/// Checks that the log has no gap and includes the records that the manifest needs. Returns its last sequence, and the
+/// damage, if damage is accepted.
 fn check_log(
     pins: &Pins,
     layout: &Layout,
@@ -231,7 +233,7 @@ fn check_log(
         return Ok((found.last_sequence, damages.collect()));
     }
     if let Some(damage) = found.damages.first() {
-        // A file begun and dropped between the two looks at the log leaves such a hole, too.
+        // A file that was created and dropped between the two listings of the log leaves such a gap, too.
         return Err(Missed::Moved(damage.to_string()));
     }
     let marks = manifest.buckets.values().map(|mark| mark.covered);
@@ -239,7 +241,7 @@ fn check_log(
     let (first, needed) = (found.first_sequence.unwrap_or(1), manifest.covered + 1);
     if first > needed || found.last_sequence < covered {
         return Err(Missed::Moved(format!(
-            "the log has records {first} to {} where {needed} to {covered} are needed",
+            "the log has records {first} to {}, but {needed} to {covered} are needed",
             found.last_sequence,
         )));
     }
@@ -249,7 +251,7 @@ fn check_log(
 impl Missed {
     fn of_io(path: &Path, error: io::Error) -> Self {
         match error.kind() {
-            ErrorKind::NotFound => Self::Moved(format!("{} is not there", path.display())),
+            ErrorKind::NotFound => Self::Moved(format!("{} is missing", path.display())),
             _ => Self::Failed(BackupError::Read(path.to_owned(), error)),
         }
     }
@@ -257,7 +259,7 @@ impl Missed {
     fn of_log(error: LogError) -> Self {
         match error {
             LogError::Io { path, source, .. } => Self::of_io(&path, source),
-            // Where the log's last file is damaged, a later look tells the same.
+            // If the log's last file is really damaged, later attempts fail in the same way.
             LogError::Damaged(damage) => Self::Moved(damage.to_string()),
             error => Self::Failed(BackupError::Damaged(error.to_string())),
         }

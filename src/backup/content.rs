@@ -1,4 +1,4 @@
-//! A file's bytes on their way through: counted and hashed as they pass, and told apart by who failed.
+//! Counts and hashes the bytes of a file while they are copied, and distinguishes read errors from write errors.
 
 use std::io::{self, Read, Write};
 
@@ -6,10 +6,10 @@ use sha2::{Digest, Sha256};
 
 use super::manifest::hex;
 
-/// Bytes moved at once.
+/// Size of the copy buffer.
 const COPY_BYTES: usize = 256 << 10;
 
-/// Counts and hashes what is read through it.
+/// A reader that counts and hashes what is read.
 pub(super) struct Content<'a> {
     from: &'a mut dyn Read,
     digest: Sha256,
@@ -17,7 +17,7 @@ pub(super) struct Content<'a> {
     failed: bool,
 }
 
-/// Who failed.
+/// Whether reading or writing failed.
 pub(super) enum CopyError {
     Read(io::Error),
     Write(io::Error),
@@ -33,7 +33,7 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// Says whose error one is that came out of a copy of this.
+    /// Classifies an error of a copy from this reader as a read or a write error.
     pub(super) fn blame(&self, error: io::Error) -> CopyError {
         if self.failed {
             CopyError::Read(error)
@@ -42,7 +42,7 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// Moves all of it.
+    /// Copies the rest of the content.
     pub(super) fn copy_to(&mut self, to: &mut dyn Write) -> Result<(), CopyError> {
         let mut buffer = vec![0; COPY_BYTES];
         loop {
@@ -53,7 +53,7 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// Length and SHA-256 of what was read.
+    /// Length and SHA-256 of the bytes read.
     pub(super) fn finish(self) -> (u64, String) {
         (self.bytes, hex(&self.digest.finalize()))
     }

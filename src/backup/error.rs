@@ -1,121 +1,76 @@
-//! Why there is no backup, or nothing was restored.
+//! Errors of backup and restore.
 
-use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use wal::disk::is_full;
 
 use crate::startup::LockError;
 
-/// See the room's opening.
-#[derive(Debug)]
+/// Why a backup or a restore failed.
+#[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// The data directory at this path holds nothing of a server.
+    /// The data directory at this path contains no data of a server.
+    #[error("{0} holds nothing of a server; name its directory with --data-dir")]
     Empty(PathBuf),
-    /// An older program wrote the file at this path of the data directory, and no server has converted it since.
+    /// The file at this path in the data directory is of format 1, and no server has converted it since.
+    #[error(
+        "{0} was written by an older program; start a server on the directory once, which converts it, and back it up \
+         when it is ready"
+    )]
     Format1(PathBuf),
-    /// The data directory is not what was written.
+    /// The data directory is damaged.
+    #[error(
+        "{0}; the data directory is damaged and was not backed up: `tidewatch check` reports what is lost"
+    )]
     Damaged(String),
-    /// Files in the data directory at this path are not what was written, in these places.
+    /// Files in the data directory at this path are damaged, in these places.
+    #[error(
+        "{0} is damaged and was not backed up; keep the existing backups, and run `tidewatch check`; --allow-damage \
+         copies it as it is{lines}",
+        lines = indented(.1)
+    )]
     Rotten(PathBuf, Vec<String>),
-    /// Files went as fast as they were looked for.
+    /// Files kept changing while they were collected.
+    #[error("{0}, repeatedly; if the server runs, try once more, if not, run `tidewatch check`")]
     Moving(String),
-    /// The target is there.
+    /// The target exists.
+    #[error("{0} exists and is not overwritten; choose another name")]
     Exists(PathBuf),
-    /// The target lies within the data directory.
+    /// The target is within the data directory.
+    #[error("{0} is within the data directory; choose a place outside, preferably on another disk")]
     Inside(PathBuf),
-    /// A file that is copied.
+    /// A file that is copied cannot be read.
+    #[error("cannot read {0}: {1}")]
     Read(PathBuf, io::Error),
-    /// A file that is written.
+    /// A file of the target cannot be written.
+    #[error("{}", unwritten(.0, .1))]
     Write(PathBuf, io::Error),
     /// The backup at this path has no manifest.
+    #[error("{0} has no complete manifest: it is not a backup, or one that was never finished")]
     Unfinished(PathBuf),
     /// The backup at this path has a later format version than this program reads.
+    #[error("{0} is a backup of format version {1}, which a later program wrote; restore it with that one")]
     Version(PathBuf, u32),
-    /// What is wrong with the backup at this path, for each file.
+    /// The faults of the backup at this path, for each file.
+    #[error("{0} is damaged, {count} faults; nothing is restored{lines}", count = .1.len(), lines = indented(.1))]
     Faults(PathBuf, Vec<String>),
-    /// The directory to restore to holds something of this name.
+    /// The directory to restore to contains something with this name.
+    #[error("{0} holds {1:?}; restore to an empty directory, or to one that does not exist yet")]
     Occupied(PathBuf, String),
     /// The directory to restore to is in use.
+    #[error(transparent)]
     Lock(LockError),
 }
 
-impl fmt::Display for BackupError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty(path) => write!(
-                f,
-                "{} holds nothing of a server; name its directory with --data-dir",
-                path.display()
-            ),
-            Self::Format1(path) => write!(
-                f,
-                "{} was written by an older program; start a server on the directory once, which converts it, and back \
-                 it up when it serves",
-                path.display()
-            ),
-            Self::Damaged(what) => write!(
-                f,
-                "{what}; the data directory is damaged and was not backed up: `tidewatch check` reports what is lost"
-            ),
-            Self::Rotten(path, damages) => {
-                write!(
-                    f,
-                    "{} is damaged and was not backed up; keep the backups there are, and ask `tidewatch check`; \
-                     --allow-damage copies it as it is",
-                    path.display()
-                )?;
-                damages.iter().try_for_each(|damage| write!(f, "\n  {damage}"))
-            }
-            Self::Moving(what) => write!(
-                f,
-                "{what}, again and again; if the server runs, try once more, if not, ask `tidewatch check`"
-            ),
-            Self::Exists(path) => write!(
-                f,
-                "{} is there already and is not overwritten; choose another name",
-                path.display()
-            ),
-            Self::Inside(path) => write!(
-                f,
-                "{} is within the data directory; choose a place outside, at best on another disk",
-                path.display()
-            ),
-            Self::Read(path, error) => write!(f, "cannot read {}: {error}", path.display()),
-            Self::Write(path, error) if is_full(error) => write!(
-                f,
-                "the disk is full: {} does not fit ({error}); what was written of it is removed",
-                path.display()
-            ),
-            Self::Write(path, error) => write!(f, "cannot write {}: {error}", path.display()),
-            Self::Unfinished(path) => write!(
-                f,
-                "{} has no whole manifest: it is no backup, or one that was never finished",
-                path.display()
-            ),
-            Self::Version(path, found) => write!(
-                f,
-                "{} is a backup of format version {found}, which a later program wrote; restore it with that one",
-                path.display()
-            ),
-            Self::Faults(path, faults) => {
-                let count = faults.len();
-                write!(
-                    f,
-                    "{} is damaged, {count} faults; nothing is restored",
-                    path.display()
-                )?;
-                faults.iter().try_for_each(|fault| write!(f, "\n  {fault}"))
-            }
-            Self::Occupied(path, name) => write!(
-                f,
-                "{} holds {name:?}; restore to an empty directory, or one that is not there yet",
-                path.display()
-            ),
-            Self::Lock(error) => error.fmt(f),
-        }
+fn unwritten(path: &Path, error: &io::Error) -> String {
+    let path = path.display();
+    match is_full(error) {
+        true => format!("the disk is full: {path} does not fit ({error}); the incomplete file was removed"),
+        false => format!("cannot write {path}: {error}"),
     }
 }
 
-impl std::error::Error for BackupError {}
+fn indented(lines: &[String]) -> String {
+    lines.iter().map(|line| format!("\n  {line}")).collect()
+}

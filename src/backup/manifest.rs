@@ -1,56 +1,55 @@
-//! What a backup says of itself. Drawn in FORMAT.md.
+//! The manifest of a backup. Documented in FORMAT.md.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::checkpoint::Layout;
 
-/// Format version this program writes, and the latest it reads. It tells the layout of the data directory within: 1 has
-/// a directory for each bucket, 2 one manifest for all.
+/// Format version that this program writes, and the latest that it reads. It determines the layout of the data
+/// directory inside: 1 has a directory per bucket, 2 one manifest for all.
 pub(super) const FORMAT_VERSION: u32 = 2;
 
-/// The manifest's name within a backup.
+/// Name of the manifest within a backup.
 pub(super) const MANIFEST_NAME: &str = "MANIFEST";
-/// In front of the names of all other files.
+/// Prefix of the names of all other files.
 pub(super) const DATA_PREFIX: &str = "data/";
 
 const MAGIC: &str = "tidewatch-backup";
 
-/// The names that a data directory has, of either version: nothing else is put into one.
+/// The names in a data directory, of either version. Nothing else is restored into one.
 pub(super) const ROOTS: [&str; 8] = Layout::NAMES;
 
-/// Which files a backup has.
+/// The files of a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Manifest {
-    /// When it was begun, RFC 3339.
+    /// When the backup began, in RFC 3339.
     pub(super) created_at: String,
     /// Version of the program that made it.
     pub(super) program: String,
-    /// Sequence of the last record it holds.
+    /// Sequence of the last record in it.
     pub(super) last_record: u64,
     /// Sorted by path.
     pub(super) files: Vec<FileEntry>,
-    /// What was damaged before it was copied, for people.
+    /// Damage of the files before they were copied, for the operator.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) damages: Vec<String>,
 }
 
-/// One of the files.
+/// A file of a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FileEntry {
-    /// Within the data directory, with `/`.
+    /// Path within the data directory, with `/`.
     pub(super) path: String,
-    /// Length.
     pub(super) bytes: u64,
     /// SHA-256 of the content, 64 hex digits.
     pub(super) sha256: String,
 }
 
-/// Why bytes are no manifest.
+/// Why bytes are not a manifest.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ManifestError {
-    /// Cut short, altered, or something else altogether.
+    /// Truncated, altered, or not a manifest at all.
     Damaged,
     /// Of a later format version.
     Version(u32),
@@ -87,26 +86,26 @@ impl Manifest {
         serde_json::from_slice(content).map_err(|_| ManifestError::Damaged)
     }
 
-    /// What was damaged before it was copied.
+    /// Damage of the files before they were copied.
     #[cfg(test)]
     pub(crate) fn damages(&self) -> &[String] {
         &self.damages
     }
 
-    /// Bytes of all files.
+    /// Total length of the files.
     pub(super) fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).sum()
     }
 }
 
-/// Whether a path of a backup is one of a data directory, and leads nowhere else.
+/// Whether a path in a backup is a path of a data directory that does not lead outside.
 pub(super) fn is_of_data_dir(path: &str) -> bool {
     let mut parts = path.split('/');
     let root = parts.next().unwrap_or_default();
     ROOTS.contains(&root) && parts.all(|part| !matches!(part, "" | "." | "..") && !part.contains('\0'))
 }
 
-/// As the manifest writes it.
+/// The checksum as the manifest writes it.
 pub(super) fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
@@ -164,7 +163,7 @@ mod tests {
             let mut altered = encoded.clone();
             altered[at] ^= 4;
             let read = Manifest::decode(&altered);
-            // The digit of the version is the one byte that says something else and still reads.
+            // The version's digit is the only byte that can change and still read.
             assert!(
                 matches!(read, Err(ManifestError::Damaged | ManifestError::Version(6))),
                 "{at}: {read:?}"

@@ -1,10 +1,10 @@
-//! `tidewatch backup` and `tidewatch restore`: a whole data directory as one verifiable copy, taken while the server
-//! goes on. Drawn in FORMAT.md.
+//! `tidewatch backup` and `tidewatch restore`: a verifiable copy of a whole data directory, taken while the server
+//! runs. Documented in FORMAT.md.
 //!
-//! The backup asks the server for nothing: files of a data directory are never changed in place, so it opens those that
-//! belong together ([`collect`](self)) and copies them in its own time, at a low priority. It writes nothing into the
-//! data directory and takes no lock; neither its end nor the server's in the middle of it harms the other. Called by
-//! the command line alone.
+//! The backup does not communicate with the server. Files of a data directory are never changed in place, so it opens a
+//! consistent set of them ([`collect`](self)) and copies them at its own pace, at a low priority. It writes nothing
+//! into the data directory and takes no lock; if either process dies meanwhile, the other is not affected. Called only
+//! by the command line.
 
 mod collect;
 mod content;
@@ -38,57 +38,57 @@ use target::Form;
 pub use collect::OnDamage;
 pub use error::BackupError;
 
-// For the tests of the rooms over a simulated disk as well.
+// Also for tests over a simulated disk.
 pub(crate) use collect::{Collected, collect};
 pub(crate) use restore::{restore as restore_to, verify as verify_on};
 pub(crate) use target::Target;
 
-/// Between two looks at a directory that changes: a bucket's directory is removed in less.
-const LOOK_PAUSE: Duration = Duration::from_millis(100);
+/// Pause between two attempts to collect files that change: removing a bucket's directory takes less.
+const ATTEMPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What a file system itself puts into an empty volume.
+/// A directory that file systems create in an empty volume.
 const LOST_AND_FOUND: &str = "lost+found";
 
-/// Figures of a backup.
+/// Statistics of a backup.
 #[derive(Debug)]
 pub struct BackupReport {
     pub files: usize,
-    /// Bytes of them.
+    /// Total length of the files.
     pub bytes: u64,
-    /// Bytes of the backup, compressed where it is.
+    /// Bytes of the backup, compressed if it is compressed.
     pub written_bytes: u64,
     /// Sequence of the last record in it.
     pub last_record: u64,
-    /// What of it is not what was written, and was copied all the same.
+    /// Damage that was copied.
     pub damages: Vec<String>,
-    /// Until it was certain what belongs to it; what is acknowledged later is not in it.
+    /// Time until the contents were fixed. What is acknowledged later is not in the backup.
     pub fixed_after: Duration,
-    /// In all.
+    /// Total duration.
     pub took: Duration,
 }
 
-/// Figures of a backup that was read.
+/// Statistics of a backup that was read.
 #[derive(Debug)]
 pub struct RestoreReport {
-    /// When it was begun, RFC 3339.
+    /// When the backup began, in RFC 3339.
     pub created_at: String,
     pub files: usize,
-    /// Bytes of them.
+    /// Total length of the files.
     pub bytes: u64,
     /// Sequence of the last record in it.
     pub last_record: u64,
-    /// What of it was damaged before it was copied.
+    /// Damage of the files before they were copied.
     pub damages: Vec<String>,
-    /// In all.
+    /// Total duration.
     pub took: Duration,
 }
 
-/// Backs up a data directory, whose server may be running, to a target that is not there yet: a directory, or an
-/// archive where the name ends in `.tar` or `.tar.zst`. Whatever was acknowledged before this was called is in it. Every
-/// file is held against the checksums within it on the way; `on_damage` says what becomes of a damaged one.
+/// Backs up a data directory, whose server may be running, to a target that must not exist: a directory, or an archive
+/// if the name ends in `.tar` or `.tar.zst`. Everything that was acknowledged before this call is included. Every file
+/// is verified with its checksums while it is copied; `on_damage` decides what happens to a damaged one.
 ///
 /// # Errors
-/// See [`BackupError`]; then there is no target, unless it was there before.
+/// See [`BackupError`]. After an error there is no target, unless it existed before.
 pub fn back_up(
     data_dir: &Path,
     target: &Path,
@@ -104,7 +104,7 @@ pub fn back_up(
     let layout = Layout {
         data_dir: data_dir.to_owned(),
     };
-    let collected = collect(&disk, &layout, on_damage, || std::thread::sleep(LOOK_PAUSE))?;
+    let collected = collect(&disk, &layout, on_damage, || std::thread::sleep(ATTEMPT_PAUSE))?;
     let fixed_after = started.elapsed();
     claim(target)?;
     let begun = Target::begin(&disk, target, now_ns)?;
@@ -121,7 +121,7 @@ pub fn back_up(
     })
 }
 
-/// Copies what was collected; answers the manifest, and the bytes written.
+/// Copies the collected files. Returns the manifest, and the bytes written.
 pub(crate) fn write(
     collected: &Collected,
     layout: &Layout,
@@ -132,10 +132,10 @@ pub(crate) fn write(
     let mut damages = collected.damages.clone();
     for (name, pin) in &collected.files {
         let path = layout.data_dir.join(name);
-        // Right before it is copied: what was read for the one is in memory for the other.
+        // Verify each file right before it is copied, so that it is read from disk once.
         let found = named.damages(&collected.pins, &path);
         damages.extend(found.map_err(BackupError::Damaged)?);
-        // All are looked at, so that all damage is told.
+        // Verify all files, so that all damage is reported.
         if damages.is_empty() || collected.on_damage == OnDamage::Copy {
             target.add(name, pin, &path)?;
         }
@@ -147,7 +147,7 @@ pub(crate) fn write(
     target.finish(created_at, collected.last_record, damages)
 }
 
-/// Reads a backup and holds it against its checksums.
+/// Reads a backup and verifies its checksums.
 ///
 /// # Errors
 /// See [`BackupError`].
@@ -157,13 +157,13 @@ pub fn verify(backup: &Path) -> Result<RestoreReport, BackupError> {
     verify_on(&disk, backup).map(|manifest| RestoreReport::of(manifest, started))
 }
 
-/// Restores a backup to a data directory that is empty or not there yet. A server finds all of it, or nothing.
+/// Restores a backup to a data directory that is empty or does not exist. A server then finds all of it, or nothing.
 ///
 /// # Errors
-/// See [`BackupError`]; then nothing is left of it in the directory.
+/// See [`BackupError`]. After an error nothing of the backup is left in the directory.
 pub fn restore(backup: &Path, data_dir: &Path) -> Result<RestoreReport, BackupError> {
     let started = Instant::now();
-    // Looked at before the lock is taken, which would leave a file there.
+    // Check before taking the lock, which would leave a file there.
     DirectoryLock::take_to_read(data_dir).map_err(BackupError::Lock)?;
     refuse_occupied(data_dir)?;
     let _lock = DirectoryLock::take(data_dir).map_err(BackupError::Lock)?;
@@ -189,7 +189,7 @@ impl RestoreReport {
     }
 }
 
-/// A backup within the data directory would be lost with it.
+/// Refuses a target within the data directory, where the backup would be lost together with it.
 fn refuse_inside(data_dir: &Path, target: &Path) -> Result<(), BackupError> {
     let unread = |path: &Path| {
         let path = path.to_owned();
@@ -206,12 +206,12 @@ fn refuse_inside(data_dir: &Path, target: &Path) -> Result<(), BackupError> {
     }
 }
 
-/// Makes sure that the target is nobody's and stays so. An archive is claimed by being created.
+/// Ensures that the target is new, and reserves it. An archive is reserved when it is created.
 fn claim(target: &Path) -> Result<(), BackupError> {
     if Form::of(target) != Form::Directory {
         return Ok(());
     }
-    // Password hashes and secrets are inside: for the owner alone.
+    // Only for the owner, because it contains password hashes and secrets.
     DirBuilder::new()
         .mode(0o700)
         .create(target)
@@ -238,7 +238,7 @@ fn refuse_occupied(data_dir: &Path) -> Result<(), BackupError> {
     })
 }
 
-/// Removes what was written of a backup that failed. What cannot be removed lacks its manifest.
+/// Removes the files of a backup that failed. If that fails, the remains have no manifest.
 fn discard(target: &Path) {
     let _ = match Form::of(target) {
         Form::Directory => fs::remove_dir_all(target),

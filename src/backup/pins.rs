@@ -1,5 +1,5 @@
-//! Files of a data directory, held open. What is open keeps its bytes although a checkpoint replaces, trims or merges
-//! the file away meanwhile, so that a set of files, once opened, can be copied in any time.
+//! Files of a data directory that are kept open. An open file keeps its bytes even if a checkpoint replaces, trims or
+//! merges it meanwhile, so a set of open files can be copied at any pace.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,18 +10,18 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use wal::disk::{Bytes, Disk, DiskFile};
 
-/// The files that were read through it, as a disk that has no others. Nothing can be written to it.
+/// A read-only disk that consists of the files opened through it.
 pub(super) struct Pins {
     disk: Arc<dyn Disk>,
     files: Mutex<BTreeMap<PathBuf, Pin>>,
 }
 
-/// An open file, and how much of it counts.
+/// An open file, and its valid length.
 #[derive(Clone)]
 pub(crate) struct Pin {
     file: Arc<dyn DiskFile>,
     bytes: u64,
-    /// Of a file that never changes.
+    /// Only for a file that never changes.
     map: Option<Arc<dyn Bytes>>,
 }
 
@@ -36,7 +36,7 @@ impl Pins {
     /// Opens a file unless it is open already.
     ///
     /// # Errors
-    /// The disk's.
+    /// A disk error.
     pub(super) fn pin(&self, path: &Path) -> io::Result<Pin> {
         let mut files = self.files.lock();
         if let Some(pin) = files.get(path) {
@@ -53,11 +53,11 @@ impl Pins {
         Ok(pin)
     }
 
-    /// The same for a file that never changes: it can be mapped then, however large it is, and whether or not it is still
-    /// there.
+    /// Opens a file that never changes. It is mapped, so it can be read however large it is, and even after it was
+    /// removed.
     ///
     /// # Errors
-    /// The disk's.
+    /// A disk error.
     pub(super) fn pin_sealed(&self, path: &Path) -> io::Result<()> {
         self.pin(path)?;
         let map = self.disk.map(path)?;
@@ -67,10 +67,10 @@ impl Pins {
         Ok(())
     }
 
-    /// Has a file count up to this length only; all that it has now for `None`.
+    /// Limits a file to this length; `None` means its present length.
     ///
     /// # Errors
-    /// The disk's.
+    /// A disk error.
     pub(super) fn measure(&self, path: &Path, bytes: Option<u64>) -> io::Result<()> {
         if let Some(pin) = self.files.lock().get_mut(path) {
             pin.bytes = bytes.map_or_else(|| pin.file.len(), Ok)?;
@@ -93,7 +93,7 @@ impl Pin {
         self.bytes
     }
 
-    /// Reads it from its beginning.
+    /// Reads the file from its beginning.
     pub(super) fn reader(&self) -> impl Read {
         PinReader {
             pin: self.clone(),

@@ -1,5 +1,5 @@
-//! Puts a backup into an empty data directory, so that a server either finds all of it or refuses to start: a file
-//! says that a restore is under way, from before anything else is there until all is there, right and synced.
+//! Restores a backup into an empty data directory, so that a server either finds all of it or refuses to start: a
+//! marker file exists from before the first file is written until all files are complete, verified and synced.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -16,13 +16,13 @@ use crate::check::NamedFiles;
 use crate::checkpoint::{self, Layout};
 use crate::sealed_file::FileWriter;
 
-/// Only reads the backup. Of one that is a directory, the files are held against the checksums within them, too.
+/// Verifies a backup without restoring it. If it is a directory, the checksums within the files are verified, too.
 pub(crate) fn verify(disk: &Arc<dyn Disk>, backup: &Path) -> Result<Manifest, BackupError> {
     let manifest = read(disk, backup)?;
     let layout = Layout {
         data_dir: backup.join(DATA_PREFIX),
     };
-    // One of format 1 has none, and an archive is no directory.
+    // A backup of format 1 has no such manifest, and an archive is not a directory.
     let Ok(Some(files)) = checkpoint::Manifest::read(&**disk, &layout.data_dir) else {
         return Ok(manifest);
     };
@@ -32,7 +32,7 @@ pub(crate) fn verify(disk: &Arc<dyn Disk>, backup: &Path) -> Result<Manifest, Ba
         damages.extend(found.map_err(BackupError::Damaged)?);
     }
     if damages.is_empty() || !manifest.damages.is_empty() {
-        // It says itself what is damaged.
+        // The damage was recorded when the backup was made.
         return Ok(manifest);
     }
     Err(BackupError::Faults(backup.to_owned(), damages))
@@ -46,8 +46,8 @@ fn read(disk: &Arc<dyn Disk>, backup: &Path) -> Result<Manifest, BackupError> {
     })
 }
 
-/// Restores a backup to a data directory that the caller has made, has found to hold nothing, and whose lock it holds.
-/// `from` is the disk the backup is on.
+/// Restores a backup to a data directory that the caller has created, has found to be empty, and whose lock it holds.
+/// `from` is the disk with the backup.
 pub(crate) fn restore(
     from: &Arc<dyn Disk>,
     backup: &Path,
@@ -67,7 +67,7 @@ pub(crate) fn restore(
         Ok(manifest)
     };
     let manifest = put_all().inspect_err(|_| discard(disk, layout))?;
-    // What is there is right from here on, whether this comes to its end or not.
+    // From here on the contents are valid, even if the following fails.
     put_in_force(disk, layout).map_err(failed)?;
     Ok(manifest)
 }
@@ -104,14 +104,14 @@ fn put_in_force(disk: &dyn Disk, layout: &Layout) -> io::Result<()> {
     disk.sync_dir(&layout.data_dir)
 }
 
-/// Removes what was put there. What cannot be removed is left to whoever tries again, who is told.
+/// Removes the restored files. Files that cannot be removed make the next restore fail with `Occupied`.
 fn discard(disk: &dyn Disk, layout: &Layout) {
     for name in ROOTS {
         let path = layout.data_dir.join(name);
         let _ = disk.remove_dir_all(&path);
         let _ = disk.remove(&path);
     }
-    // After all else, and durably so.
+    // The marker last, after the removals are durable.
     let _ = disk
         .sync_dir(&layout.data_dir)
         .and_then(|()| disk.remove(&layout.restoring_path()));

@@ -1,4 +1,4 @@
-//! Reads a backup, whatever its form, and holds every byte against the manifest.
+//! Reads a backup of any form and verifies every byte with the manifest.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read};
@@ -13,20 +13,20 @@ use super::content::Content;
 use super::error::BackupError;
 use super::manifest::{DATA_PREFIX, MANIFEST_NAME, Manifest, ManifestError, is_of_data_dir};
 
-/// A manifest of so many bytes would list millions of files: one that claims more is damaged.
+/// A manifest of this size would list millions of files. A longer one is damaged.
 const MANIFEST_BYTES_MAX: u64 = 1 << 30;
-/// How everything compressed with zstd begins.
+/// The magic of the zstd format.
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 const READ_BYTES: usize = 256 << 10;
 
-/// Takes each file of a backup, by its path within the data directory; reads it to its end.
+/// Receives each file of a backup, by its path within the data directory, and reads it completely.
 pub(super) type Sink<'a> = dyn FnMut(&str, &mut Content<'_>) -> Result<(), BackupError> + 'a;
 
-/// Gives each file to the sink, then says whether they were what the manifest lists: until this returns, nothing that
-/// the sink got may be relied upon.
+/// Passes each file to the sink, then verifies them with the manifest. Until this returns, the data passed to the sink
+/// must not be relied upon.
 pub(super) fn read(disk: &Arc<dyn Disk>, path: &Path, sink: &mut Sink<'_>) -> Result<Manifest, BackupError> {
     let manifest_path = path.join(MANIFEST_NAME);
-    // Its form shows by what is there, so that one that was renamed still reads.
+    // Detect the form by content, so that a renamed backup still reads.
     let listed = disk.list(path);
     let mut read = Found {
         backup: path,
@@ -49,7 +49,7 @@ pub(super) fn read(disk: &Arc<dyn Disk>, path: &Path, sink: &mut Sink<'_>) -> Re
             .map_err(|error| BackupError::Read(path.to_owned(), error))?;
         read.archive(file, sink)?
     };
-    read.held_against(&manifest)?;
+    read.verify(&manifest)?;
     Ok(manifest)
 }
 
@@ -63,7 +63,7 @@ fn decode(path: &Path, bytes: &[u8]) -> Result<Manifest, BackupError> {
     })
 }
 
-/// What was read so far.
+/// What has been read so far.
 struct Found<'a> {
     backup: &'a Path,
     /// Length and checksum.
@@ -75,13 +75,13 @@ impl Found<'_> {
     fn take(&mut self, name: &str, from: &mut dyn Read, sink: &mut Sink<'_>) -> Result<(), BackupError> {
         if !is_of_data_dir(name) {
             self.faults
-                .push(format!("{name:?} is no name of a data directory"));
+                .push(format!("{name:?} is not a file name of a data directory"));
             return Ok(());
         }
         let mut content = Content::new(from);
         sink(name, &mut content)?;
         if self.files.insert(name.to_owned(), content.finish()).is_some() {
-            self.faults.push(format!("{name} is there twice"));
+            self.faults.push(format!("{name} occurs twice"));
         }
         Ok(())
     }
@@ -101,7 +101,7 @@ impl Found<'_> {
                     }
                     taken => taken?,
                 },
-                // Told as missing when all is read.
+                // Reported as missing after all files were read.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => return Err(BackupError::Read(path, error)),
             }
@@ -109,12 +109,12 @@ impl Found<'_> {
         Ok(())
     }
 
-    /// The manifest comes last.
+    /// Reads an archive, whose last file is the manifest.
     fn archive(&mut self, file: Box<dyn DiskFile>, sink: &mut Sink<'_>) -> Result<Manifest, BackupError> {
         let backup = self.backup.to_owned();
         let failed = |error| of_archive(&backup, error);
         let mut magic = [0; ZSTD_MAGIC.len()];
-        // A file too short for it is no archive either.
+        // A file that is too short for the magic is not an archive either.
         let compressed = file.read_exact_at(0, &mut magic).is_ok() && magic == ZSTD_MAGIC;
         let plain = FileReader::new(file).map_err(failed)?;
         let stream: Box<dyn Read> = if compressed {
@@ -140,15 +140,15 @@ impl Found<'_> {
                     error => error,
                 })?;
             } else {
-                self.faults.push(format!("{name:?} is nothing of a backup"));
+                self.faults.push(format!("{name:?} does not belong to a backup"));
             }
         }
-        // To the end: there stands the checksum of what is compressed.
+        // Read to the end, which has the checksum of the compressed data.
         io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(failed)?;
         manifest.ok_or(BackupError::Unfinished(backup))
     }
 
-    fn held_against(mut self, manifest: &Manifest) -> Result<(), BackupError> {
+    fn verify(mut self, manifest: &Manifest) -> Result<(), BackupError> {
         for file in &manifest.files {
             let fault = match self.files.remove(&file.path) {
                 None => "is missing".to_owned(),
@@ -170,16 +170,16 @@ impl Found<'_> {
     }
 }
 
-/// What is not the operating system's error is one of the bytes: they end early, or are not those of an archive.
+/// An error that is not one of the operating system is a fault of the bytes: they are truncated, or not an archive.
 fn of_archive(backup: &Path, error: io::Error) -> BackupError {
     if error.raw_os_error().is_some() {
         return BackupError::Read(backup.to_owned(), error);
     }
-    let fault = format!("it does not read up to the manifest, its last file: {error}");
+    let fault = format!("reading failed before the manifest, its last file: {error}");
     BackupError::Faults(backup.to_owned(), vec![fault])
 }
 
-/// Reads a file of a disk from its beginning, in large pieces.
+/// Reads a file of a disk from its beginning, in large blocks.
 struct FileReader {
     file: Box<dyn DiskFile>,
     offset: u64,

@@ -1,4 +1,5 @@
-//! Writes a backup: a directory, or a tar archive, which may be compressed. The manifest last: what lacks it is none.
+//! Writes a backup: a directory, or a tar archive that may be compressed. The manifest is written last; without it, a
+//! backup is invalid.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufReader, Write};
@@ -16,7 +17,7 @@ use super::pins::Pin;
 use crate::clock::SECOND_NS;
 use crate::sealed_file::FileWriter;
 
-/// The forms of a backup, told by its name's ending.
+/// The forms of a backup, determined by the extension of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Directory,
@@ -47,7 +48,7 @@ pub(crate) struct Target {
 enum Out {
     Directory {
         disk: Arc<dyn Disk>,
-        /// Those with files in them, to be synced.
+        /// Directories with files in them, to be synced.
         dirs: BTreeSet<PathBuf>,
         bytes: u64,
     },
@@ -63,11 +64,11 @@ enum Stream {
     Zstd(Encoder<'static, FileWriter>),
 }
 
-/// Of zstd: segments are compressed already, so a higher one would find little more.
+/// The zstd level. Segments are compressed already, so a higher level would save little.
 const COMPRESSION_LEVEL: i32 = 1;
 
 impl Target {
-    /// Begins a backup at a path that the caller has made sure is nobody's. A directory is made when it is missing.
+    /// Begins a backup at a path that the caller has reserved. A missing directory is created.
     pub(crate) fn begin(disk: &Arc<dyn Disk>, path: &Path, now_ns: i64) -> Result<Self, BackupError> {
         let failed = |error| BackupError::Write(path.to_owned(), error);
         let disk = Arc::clone(disk);
@@ -100,7 +101,7 @@ impl Target {
         })
     }
 
-    /// Adds a file of a data directory; `source` is where it is read from, for messages.
+    /// Adds a file of a data directory. `source` is the path that it is read from, for messages.
     pub(crate) fn add(&mut self, name: &str, pin: &Pin, source: &Path) -> Result<(), BackupError> {
         let mut reader = pin.reader();
         let mut content = Content::new(&mut reader);
@@ -111,7 +112,7 @@ impl Target {
                 archive, modified_s, ..
             } => {
                 let mut header = header(pin.bytes(), *modified_s);
-                // The archive's builder reads in small pieces.
+                // The builder of the archive reads in small blocks.
                 let name = format!("{DATA_PREFIX}{name}");
                 let appended = archive.append_data(
                     &mut header,
@@ -137,7 +138,7 @@ impl Target {
         Ok(())
     }
 
-    /// Makes all that was added last, then the manifest of it. Answers the manifest, and the bytes written.
+    /// Makes the added files durable, then writes their manifest. Returns the manifest, and the bytes written.
     pub(crate) fn finish(
         self,
         created_at: String,

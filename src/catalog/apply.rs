@@ -1,5 +1,5 @@
-//! What each command does. Deterministic, and total: a command about something that is no longer
-//! there changes nothing, so that replaying over a newer snapshot is harmless.
+//! Applies each command to the catalog. Deterministic and total: a command about an object that no longer exists has no
+//! effect, so replaying over a newer snapshot is harmless.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::user::User;
 use crate::ids::ObjectId;
 
 impl Catalog {
-    /// Makes the command's change.
+    /// Applies a command.
     pub fn apply(&mut self, command: &Command) {
         self.revise(command);
         match command {
@@ -79,7 +79,7 @@ impl Catalog {
                     bucket.name.clone_from(name);
                     bucket.description.clone_from(description);
                     if bucket.retention_days != *retention_days {
-                        // What is expired by now stays expired under any later retention.
+                        // Points that have expired stay expired under any later retention.
                         match *next_sequence {
                             Some(next_sequence) => bucket.expire(*at_ns, next_sequence),
                             None => bucket.expired_before_ns = bucket.retention_cutoff_ns(*at_ns),
@@ -150,7 +150,7 @@ impl Catalog {
         self.users.insert(user.id, Arc::new(user));
     }
 
-    /// Adds a key, the newest one. One that is there already changes nothing.
+    /// Adds a key as the newest one. Has no effect if the key exists.
     pub(super) fn insert_key(&mut self, mut key: Key) {
         if !self.keys.contains_key(&key.id) {
             self.last_key_ordinal += 1;
@@ -159,7 +159,7 @@ impl Catalog {
         }
     }
 
-    /// Adds a key that has its ordinal, which is greater than those of all that were added before.
+    /// Adds a key that has an ordinal already. It must be greater than those of all keys added before.
     pub(super) fn restore_key(&mut self, key: Arc<Key>) {
         let siblings = match key.bucket_id {
             Some(bucket_id) => self.buckets.get_mut(&bucket_id).map(|entry| &mut entry.keys),
@@ -192,13 +192,13 @@ impl Catalog {
         }
     }
 
-    /// Adds a source, or puts a new version in the place of the old.
+    /// Inserts a source or replaces it by a new version.
     pub(super) fn insert_source(&mut self, source: Arc<Source>) {
         if let Some(entry) = self.buckets.get_mut(&source.bucket_id) {
             let known = entry.sources.get(source.ordinal).cloned();
             entry.sources.insert(source.ordinal, Arc::clone(&source));
             if let Some(owner) = self.organizations.get_mut(&entry.bucket.organization_id) {
-                // The new version first: a schema that both have stays.
+                // Add the new version first, so that a schema shared by both versions stays.
                 owner.held.add_source(&source);
                 known.iter().for_each(|known| owner.held.remove_source(known));
             }
@@ -241,7 +241,7 @@ impl Catalog {
         }
     }
 
-    /// Whose a key is: where it stands is what counts.
+    /// The organization that a key counts for: that of its bucket, if it has one.
     pub(super) fn owner_of(&self, key: &Key) -> ObjectId {
         let bucket = key.bucket_id.and_then(|id| self.bucket(id));
         bucket.map_or(key.organization_id, |bucket| bucket.organization_id)

@@ -1,4 +1,4 @@
-//! What the commands about rules, webhooks and deliveries do.
+//! Applies the commands about rules, webhooks and deliveries.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::state::Catalog;
 use super::webhook::{DeliveryTotals, Webhook, WebhookSettings};
 use crate::ids::ObjectId;
 
-/// What a delivery that makes room says of itself.
+/// Error text of a delivery that was dropped to make room.
 const GIVEN_UP: &str = "given up for a newer trigger: the organization owes as many deliveries as it may";
 
 impl Catalog {
@@ -67,7 +67,7 @@ impl Catalog {
     }
 
     pub(super) fn record_verdict(&mut self, verdict: &Verdict) {
-        // The trigger is owed to its receivers even when the rule was deleted between decision and log.
+        // The trigger is delivered to its receivers even if the rule was deleted between the decision and the log.
         self.owe(&verdict.deliveries);
         self.owe_shared(verdict.fan_out.as_ref());
         if let Some(room) = &verdict.room {
@@ -115,7 +115,7 @@ impl Catalog {
         }
     }
 
-    /// Adds a webhook, the newest one, or puts a new version in the place of the old.
+    /// Adds a webhook as the newest one, or replaces it by a new version.
     pub(super) fn insert_webhook(&mut self, webhook: Webhook) {
         let known = self.outbox.webhook(webhook.id).cloned();
         self.hold(webhook.organization_id, |held| {
@@ -125,7 +125,7 @@ impl Catalog {
         self.outbox.insert_webhook(webhook);
     }
 
-    /// Adds a webhook that has its ordinal, which is greater than those of all that were added before.
+    /// Adds a webhook that has an ordinal already. It must be greater than those of all webhooks added before.
     pub(super) fn restore_webhook(&mut self, ordinal: u64, webhook: Arc<Webhook>) {
         self.hold(webhook.organization_id, |held| {
             held.add_webhook(&webhook.settings)
@@ -146,14 +146,14 @@ impl Catalog {
         });
     }
 
-    /// New deliveries, and such that had finished and begin again.
+    /// Queues deliveries: new ones, and finished ones that are redelivered.
     pub(super) fn owe(&mut self, deliveries: &[Delivery]) {
         deliveries
             .iter()
             .for_each(|delivery| self.owe_one(delivery.clone()));
     }
 
-    /// Deliveries of one event that share its body.
+    /// Queues the deliveries of one event that share its body.
     pub(super) fn owe_shared(&mut self, fan_out: Option<&FanOut>) {
         let deliveries = fan_out.into_iter().flat_map(FanOut::deliveries);
         deliveries.for_each(|delivery| self.owe_one(delivery));
@@ -174,7 +174,7 @@ impl Catalog {
         });
     }
 
-    /// Owes a delivery as it is. One that an older program made is told whose it is.
+    /// Queues a delivery unchanged, except that a delivery of an older program gets its organization.
     pub(super) fn restore_delivery(&mut self, mut delivery: Delivery) {
         if delivery.organization_id.is_none() {
             delivery.organization_id = self.organization_of(&delivery.receiver);
@@ -193,7 +193,8 @@ impl Catalog {
         }
     }
 
-    /// Nothing owed shares this body any more: from now on it is where the finished deliveries are that do.
+    /// Moves a shared body to the ledger, where the finished deliveries that share it are. Called when no pending
+    /// delivery shares it any more.
     fn keep_body(&mut self, body: &EventBody) {
         let key = EntryKey {
             stream: Stream::Events,
@@ -214,8 +215,8 @@ impl Catalog {
         }
     }
 
-    /// Ends deliveries as failed until what the organization owes is within these bounds, or nothing else is left than
-    /// these, which stay.
+    /// Fails deliveries until the organization's pending deliveries are within these limits, or only those in `stay`
+    /// are left.
     fn make_room(&mut self, room: &OwedRoom, stay: &[ObjectId], at_ns: i64) {
         let within =
             |owed: OwedFigures| owed.deliveries <= room.deliveries_max && owed.bytes <= room.bytes_max;
@@ -244,7 +245,8 @@ impl Catalog {
         }
     }
 
-    /// A delivery is pending from now on: one more, or one that counts as ended no longer.
+    /// Updates the webhook's totals for a delivery that becomes pending: either a new one, or one that had finished and
+    /// no longer counts as such.
     fn count_owed(&mut self, delivery: &Delivery) {
         self.outbox.change_webhook(delivery.receiver.owner(), |webhook| {
             let totals = &mut webhook.totals;
@@ -256,7 +258,7 @@ impl Catalog {
         });
     }
 
-    /// Adds up what became of deliveries that were never in the outbox.
+    /// Adds the results of deliveries that were never in the outbox.
     pub(super) fn count_deliveries(&mut self, counts: &[(ObjectId, DeliveryTotals)]) {
         for (webhook_id, counted) in counts {
             self.outbox

@@ -1,4 +1,5 @@
-//! What deliveries say: bytes of their own, or those of an event that several webhooks are told of, which are kept once.
+//! Bodies of deliveries: either bytes of their own, or those of an event that goes to several webhooks and is stored
+//! once.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,55 +10,53 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::ids::ObjectId;
 
-/// Characters of an id in a body.
+/// Length of an id in a body, in characters.
 const ID_CHARS: usize = 24;
 
-/// Bytes that are shared and never change; `bin` on disk.
+/// Shared immutable bytes; encoded as `bin` on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BodyBytes(pub Arc<[u8]>);
 
-/// What a delivery says.
+/// The body of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// Its own bytes, as every attempt sends them.
+    /// Bytes of its own; every attempt sends the same.
     Whole(BodyBytes),
-    /// Those of an event that several webhooks are told of.
+    /// The body of an event that goes to several webhooks.
     Shared(Arc<EventBody>),
-    /// The same by the name of the event, as the ledger keeps it: the bytes stand there once for all deliveries.
+    /// A reference to such an event, as stored in the ledger, where the bytes exist once for all deliveries.
     Named(EventName),
 }
 
-/// What an event says to all webhooks that hear of it. They differ in the `webhookId`.
+/// The body of an event for all webhooks that subscribe to it. Their bodies differ only in the `webhookId`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventBody {
-    /// Identifies the event.
     pub id: ObjectId,
-    /// Whose event it is.
+    /// The organization of the event.
     pub organization_id: ObjectId,
-    /// UTC nanoseconds; the same as of its deliveries.
+    /// UTC nanoseconds; the same as in its deliveries.
     pub created_at_ns: i64,
-    /// The body, with the event's own id in the place of the `webhookId`.
+    /// The body, with the event's own id in place of the `webhookId`.
     text: BodyBytes,
-    /// Where that id begins in the text.
+    /// Offset of that id in the text.
     webhook_id_at: u32,
 }
 
-/// Where an event's body is found.
+/// Locates the body of an event in the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventName {
-    /// Whose event it is.
+    /// The organization of the event.
     pub organization_id: ObjectId,
-    /// Which.
     pub event_id: ObjectId,
 }
 
 impl Body {
-    /// A body of its own.
+    /// A body with bytes of its own.
     pub fn whole(bytes: impl Into<Arc<[u8]>>) -> Self {
         Self::Whole(BodyBytes(bytes.into()))
     }
 
-    /// The bytes that a receiver gets who knows the delivery by this id; `None` where they are in the ledger.
+    /// The body for a receiver that knows the delivery by this id; `None` if the bytes are in the ledger.
     pub fn sent_as(&self, webhook_id: ObjectId) -> Option<Arc<[u8]>> {
         match self {
             Self::Whole(bytes) => Some(Arc::clone(&bytes.0)),
@@ -66,7 +65,7 @@ impl Body {
         }
     }
 
-    /// Bytes that it takes for itself.
+    /// Bytes that are not shared with other deliveries.
     pub fn own_bytes(&self) -> usize {
         match self {
             Self::Whole(bytes) => bytes.0.len(),
@@ -74,7 +73,7 @@ impl Body {
         }
     }
 
-    /// Whether both say the same. Bytes that are shared are not looked at.
+    /// Whether both bodies are equal. Shared bytes are not compared.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Whole(a), Self::Whole(b)) => Arc::ptr_eq(&a.0, &b.0) || a == b,
@@ -82,7 +81,7 @@ impl Body {
         }
     }
 
-    /// The event whose body it shares.
+    /// The event whose body this one shares.
     pub fn event_name(&self) -> Option<EventName> {
         match self {
             Self::Whole(_) => None,
@@ -93,7 +92,7 @@ impl Body {
 }
 
 impl EventBody {
-    /// The body of an event, given as it would be sent to a receiver who knows the delivery by the event's id.
+    /// Creates the body of an event from the text for a receiver that knows the delivery by the event's id.
     pub fn new(
         id: ObjectId,
         organization_id: ObjectId,
@@ -111,12 +110,12 @@ impl EventBody {
             organization_id,
             created_at_ns,
             text: BodyBytes(text),
-            // Behind the end: nothing is put in.
+            // The id does not occur: an offset after the end disables the replacement.
             webhook_id_at: webhook_id_at.unwrap_or(u32::MAX),
         }
     }
 
-    /// Where it is found once it is in the ledger.
+    /// Where the body is found in the ledger.
     pub fn name(&self) -> EventName {
         EventName {
             organization_id: self.organization_id,
@@ -124,12 +123,12 @@ impl EventBody {
         }
     }
 
-    /// Bytes of its text.
+    /// Length of the text in bytes.
     pub fn bytes(&self) -> usize {
         self.text.0.len()
     }
 
-    /// The bytes that a receiver gets who knows the delivery by this id.
+    /// The body for a receiver that knows the delivery by this id.
     pub fn sent_as(&self, webhook_id: ObjectId) -> Arc<[u8]> {
         let mut sent = self.text.0.to_vec();
         let at = self.webhook_id_at as usize;
@@ -139,18 +138,18 @@ impl EventBody {
         sent.into()
     }
 
-    /// The record as the ledger keeps it: MessagePack with named members.
+    /// The record for the ledger: MessagePack with named members.
     ///
     /// # Errors
-    /// Never for owned data; the encoder's type says so all the same.
+    /// Never fails for owned data; the error type is that of the encoder.
     pub fn encode(&self) -> Result<Vec<u8>, rmp_serde::encode::Error> {
         rmp_serde::to_vec_named(self)
     }
 
-    /// Reads a record of the ledger.
+    /// Decodes a record of the ledger.
     ///
     /// # Errors
-    /// Bytes that are no event's body, or one of a newer version.
+    /// The bytes are not the body of an event, or of a newer version.
     pub fn decode(bytes: &[u8]) -> Result<Self, rmp_serde::decode::Error> {
         rmp_serde::from_slice(bytes)
     }
@@ -180,7 +179,7 @@ impl<'de> Deserialize<'de> for BodyBytes {
     }
 }
 
-/// `bin`; or, of a shared one, an array of the organization and the event.
+/// Encoded as `bin`, or, if shared, as an array of the organization and the event.
 impl Serialize for Body {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let name = match self {

@@ -1,4 +1,4 @@
-//! Buckets: the containers of data sources.
+//! Buckets: containers of data sources.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,22 +8,20 @@ use crate::ids::ObjectId;
 /// A container of data sources with one retention.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bucket {
-    /// Identifies it to clients.
+    /// Identifies the bucket to clients.
     pub id: ObjectId,
-    /// Identifies it to the engine and in point ids: global, from 1, never reused.
+    /// Identifies the bucket to the engine and in point ids: global, from 1, never reused.
     pub ordinal: u32,
-    /// Its owner.
     pub organization_id: ObjectId,
     /// Unique within the organization.
     pub name: Box<str>,
-    /// Free text.
     pub description: Option<Box<str>>,
-    /// How long its points are kept.
+    /// How long points are kept, in days.
     pub retention_days: u32,
-    /// Points before this moment are expired and refused even when the retention grows again: of changes of retention
-    /// that were logged without a sequence; else `i64::MIN`.
+    /// Points before this time are expired and refused even if the retention is raised again. Set by changes of
+    /// retention that were logged without a sequence; otherwise `i64::MIN`.
     pub expired_before_ns: i64,
-    /// Points that had expired when the retention changed, and stay so.
+    /// Points that had expired when the retention changed. They stay expired.
     #[serde(default)]
     pub expired: Vec<Expired>,
     /// UTC nanoseconds.
@@ -32,36 +30,38 @@ pub struct Bucket {
     pub updated_at_ns: i64,
 }
 
-/// Points that are gone: those of a time before `before_ns` that were numbered below `before_sequence`. Points sent
-/// later are there, however old, if the retention of then allows.
+/// Expired points: those with a timestamp before `before_ns` and a sequence below `before_sequence`. Points that arrive
+/// later are visible, however old, if the present retention allows them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expired {
     /// UTC nanoseconds.
     pub before_ns: i64,
-    /// Order of arrival within the bucket.
+    /// Sequence: the order of arrival within the bucket.
     pub before_sequence: u64,
 }
 
-/// Changes of retention remembered at once. One matters only while the retention reaches behind it, and where points
-/// came in since the one before: a longer list takes more raises than this, each of more than the time since the last.
+/// Limit on the remembered changes of retention. A change matters only while the retention reaches back behind it, and
+/// if points arrived since the change before. A longer list would need more raises than this, each by more than the
+/// time since the last.
 const EXPIRED_MAX: usize = 256;
 
 impl Bucket {
-    /// What has expired among the points numbered below `next_sequence` stays so under any later retention.
+    /// Makes what has expired so far, among the points below `next_sequence`, stay expired under any later retention.
     pub(super) fn expire(&mut self, at_ns: i64, next_sequence: u64) {
         let before_ns = self.retention_cutoff_ns(at_ns);
         let held = |it: &Expired| it.before_ns >= before_ns && it.before_sequence >= next_sequence;
         if self.expired.iter().any(held) {
             return;
         }
-        // Earlier changes matter where they reach further: the list goes back in time, and its numbers ascend.
+        // Earlier changes matter only if they reach further back: along the list, `before_ns` descends and sequences
+        // ascend.
         self.expired.retain(|earlier| earlier.before_ns > before_ns);
         self.expired.push(Expired {
             before_ns,
             before_sequence: next_sequence,
         });
         if self.expired.len() > EXPIRED_MAX {
-            // The one that holds the fewest points of its own: those come back.
+            // Drop the change that covers the fewest points of its own. Those points become visible again.
             let own = |index: &usize| {
                 self.expired[*index]
                     .before_sequence
@@ -73,7 +73,7 @@ impl Bucket {
         }
     }
 
-    /// The points that the retention of `now_ns` reaches and that are gone all the same.
+    /// Points that are within the retention at `now_ns`, but expired nevertheless.
     pub fn expired_at(&self, now_ns: i64) -> impl Iterator<Item = Expired> {
         let cutoff_ns = self.retention_cutoff_ns(now_ns);
         self.expired
@@ -82,8 +82,8 @@ impl Bucket {
             .filter(move |it| it.before_ns > cutoff_ns)
     }
 
-    /// Points older than this are expired at `now_ns`. Never before the earliest timestamp there is, 1678-01-01: a
-    /// retention of centuries keeps everything.
+    /// Points older than this are expired at `now_ns`. At least 1678-01-01, the earliest timestamp: a retention of
+    /// centuries keeps everything.
     pub fn retention_cutoff_ns(&self, now_ns: i64) -> i64 {
         let cutoff = i128::from(now_ns) - i128::from(self.retention_days) * i128::from(DAY_NS);
         let cutoff = i64::try_from(cutoff).unwrap_or(EARLIEST_NS).max(EARLIEST_NS);
@@ -91,7 +91,7 @@ impl Bucket {
     }
 }
 
-/// 1678-01-01T00:00:00Z, the earliest timestamp the API takes.
+/// 1678-01-01T00:00:00Z, the earliest timestamp that the API accepts.
 const EARLIEST_NS: i64 = -9_214_560_000_000_000_000;
 
 #[cfg(test)]
@@ -116,8 +116,8 @@ mod tests {
         }
     }
 
-    /// Raises the retention by a day, a number of times, with half an hour and a point between; answers how many points
-    /// that had expired are there again.
+    /// Raises the retention by a day, a number of times, half an hour and one point apart. Returns how many expired
+    /// points are visible again.
     fn come_back(raises: u32) -> usize {
         let mut bucket = bucket(1);
         let (mut now_ns, mut points) = (NOON_NS, Vec::new());
@@ -137,7 +137,8 @@ mod tests {
         points.iter().filter(|point| !gone(point)).count()
     }
 
-    /// From the seventeenth raise on, points that had expired between two earlier ones were there again.
+    /// Regression: from the seventeenth raise on, points that had expired between two earlier raises became visible
+    /// again.
     #[test]
     fn points_that_expired_between_many_raises_stay_gone() {
         assert_eq!(come_back(40), 0);

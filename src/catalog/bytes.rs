@@ -1,11 +1,11 @@
-//! Byte strings of fixed length, packed as raw bytes in the log and the snapshot.
+//! Byte strings of fixed length, encoded as raw bytes in the log and the snapshot.
 
 use std::fmt;
 
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// `N` bytes; its `Debug` shows none of them, for most are secrets.
+/// `N` bytes. `Debug` shows none of them, because most are secrets.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Bytes<const N: usize>(pub [u8; N]);
 

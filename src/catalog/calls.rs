@@ -1,43 +1,44 @@
-//! Calls of one organization, counted by calendar month.
+//! API calls of one organization, counted per calendar month.
 //!
-//! Like the last use of a key, the counts run ahead of the log: requests count with one atomic each, and about once a
-//! second a command makes the totals of what changed durable. Replaying a total never lowers a count.
+//! Like the last use of a key, the counts are ahead of the log: each request increments an atomic, and about once a
+//! second a command makes the changed totals durable. Replaying a total never lowers a count.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-/// A calendar month, named by its first day: days since 1970-01-01, UTC.
+/// A calendar month, represented by its first day, in days since 1970-01-01 UTC.
 pub type MonthDay = u32;
 
-/// Months remembered: this one and some around it, for a clock that is set back or was ahead.
+/// Months kept: the current one and some around it, in case the clock was ahead or is set back.
 const MONTHS: usize = 4;
-/// A clock set back by up to this much finds the earliest month that was counted; further back, it had been wrong.
+/// If the clock is set back by up to this much, calls count for the earliest month that has a count. If it is set back
+/// further, the earlier clock is assumed to have been wrong.
 const SET_BACK_DAYS_MAX: u32 = 366;
 
-/// A month in the upper bits, its calls in the lower ones, so that both change at once. 0 is a free place.
+/// A month in the upper bits and its calls in the lower ones, so that both are updated atomically. 0 is a free slot.
 const CALLS_BITS: u32 = 40;
 const CALLS_MAX: u64 = (1 << CALLS_BITS) - 1;
 
-/// The calls of an organization. Written by requests, and by the catalog when totals are replayed.
+/// The calls of an organization. Updated by requests, and by the catalog when totals are replayed.
 #[derive(Debug, Default)]
 pub struct CallCounts {
     months: [AtomicU64; MONTHS],
-    /// Held to give a month its place, so that none has two.
+    /// Held while a month gets its slot, so that no month gets two.
     placing: Mutex<()>,
     unsaved: AtomicBool,
 }
 
-/// Where an organization stands in a month.
+/// The count of an organization in a month.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MonthCalls {
-    /// The month that counts: the clock's, unless it was set back.
+    /// The month that is counted: that of the clock, unless it was set back.
     pub month: MonthDay,
     /// Calls counted in it.
     pub calls: u64,
 }
 
-/// The totals of an organization at one moment, in order of the months; free places first.
+/// The totals of an organization at one moment, in order of the months; free slots first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct CallTotals([u64; MONTHS]);
 
@@ -56,11 +57,10 @@ impl CallTotals {
 }
 
 impl CallCounts {
-    /// Counts a call of `month`, unless `calls_max` were counted in it before: then `Err`. Answers where the month
-    /// stands.
+    /// Counts a call in `month`, unless `calls_max` are counted already. Returns the new count.
     ///
     /// # Errors
-    /// All calls of the month are used up.
+    /// All calls of the month are used up; the error holds the count.
     pub fn count(&self, month: MonthDay, calls_max: Option<u64>) -> Result<MonthCalls, MonthCalls> {
         let month = self.counted_month(month);
         let calls_max = calls_max.unwrap_or(u64::MAX);
@@ -76,13 +76,13 @@ impl CallCounts {
             }) {
                 Ok(before) => return one_more(before).ok_or_else(|| unpacked(before)),
                 Err(found) if unpacked(found).month == month => return Err(unpacked(found)),
-                // Another month took the place in this very moment.
+                // Another month took the slot concurrently.
                 Err(_) => {}
             }
         }
     }
 
-    /// Where a call of `month` would stand.
+    /// The count that a call in `month` would increment.
     pub fn standing(&self, month: MonthDay) -> MonthCalls {
         let month = self.counted_month(month);
         let calls = self
@@ -92,44 +92,45 @@ impl CallCounts {
         MonthCalls { month, calls }
     }
 
-    /// Whether what was just counted is the first since [`CallCounts::save`]: it is to be told to whoever saves.
+    /// Whether the last call is the first one since [`CallCounts::save`], so that the organization must be queued for
+    /// saving.
     pub fn is_first_unsaved(&self) -> bool {
-        // The plain load first: all but one request a second write nothing here. Sequentially consistent with `save`:
-        // either this sees that the totals were taken, or they were taken with this call in them.
+        // Load first, so that all but one request per second write nothing here. Sequentially consistent with `save`:
+        // either this sees that the totals were taken, or they were taken with this call included.
         !self.unsaved.load(Ordering::SeqCst) && !self.unsaved.swap(true, Ordering::SeqCst)
     }
 
-    /// The totals to be made durable; calls from now on are unsaved again.
+    /// Returns the totals to be made durable. Later calls count as unsaved.
     pub fn save(&self) -> impl Iterator<Item = MonthCalls> {
         self.unsaved.swap(false, Ordering::SeqCst);
         self.totals()
     }
 
-    /// The counts of all months that have any, in no order.
+    /// The counts of all months that have any, in no particular order.
     pub fn totals(&self) -> impl Iterator<Item = MonthCalls> {
         let packed = self.months.iter().map(|place| place.load(Ordering::SeqCst));
         packed.filter(|packed| *packed != 0).map(unpacked)
     }
 
-    /// The totals of this moment, whatever is counted from now on.
+    /// A copy of the totals, which later calls do not change.
     pub(super) fn frozen(&self) -> CallTotals {
         let mut totals = self.months.each_ref().map(|place| place.load(Ordering::SeqCst));
         totals.sort_unstable();
         CallTotals(totals)
     }
 
-    /// A total as it was made durable; never lowers a count.
+    /// Restores a durable total; never lowers a count.
     pub(super) fn restore(&self, total: MonthCalls) {
         let packed = packed(total);
         let raise = |found| (unpacked(found).month == total.month && found < packed).then_some(packed);
-        // Fails where the count is there already.
+        // Fails if the count is at least as high already.
         let _ = self
             .place(total.month)
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, raise);
     }
 
-    /// The clock's month; but one before all that were counted is taken for the earliest of them: a clock that is set
-    /// back over the end of a month finds no unused month there.
+    /// The month of the clock, or the earliest counted month if that is later. A clock that is set back past the end of
+    /// a month therefore finds no unused month.
     fn counted_month(&self, month: MonthDay) -> MonthDay {
         match self.totals().map(|it| it.month).min() {
             Some(earliest) if earliest > month && earliest - month <= SET_BACK_DAYS_MAX => earliest,
@@ -146,7 +147,7 @@ impl CallCounts {
         if let Some(place) = self.months.iter().find(has_month) {
             return place;
         }
-        // A free place is at month 0; where there is none, the month goes that is furthest from this one.
+        // A free slot counts as most distant. If there is none, replace the month that is most distant from this one.
         let distance = |place: &&AtomicU64| match place.load(Ordering::SeqCst) {
             0 => u32::MAX,
             packed => unpacked(packed).month.abs_diff(month),

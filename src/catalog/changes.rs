@@ -1,4 +1,4 @@
-//! What a checkpoint writes: the objects that are not as they were at the one before.
+//! The changes of the catalog since the last checkpoint, which the next one writes.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -12,13 +12,13 @@ use super::objects::{Identity, Object};
 /// An object that changed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Change {
-    /// Where it stands.
+    /// The key of the object.
     pub key: ObjectKey,
-    /// Its new content, or `None` when it is gone.
+    /// Its new content, or `None` if it was deleted.
     pub content: Option<Vec<u8>>,
 }
 
-/// Shows no content: it may hold secrets.
+/// Hides the content, which may hold secrets.
 impl fmt::Debug for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.content.as_ref().map(Vec::len);
@@ -26,13 +26,13 @@ impl fmt::Debug for Change {
     }
 }
 
-/// Changes in ascending order of their keys, each key once. Contents are encoded one by one, as they are asked for.
+/// Changes in ascending order of their keys, each key once. Contents are encoded lazily.
 pub struct Changes<'a> {
     changed: vec::IntoIter<(ObjectKey, Option<Object<'a>>)>,
 }
 
 impl Iterator for Changes<'_> {
-    /// The error never happens for what a catalog holds; the encoder's type says so all the same.
+    /// Encoding never fails for the objects of a catalog; the error type is that of the encoder.
     type Item = Result<Change, rmp_serde::encode::Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -49,11 +49,10 @@ impl Iterator for Changes<'_> {
 impl ExactSizeIterator for Changes<'_> {}
 
 impl Frozen {
-    /// What is not as it was in `saved`, an earlier point in time of the same catalog. All of the catalog, since
-    /// [`Frozen::default`].
+    /// The changes since `saved`, an earlier state of the same catalog; since [`Frozen::default`], all objects.
     ///
-    /// Looks at pointers first, and only where they differ at what they point to. Takes about 50 bytes of memory an
-    /// object while it compares, where 1,024 sources are one object, and then 60 bytes for each that changed.
+    /// Compares pointers first, and contents only if the pointers differ. Needs about 50 bytes of memory per object
+    /// during the comparison, where 1,024 sources are one object, and then 60 bytes per changed object.
     pub fn changes_since(&self, saved: &Frozen) -> Changes<'_> {
         let unchanged = {
             let before: HashSet<Identity> = saved.objects().filter_map(|it| it.identity()).collect();
@@ -78,7 +77,7 @@ impl Frozen {
         }
     }
 
-    /// Every object, in no order.
+    /// All objects, in no particular order.
     fn objects(&self) -> impl Iterator<Item = Object<'_>> {
         let organizations = (0..).zip(&self.organizations);
         let calls = self.organizations.iter().filter(|it| !it.calls.is_empty());

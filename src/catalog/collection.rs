@@ -7,14 +7,14 @@ use hashbrown::HashTable;
 
 use super::pages::{Page, Pages};
 
-/// Something with a name that is unique among its siblings.
+/// An object with a name that is unique among its siblings.
 pub(super) trait Named {
     /// The name, compared exactly.
     fn name(&self) -> &str;
 }
 
-/// Members by ordinal and by name. The name index holds ordinals only: a hash map keyed by the name
-/// would store every name twice.
+/// Members by ordinal and by name. The name index holds only ordinals: a hash map keyed by the name would store every
+/// name twice.
 pub(super) struct Collection<T> {
     members: Pages<T>,
     names: HashTable<u32>,
@@ -60,7 +60,7 @@ impl<T: Named> Collection<T> {
         self.members.get(*ordinal)
     }
 
-    /// Adds a member, or puts a new version in the place of the old.
+    /// Inserts a member or replaces it by a new version.
     pub fn insert(&mut self, ordinal: u32, member: Arc<T>) {
         self.remove(ordinal);
         let hash = self.hasher.hash_one(member.name());

@@ -1,7 +1,7 @@
-//! The commands that change the catalog, and how they are written to the log.
+//! The commands that change the catalog, and their encoding in the log.
 //!
-//! Each holds decided facts: ids, hashes and times are in it, so that replay makes the same state.
-//! Members may be added with a default, never renamed, removed or given another meaning (FORMAT.md).
+//! Each command holds decided facts, including ids, hashes and times, so that replay produces the same state. Members
+//! may be added with a default, but never renamed, removed or given another meaning (FORMAT.md).
 
 use std::sync::Arc;
 
@@ -25,11 +25,11 @@ use crate::ids::ObjectId;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "members are named for what they set")]
 pub enum Command {
-    /// The secret that signs bearer tokens; the first one stays.
+    /// Sets the secret that signs bearer tokens. Later ones are ignored.
     ServerSecretSet { secret: Bytes<32> },
-    /// An organization and its first user.
+    /// Creates an organization and its first user.
     SignedUp { organization: Organization, user: User },
-    /// A new password; ends the user's older tokens.
+    /// Sets a new password and invalidates the user's older tokens.
     PasswordChanged {
         user_id: ObjectId,
         password: PasswordHash,
@@ -40,161 +40,151 @@ pub enum Command {
         session: u64,
         at_ns: i64,
     },
-    /// A new name.
+    /// Renames an organization.
     OrganizationRenamed {
         organization_id: ObjectId,
         name: Box<str>,
         at_ns: i64,
     },
-    /// Another plan; what exists stays.
+    /// Changes the plan. Existing objects stay.
     PlanChanged {
         organization_id: ObjectId,
         plan: Plan,
         at_ns: i64,
     },
-    /// Calls that organizations made in a month, in all: whose, which month, how many.
+    /// Total calls of organizations in a month: organization, month, count.
     CallsCounted { totals: Vec<(ObjectId, MonthDay, u64)> },
-    /// A key of an organization or of a bucket.
+    /// Creates a key of an organization or of a bucket.
     KeyCreated { key: Key },
-    /// The key stops working.
+    /// Deletes a key, which stops working.
     KeyDeleted { key_id: ObjectId },
-    /// Minutes since the epoch in which keys were last used.
+    /// The minutes, since the epoch, in which keys were last used.
     KeysTouched { touches: Vec<(ObjectId, u32)> },
-    /// A bucket; its ordinal is the next one.
+    /// Creates a bucket with the next ordinal.
     BucketCreated { bucket: NewBucket },
-    /// The bucket's settings as they are from now on.
+    /// Replaces a bucket's settings.
     BucketUpdated {
         bucket_id: ObjectId,
         name: Box<str>,
         description: Option<Box<str>>,
         retention_days: u32,
         at_ns: i64,
-        /// Points numbered from here on came under the new retention; absent: none did.
+        /// Points from this sequence on arrived under the new retention; absent if there are none.
         #[serde(default)]
         next_sequence: Option<u64>,
-        /// What webhooks are owed for it.
+        /// Deliveries to webhooks about this change.
         #[serde(default)]
         deliveries: Vec<Delivery>,
-        /// The same where several webhooks are owed it.
+        /// The same, if several webhooks receive it.
         #[serde(default)]
         fan_out: Option<FanOut>,
     },
-    /// The bucket, its sources and its keys are gone.
+    /// Deletes a bucket with its sources and keys.
     BucketDeleted { bucket_id: ObjectId },
-    /// A source; its ordinal is the bucket's next one.
+    /// Creates a source with the bucket's next ordinal.
     SourceCreated { source: NewSource },
-    /// The source's settings as they are from now on; the fields are merged over the schema.
+    /// Replaces a source's settings. The fields are merged into the schema.
     SourceUpdated {
         source_id: ObjectId,
         settings: SourceSettings,
         at_ns: i64,
     },
-    /// Fields that ingested points brought; those already there stay as they are.
+    /// Adds fields found in ingested points. Existing fields do not change.
     SchemaExtended {
         source_id: ObjectId,
         fields: Vec<Field>,
         at_ns: i64,
     },
-    /// The source and its rules are gone.
+    /// Deletes a source and its rules.
     SourceDeleted { source_id: ObjectId },
-    /// A rule; its ordinal is the next one.
+    /// Creates a rule with the next ordinal.
     RuleCreated { rule: NewRule },
-    /// The rule's settings as they are from now on, and where it stands.
+    /// Replaces a rule's settings and state.
     RuleUpdated {
         rule_id: ObjectId,
         settings: RuleSettings,
         runtime: RuleRuntime,
         at_ns: i64,
     },
-    /// The rule is gone; what its triggers owe is not.
+    /// Deletes a rule. Pending deliveries of its triggers stay.
     RuleDeleted { rule_id: ObjectId },
-    /// A verdict was accepted.
+    /// Records an accepted verdict.
     VerdictRecorded { verdict: Verdict },
-    /// A webhook.
+    /// Creates a webhook.
     WebhookCreated { webhook: Webhook },
-    /// The webhook's settings as they are from now on.
+    /// Replaces a webhook's settings.
     WebhookUpdated {
         webhook_id: ObjectId,
         settings: WebhookSettings,
         at_ns: i64,
     },
-    /// The webhook is gone, and with it what it was owed.
+    /// Deletes a webhook and its pending deliveries.
     WebhookDeleted { webhook_id: ObjectId },
-    /// Deliveries that are owed from now on, whether for the first time or again.
+    /// Queues deliveries, for the first time or again.
     DeliveriesQueued { deliveries: Vec<Delivery> },
-    /// An attempt ended.
+    /// Records a delivery attempt.
     AttemptMade { made: AttemptMade },
-    /// What became of deliveries that are not logged one by one.
+    /// Results of deliveries that are not logged individually.
     DeliveriesCounted { counts: Vec<(ObjectId, DeliveryTotals)> },
 }
 
-/// A rule before it has its ordinal.
+/// A rule that has no ordinal yet.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NewRule {
-    /// Identifies it.
     pub id: ObjectId,
-    /// What it watches.
+    /// The source that the rule watches.
     pub source_id: ObjectId,
-    /// All that can be set.
     pub settings: RuleSettings,
     /// UTC nanoseconds.
     pub created_at_ns: i64,
 }
 
-/// An accepted verdict, and all that follows from it.
+/// An accepted verdict and its consequences.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Verdict {
-    /// Of its entry in the history.
+    /// Id of its entry in the history.
     pub id: ObjectId,
-    /// The rule it is about.
     pub rule_id: ObjectId,
     /// UTC nanoseconds.
     pub at_ns: i64,
-    /// What the evaluator found.
     pub outcome: Outcome,
     /// JSON, as sent.
     pub evidence: Option<Box<str>>,
-    /// The key, or the user, that sent it.
+    /// The key or the user that sent it.
     pub key_id: ObjectId,
-    /// Where the rule stood.
+    /// The state of the rule before the verdict.
     pub previous_state: RuleState,
-    /// Where it stands now.
+    /// The state of the rule after it.
     pub runtime: RuleRuntime,
-    /// Of the trigger's entry in the history, when the rule fired.
+    /// Id of the trigger's entry in the history, if the rule fired.
     pub trigger_id: Option<ObjectId>,
-    /// What the trigger owes.
+    /// Deliveries of the trigger.
     pub deliveries: Vec<Delivery>,
-    /// The same where several webhooks are owed it.
+    /// The same, if several webhooks receive it.
     #[serde(default)]
     pub fan_out: Option<FanOut>,
-    /// What older deliveries make room for.
+    /// Limits within which older deliveries are dropped to make room.
     #[serde(default)]
     pub room: Option<OwedRoom>,
 }
 
-/// An attempt at a delivery, and what follows from it.
+/// A delivery attempt and what follows from it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AttemptMade {
-    /// Which delivery.
     pub delivery_id: ObjectId,
-    /// How it went.
     pub attempt: Attempt,
-    /// What is next.
     pub then: AfterAttempt,
 }
 
-/// A bucket before it has its ordinal.
+/// A bucket that has no ordinal yet.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NewBucket {
-    /// Identifies it.
     pub id: ObjectId,
-    /// Its owner.
     pub organization_id: ObjectId,
     /// Unique within the organization.
     pub name: Box<str>,
-    /// Free text.
     pub description: Option<Box<str>>,
-    /// How long its points are kept.
+    /// How long points are kept, in days.
     pub retention_days: u32,
     /// UTC nanoseconds.
     pub created_at_ns: i64,
@@ -217,35 +207,31 @@ impl NewBucket {
     }
 }
 
-/// A source before it has its ordinal.
+/// A source that has no ordinal yet.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NewSource {
-    /// Identifies it.
     pub id: ObjectId,
-    /// Its bucket.
     pub bucket_id: ObjectId,
-    /// All that can be set.
     pub settings: SourceSettings,
     /// UTC nanoseconds.
     pub created_at_ns: i64,
 }
 
-/// What can be set of a source.
+/// The settings of a source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceSettings {
     /// Unique within the bucket.
     pub name: Box<str>,
     /// The API's `type`.
     pub kind: Arc<str>,
-    /// Free text.
     pub description: Option<Box<str>>,
     /// Fields in order of declaration.
     pub fields: Vec<Field>,
-    /// What happens to undeclared fields.
+    /// How undeclared fields are handled.
     pub schema_mode: SchemaMode,
-    /// Whether large raw queries are aggregated by themselves.
+    /// Whether large raw queries are aggregated automatically.
     pub downsampling: bool,
-    /// Whether it takes data.
+    /// Whether the source accepts data.
     pub status: SourceStatus,
 }
 
@@ -253,15 +239,15 @@ impl Command {
     /// The record for the log: MessagePack with named members.
     ///
     /// # Errors
-    /// Never for commands made of owned data; the encoder's type says so all the same.
+    /// Never fails for commands made of owned data; the error type is that of the encoder.
     pub fn encode(&self) -> Result<Vec<u8>, rmp_serde::encode::Error> {
         rmp_serde::to_vec_named(self)
     }
 
-    /// Reads a record of the log. Unknown members are ignored, missing ones with a default get it.
+    /// Decodes a record of the log. Unknown members are ignored; missing members get their default, if they have one.
     ///
     /// # Errors
-    /// Bytes that are no command, or one of a newer version.
+    /// The bytes are not a command, or one of a newer version.
     pub fn decode(bytes: &[u8]) -> Result<Self, rmp_serde::decode::Error> {
         rmp_serde::from_slice(bytes)
     }

@@ -1,4 +1,4 @@
-//! What a condition's text says, once it is understood.
+//! Parsed conditions.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -8,17 +8,16 @@ use serde_json::{Map, Value};
 pub struct ParsedCondition {
     /// Name of the field in the schema.
     pub field: Box<str>,
-    /// How the field is compared.
     pub operator: Operator,
-    /// What it is compared with.
+    /// The value that the field is compared with.
     pub value: ConditionValue,
-    /// Whether a change is in percent of the value before.
+    /// Whether a change is in percent of the previous value.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub percent: bool,
 }
 
 impl ParsedCondition {
-    /// The condition as the API shows it.
+    /// The condition in the API.
     pub fn to_json(&self) -> Value {
         let mut members = Map::from_iter([
             (String::from("field"), Value::from(&*self.field)),
@@ -50,7 +49,6 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// All of them.
     pub const ALL: [Self; 10] = [
         Self::Gt,
         Self::Gte,
@@ -81,22 +79,22 @@ impl Operator {
     }
 }
 
-/// What a field is compared with.
+/// The value that a field is compared with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ConditionValue {
-    /// Of a number field.
+    /// For a number field.
     Number(f64),
-    /// Of a boolean field.
+    /// For a boolean field.
     Boolean(bool),
-    /// Of a string field.
+    /// For a string field.
     Text(Box<str>),
     /// `[low, high]`.
     Range([f64; 2]),
 }
 
 impl ConditionValue {
-    /// The value as the API shows it.
+    /// The value in the API.
     pub fn to_json(&self) -> Value {
         match self {
             Self::Number(number) => json_number(*number),
@@ -107,9 +105,9 @@ impl ConditionValue {
     }
 }
 
-/// Integral numbers without `.0`, as points are shown.
+/// Shows integral numbers without `.0`, like the values of points.
 fn json_number(number: f64) -> Value {
-    /// From here on doubles are written with an exponent, hence without `.0`.
+    /// From here on doubles are written with an exponent, and therefore without `.0`.
     const EXPONENT_FROM: f64 = 1e16;
     if number.fract() == 0.0 && number.abs() < EXPONENT_FROM {
         Value::from(number as i64)

@@ -1,4 +1,4 @@
-//! Deliveries that are owed: they live in the catalog until they end, then in the ledger.
+//! Pending deliveries. They are in the catalog until they finish, then in the ledger.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,60 +7,56 @@ use super::webhook::Event;
 use crate::ids::ObjectId;
 
 const NANOSECONDS_A_MILLISECOND: i64 = 1_000_000;
-/// Memory that an owed delivery takes besides its body, about: itself, and its places in the catalog's and the sender's
-/// indexes.
+/// Approximate memory of a pending delivery besides its body: the delivery itself, and its entries in the indexes of
+/// the catalog and the sender.
 const OWED_BYTES: usize = 512;
-/// Memory that an attempt takes, about, most of it the error.
+/// Approximate memory of an attempt; most of it is the error.
 const ATTEMPT_BYTES: usize = 128;
 
-/// One event for one receiver.
+/// The delivery of one event to one receiver.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Delivery {
-    /// Identifies it to the API.
+    /// Identifies the delivery in the API.
     pub id: ObjectId,
-    /// Identifies it to the receiver: the `webhookId` of the body, the same on every attempt.
+    /// Identifies the delivery to the receiver: the `webhookId` of the body, the same on every attempt.
     pub webhook_id: ObjectId,
-    /// Who is told.
     pub receiver: Receiver,
-    /// Of what.
     pub event: Event,
-    /// What every attempt says, byte for byte the same.
+    /// The body, byte for byte the same on every attempt.
     pub body: Body,
     /// UTC nanoseconds.
     pub created_at_ns: i64,
-    /// Where it stands.
     pub status: DeliveryStatus,
     /// All attempts so far, oldest first.
     pub attempts: Vec<Attempt>,
-    /// Attempts of the present schedule: a redelivery begins a new one.
+    /// Attempts of the present retry schedule. A redelivery starts a new schedule.
     pub tries: u8,
-    /// When the next one is due, in UTC nanoseconds; `None` when finished.
+    /// When the next attempt is due, in UTC nanoseconds; `None` if finished.
     pub next_attempt_at_ns: Option<i64>,
-    /// Whether it had finished before and is in the ledger already.
+    /// Whether it had finished before, so that the ledger has an older version.
     #[serde(default)]
     pub again: bool,
-    /// Whose delivery it is; older programs did not say.
+    /// The organization it belongs to; `None` if an older program created it.
     #[serde(default)]
     pub organization_id: Option<ObjectId>,
 }
 
-/// Who is told.
+/// The receiver of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Receiver {
-    /// A webhook of the organization; its URL and secret are those at the time of the attempt.
+    /// A webhook of the organization. An attempt uses the URL and the secret that the webhook has at that time.
     Webhook(ObjectId),
-    /// The `webhookUrl` of a rule, which is owed the trigger even when the rule is gone.
+    /// The `webhookUrl` of a rule. The trigger is delivered even if the rule has been deleted.
     Rule {
-        /// Which.
         rule_id: ObjectId,
-        /// Its URL when it fired.
+        /// The rule's URL at the time it fired.
         url: Box<str>,
     },
 }
 
 impl Receiver {
-    /// Whose list of deliveries it stands in: the webhook's or the rule's.
+    /// The id under which the delivery is listed: that of the webhook or the rule.
     pub fn owner(&self) -> ObjectId {
         match self {
             Self::Webhook(id) => *id,
@@ -69,15 +65,14 @@ impl Receiver {
     }
 }
 
-/// Where a delivery stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryStatus {
-    /// Attempts are still to be made.
+    /// Further attempts will be made.
     Pending,
-    /// Answered with a 2xx.
+    /// A receiver has answered with a 2xx.
     Delivered,
-    /// Given up; it can be redelivered.
+    /// No further attempts; it can be redelivered.
     Failed,
 }
 
@@ -92,40 +87,38 @@ impl DeliveryStatus {
     }
 }
 
-/// One try.
+/// One delivery attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
-    /// When it began, in UTC nanoseconds.
+    /// Start of the attempt, in UTC nanoseconds.
     pub at_ns: i64,
-    /// What the receiver answered.
+    /// The status code of the receiver's response.
     pub status_code: Option<u16>,
     /// Why there was no 2xx.
     pub error: Option<Box<str>>,
-    /// How long it took.
     pub duration_ms: u32,
 }
 
 impl Attempt {
-    /// When it ended, in UTC nanoseconds.
+    /// End of the attempt, in UTC nanoseconds.
     pub fn ended_at_ns(&self) -> i64 {
         self.at_ns + i64::from(self.duration_ms) * NANOSECONDS_A_MILLISECOND
     }
 }
 
-/// What follows an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AfterAttempt {
-    /// A 2xx: done.
+    /// A 2xx: finished.
     Delivered,
-    /// Another attempt at this moment, in UTC nanoseconds.
+    /// Another attempt at this time, in UTC nanoseconds.
     Retry(i64),
-    /// No attempt is left.
+    /// No attempts are left.
     Failed,
 }
 
 impl Delivery {
-    /// Notes an attempt and what follows it.
+    /// Records an attempt and what follows it.
     pub fn attempted(&mut self, attempt: Attempt, then: AfterAttempt) {
         self.attempts.push(attempt);
         self.tries = self.tries.saturating_add(1);
@@ -136,23 +129,23 @@ impl Delivery {
         };
     }
 
-    /// Memory that it takes while it is owed, about; of a shared body nothing.
+    /// Approximate memory of the delivery while it is pending, without a shared body.
     pub(super) fn owed_bytes(&self) -> usize {
         OWED_BYTES + self.attempts.len() * ATTEMPT_BYTES + self.body.own_bytes()
     }
 
-    /// The record as the ledger keeps it: MessagePack with named members.
+    /// The record for the ledger: MessagePack with named members.
     ///
     /// # Errors
-    /// Never for owned data; the encoder's type says so all the same.
+    /// Never fails for owned data; the error type is that of the encoder.
     pub fn encode(&self) -> Result<Vec<u8>, rmp_serde::encode::Error> {
         rmp_serde::to_vec_named(self)
     }
 
-    /// Reads a record of the ledger.
+    /// Decodes a record of the ledger.
     ///
     /// # Errors
-    /// Bytes that are no delivery, or one of a newer version.
+    /// The bytes are not a delivery, or one of a newer version.
     pub fn decode(bytes: &[u8]) -> Result<Self, rmp_serde::decode::Error> {
         rmp_serde::from_slice(bytes)
     }

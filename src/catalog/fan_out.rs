@@ -1,4 +1,5 @@
-//! What an event owes, as commands carry it: what several webhooks are told is in a command once.
+//! The deliveries that result from an event, as stored in commands. A body that several webhooks receive is stored
+//! once.
 
 use std::sync::Arc;
 
@@ -9,19 +10,18 @@ use super::delivery::{Delivery, DeliveryStatus, Receiver};
 use super::webhook::Event;
 use crate::ids::ObjectId;
 
-/// An event that several webhooks are told of.
+/// An event that several webhooks receive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FanOut {
-    /// What happened.
     pub event: Event,
-    /// What all of them are told.
+    /// The body that all of them receive.
     pub body: Arc<EventBody>,
-    /// Of each delivery: the webhook, its own id, and the id that the receiver knows it by.
+    /// For each delivery: the webhook, the delivery's id, and the id by which the receiver knows it.
     pub deliveries: Vec<(ObjectId, ObjectId, ObjectId)>,
 }
 
 impl FanOut {
-    /// The deliveries, due at once.
+    /// The deliveries, due immediately.
     pub(super) fn deliveries(&self) -> impl Iterator<Item = Delivery> {
         self.deliveries.iter().map(|(webhook, id, webhook_id)| Delivery {
             id: *id,
@@ -40,19 +40,19 @@ impl FanOut {
     }
 }
 
-/// What an event owes.
+/// The deliveries that result from an event.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Owing {
     /// Deliveries with a body of their own.
     pub deliveries: Vec<Delivery>,
-    /// Those that share one.
+    /// Deliveries that share a body.
     pub fan_out: Option<FanOut>,
-    /// What older deliveries make room for, see [`OwedRoom`].
+    /// Limits within which older deliveries are dropped to make room, see [`OwedRoom`].
     pub room: Option<OwedRoom>,
 }
 
 impl Owing {
-    /// Of a few deliveries, each with a body of its own.
+    /// A few deliveries, each with a body of its own.
     pub fn of(deliveries: Vec<Delivery>) -> Self {
         Self {
             deliveries,
@@ -67,7 +67,7 @@ impl Owing {
         own.chain(shared.map(|(_, id, _)| *id)).collect()
     }
 
-    /// How many deliveries, and the memory that they take, in bytes.
+    /// Number of deliveries, and the memory they need, in bytes.
     pub fn size(&self) -> (u64, u64) {
         let own: usize = self.deliveries.iter().map(Delivery::owed_bytes).sum();
         let (shared, bytes) = self.fan_out.as_ref().map_or((0, 0), |fan_out| {
@@ -80,13 +80,12 @@ impl Owing {
     }
 }
 
-/// What an organization may owe at once. What a trigger owes is always owed: where the organization would owe more than
-/// this, its oldest deliveries end as failed, those of other events before those of triggers.
+/// Limits on an organization's pending deliveries. Deliveries of a trigger are always accepted: if they exceed the
+/// limits, the organization's oldest deliveries fail, those of other events before those of triggers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwedRoom {
-    /// Whose deliveries.
     pub organization_id: ObjectId,
     pub deliveries_max: u64,
-    /// The memory they take, bodies included, in bytes.
+    /// Memory of the deliveries, including bodies, in bytes.
     pub bytes_max: u64,
 }

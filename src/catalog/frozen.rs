@@ -1,4 +1,4 @@
-//! The catalog at one moment, shared with the catalog that lives on.
+//! A snapshot of the catalog in memory, which shares its objects with the live catalog.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,12 +19,13 @@ use super::user::User;
 use super::webhook::Webhook;
 use crate::ids::ObjectId;
 
-/// A point in time of the catalog: cheap to take (shared pointers), so that encoding, which is not,
-/// happens while the catalog lives on.
+/// A snapshot of the catalog. Taking it is cheap, because it shares pointers; encoding it is expensive and happens
+/// while the catalog is in use.
 ///
-/// What is shared never changes: as long as it is held here, the catalog changes a copy. So two equal pointers of two
-/// points in time mean equal objects. What does change under its pointer, the last use of keys and the counts of calls,
-/// is copied. The default is a catalog of which nothing was ever saved; it differs from an empty one, which has a root.
+/// Shared objects are immutable: as long as a snapshot holds one, the catalog changes a copy. Equal pointers in two
+/// snapshots therefore mean equal objects. Data that changes behind a pointer, the last use of keys and the counts of
+/// calls, is copied. The default is a catalog of which nothing was ever saved. It differs from an empty one, which has
+/// a root.
 #[derive(Default)]
 pub struct Frozen {
     pub(super) root: Option<Root>,
@@ -38,7 +39,7 @@ pub struct Frozen {
     /// Of each organization, oldest first.
     pub(super) webhooks: Vec<FrozenWebhook>,
     pub(super) deliveries: Vec<Arc<Delivery>>,
-    /// What deliveries share, in no order.
+    /// Bodies shared by deliveries, in no particular order.
     pub(super) events: Vec<Arc<EventBody>>,
     ledger_tail: FrozenTail,
 }
@@ -65,8 +66,8 @@ pub(super) struct FrozenWebhook {
 }
 
 impl Catalog {
-    /// The state as it is now, but for entries of the ledger that were put since its tail was frozen. Takes about as
-    /// long as copying one pointer per resource, and one per 1,024 sources; nothing is sorted.
+    /// Takes a snapshot of the present state, without entries of the ledger that were added since its tail was frozen.
+    /// Copies one pointer per resource, and one per 1,024 sources; sorts nothing.
     pub fn freeze(&self) -> Frozen {
         let organizations = self.organizations_with_calls();
         let organizations = organizations.map(|(organization, calls)| FrozenOrganization {
@@ -107,12 +108,13 @@ impl Catalog {
 }
 
 impl Frozen {
-    /// Entries of the ledger that no run file holds yet. They are no objects: the runs that the manifest names must hold them.
+    /// Entries of the ledger that no run file holds yet. They are not objects; the runs that the manifest names must
+    /// include them.
     pub fn ledger_tail(&self) -> &FrozenTail {
         &self.ledger_tail
     }
 
-    /// The same without the frozen tail, which would stay in memory as long as this is held.
+    /// The same snapshot without the frozen tail, which would otherwise stay in memory as long as the snapshot.
     #[must_use]
     pub fn without_tail(self) -> Self {
         Frozen {
@@ -125,7 +127,7 @@ impl Frozen {
         self.buckets.iter().map(|it| it.bucket.ordinal).collect()
     }
 
-    /// Rules, webhooks, buckets and organizations: whose entries of the ledger are kept.
+    /// Owners whose ledger entries are kept: rules, webhooks, buckets and organizations.
     pub fn ledger_owners(&self) -> HashSet<ObjectId> {
         let rules = self.rules.iter().map(|rule| rule.id);
         let webhooks = self.webhooks.iter().map(|it| it.webhook.id);

@@ -1,50 +1,47 @@
-//! What happened to a rule: an entry of the ledger for each verdict and each trigger.
+//! The history of a rule: an entry of the ledger for each verdict and each trigger.
 
 use serde::{Deserialize, Serialize};
 
 use super::rule::{Outcome, RuleState};
 use crate::ids::ObjectId;
 
-/// One verdict, or the trigger it caused. Id and moment are the entry's key in the ledger.
+/// A verdict, or the trigger that it caused. Id and time are in the entry's key in the ledger.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryEntry {
-    /// Which of the two.
     pub kind: HistoryKind,
-    /// What the evaluator found.
     pub outcome: Outcome,
-    /// Before.
+    /// The rule's state before.
     pub previous_state: RuleState,
-    /// After.
+    /// The rule's state after.
     pub state: RuleState,
     /// JSON, as the evaluator sent it.
     pub evidence: Option<Box<str>>,
-    /// The key, or the user, that sent the verdict.
+    /// The key or the user that sent the verdict.
     pub key_id: ObjectId,
 }
 
-/// What an entry is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HistoryKind {
     /// A verdict was accepted.
     Verdict,
-    /// It fired the rule.
+    /// The verdict fired the rule.
     Trigger,
 }
 
 impl HistoryEntry {
-    /// The record as the ledger keeps it: MessagePack with named members.
+    /// The record for the ledger: MessagePack with named members.
     ///
     /// # Errors
-    /// Never for owned data; the encoder's type says so all the same.
+    /// Never fails for owned data; the error type is that of the encoder.
     pub fn encode(&self) -> Result<Vec<u8>, rmp_serde::encode::Error> {
         rmp_serde::to_vec_named(self)
     }
 
-    /// Reads a record of the ledger.
+    /// Decodes a record of the ledger.
     ///
     /// # Errors
-    /// Bytes that are no entry, or one of a newer version.
+    /// The bytes are not an entry, or one of a newer version.
     pub fn decode(bytes: &[u8]) -> Result<Self, rmp_serde::decode::Error> {
         rmp_serde::from_slice(bytes)
     }

@@ -1,5 +1,5 @@
-//! How much each organization has in the catalog: counts, and bytes of texts. Kept with every change, so that whoever
-//! decides about one thing more need not look at all there are.
+//! What each organization has in the catalog: counts, and bytes of texts. Updated with every change, so that checking a
+//! limit does not need a scan.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -16,24 +16,23 @@ use super::user::User;
 use super::webhook::{Webhook, WebhookSettings};
 use crate::ids::ObjectId;
 
-/// What an organization has.
+/// Counts of an organization's objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Holdings {
-    /// Data sources of all its buckets.
+    /// Data sources in all its buckets.
     pub sources: u64,
-    /// Keys, its own and those of its buckets.
+    /// Keys of the organization and of its buckets.
     pub keys: u64,
-    /// Alert rules.
     pub rules: u64,
-    /// Bytes of names, descriptions, schemas, rules and webhooks. A schema that several sources share counts once.
+    /// Bytes of names, descriptions, schemas, rules and webhooks. A schema shared by several sources counts once.
     pub text_bytes: u64,
 }
 
-/// The same, and what it takes to keep it.
+/// The counts, and the state needed to update them.
 #[derive(Default)]
 pub(super) struct Held {
     holdings: Holdings,
-    /// By where they are, for the catalog has each once: the schema, and how many sources share it.
+    /// Schemas by address, because the catalog has each only once, with the number of sources that share it.
     schemas: HashMap<usize, (Arc<Schema>, usize)>,
 }
 
@@ -60,7 +59,7 @@ impl Held {
         self.change(of_key(&key.name), 0);
     }
 
-    /// Buckets are counted where they are listed.
+    /// Buckets are not counted here, but where they are listed.
     pub fn replace_bucket(&mut self, old: Option<&Bucket>, new: Option<&Bucket>) {
         let bytes = |it: &Bucket| of_bucket(&it.name, it.description.as_deref());
         self.change(old.map_or(0, bytes), new.map_or(0, bytes));
@@ -112,7 +111,7 @@ impl Held {
         self.change(of_rule(settings), 0);
     }
 
-    /// Webhooks are counted where they are listed.
+    /// Webhooks are not counted here, but where they are listed.
     pub fn add_webhook(&mut self, settings: &WebhookSettings) {
         self.change(0, of_webhook(settings));
     }
@@ -132,13 +131,13 @@ impl Held {
 }
 
 impl Catalog {
-    /// What an organization has.
+    /// The counts of an organization.
     pub fn holdings(&self, organization_id: ObjectId) -> Holdings {
         let entry = self.organizations.get(&organization_id);
         entry.map_or_else(Holdings::default, |entry| entry.held.holdings())
     }
 
-    /// Whether the organization has this schema, so that one source more with it takes nothing for it.
+    /// Whether the organization has this schema, so that another source with it needs no more text bytes for it.
     pub fn has_schema(&self, organization_id: ObjectId, schema: &Schema) -> bool {
         let held = self.organizations.get(&organization_id).map(|entry| &entry.held);
         let shared = self.schemas.get(schema).map(|shared| Arc::as_ptr(shared).addr());
@@ -146,14 +145,14 @@ impl Catalog {
             .is_some_and(|(held, address)| held.schemas.contains_key(&address))
     }
 
-    /// Notes what an organization has from now on.
+    /// Updates the counts of an organization.
     pub(super) fn hold(&mut self, organization_id: ObjectId, note: impl FnOnce(&mut Held)) {
         if let Some(entry) = self.organizations.get_mut(&organization_id) {
             note(&mut entry.held);
         }
     }
 
-    /// The same for the organization of a bucket.
+    /// Updates the counts of the organization that owns a bucket.
     pub(super) fn hold_bucket(&mut self, bucket_id: ObjectId, note: impl FnOnce(&mut Held)) {
         if let Some(organization_id) = self.bucket(bucket_id).map(|bucket| bucket.organization_id) {
             self.hold(organization_id, note);

@@ -1,14 +1,14 @@
-//! One shared copy of equal values.
+//! An interner: keeps one shared copy of equal values.
 
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::Arc;
 
 use hashbrown::HashTable;
 
-/// Sweeping starts here, so that small tables are never swept.
+/// Smallest length at which the table is swept.
 const SWEEP_LEN_MIN: usize = 64;
 
-/// Hands out the same `Arc` for equal values, and forgets values that nobody else holds.
+/// Returns the same `Arc` for equal values, and drops values that are no longer used.
 pub(super) struct Interner<T: ?Sized> {
     table: HashTable<Arc<T>>,
     hasher: RandomState,
@@ -32,7 +32,7 @@ impl<T: ?Sized + Hash + Eq> Interner<T> {
         self.table.find(hash, |known| **known == *value)
     }
 
-    /// The shared copy of `value`.
+    /// Returns the shared copy of `value`, adding it if necessary.
     pub fn intern(&mut self, value: impl Into<Arc<T>>) -> Arc<T> {
         let value = value.into();
         let hash = self.hasher.hash_one(&*value);
@@ -41,7 +41,7 @@ impl<T: ?Sized + Hash + Eq> Interner<T> {
         }
         if self.table.len() >= self.sweep_at {
             self.table.retain(|known| Arc::strong_count(known) > 1);
-            // Twice what is alive: sweeping costs a constant per insertion on average.
+            // Sweep again at twice the number of live values: amortized, a sweep costs constant time per insertion.
             self.sweep_at = (2 * self.table.len()).max(SWEEP_LEN_MIN);
         }
         let hasher = &self.hasher;

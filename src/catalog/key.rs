@@ -1,4 +1,4 @@
-//! API keys, kept as the SHA-256 of what the client presents.
+//! API keys, stored as the SHA-256 of the key that the client presents.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -11,13 +11,13 @@ use crate::ids::ObjectId;
 /// SHA-256 of a whole key.
 pub type KeyHash = Bytes<32>;
 
-/// What a key may do.
+/// The permissions of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeyType {
     /// Everything within its organization.
     Admin,
-    /// Ingest and read one bucket.
+    /// Ingest into and read one bucket.
     Write,
     /// Read one bucket.
     Read,
@@ -36,7 +36,7 @@ impl KeyType {
         }
     }
 
-    /// What the keys of this type start with.
+    /// The prefix of keys of this type.
     pub const fn prefix(self) -> &'static str {
         match self {
             Self::Admin => "svc_a_",
@@ -46,7 +46,7 @@ impl KeyType {
         }
     }
 
-    /// What an answer to a creation lists.
+    /// The permissions listed in the response to a creation.
     pub const fn permissions(self) -> &'static [&'static str] {
         match self {
             Self::Admin => &[
@@ -68,36 +68,30 @@ impl KeyType {
     }
 }
 
-/// An API key.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Key {
-    /// Identifies it.
     pub id: ObjectId,
-    /// The organization it belongs to.
     pub organization_id: ObjectId,
-    /// The one bucket it opens; `None` for keys of the organization.
+    /// The one bucket that the key gives access to; `None` for keys of the organization.
     pub bucket_id: Option<ObjectId>,
-    /// What it may do.
     pub kind: KeyType,
-    /// Shown name.
     pub name: Box<str>,
-    /// Of the whole key.
     pub hash: KeyHash,
     /// The key's first twelve characters, for lists.
     pub shown_prefix: Box<str>,
     /// UTC nanoseconds.
     pub created_at_ns: i64,
-    /// Minutes since the epoch, 0 when never used. Moves ahead of the log by up to a minute: the
-    /// requests write it, one command a minute makes it durable.
+    /// Minutes since the epoch, 0 if never used. Ahead of the log by up to a minute: requests update it, and one
+    /// command a minute makes it durable.
     #[serde(default)]
     last_used_minute: AtomicU32,
-    /// Its place in the order of creation, among all keys; 0 before the catalog gave it one.
+    /// Position in the order of creation, among all keys; 0 before the catalog assigns one.
     #[serde(skip)]
     pub(super) ordinal: u64,
 }
 
 impl Key {
-    /// A key never used.
+    /// A key that was never used.
     #[expect(
         clippy::too_many_arguments,
         reason = "the members of the record, each of its own meaning"
@@ -127,7 +121,7 @@ impl Key {
         }
     }
 
-    /// The minute's start in UTC nanoseconds; `None` when never used.
+    /// Start of the minute of the last use, in UTC nanoseconds; `None` if never used.
     pub fn last_used_at_ns(&self) -> Option<i64> {
         match self.last_used_minute() {
             0 => None,
@@ -135,12 +129,12 @@ impl Key {
         }
     }
 
-    /// Minutes since the epoch, 0 when never used.
+    /// Minutes since the epoch, 0 if never used.
     pub(super) fn last_used_minute(&self) -> u32 {
         self.last_used_minute.load(Ordering::Relaxed)
     }
 
-    /// The same key, last used in this minute since the epoch.
+    /// A copy of the key with this last use, in minutes since the epoch.
     pub(super) fn with_last_used_minute(&self, minute: u32) -> Self {
         Self {
             last_used_minute: AtomicU32::new(minute),
@@ -148,9 +142,9 @@ impl Key {
         }
     }
 
-    /// Notes a use in this minute since the epoch; true when it is the first known in it.
+    /// Records a use in this minute since the epoch. Returns whether it is the first one known in it.
     pub fn touch(&self, minute: u32) -> bool {
-        // The plain load first: all but one request a minute write nothing to the shared line.
+        // Load first, so that all but one request per minute do not write to the shared cache line.
         self.last_used_minute.load(Ordering::Relaxed) < minute
             && self.last_used_minute.fetch_max(minute, Ordering::Relaxed) < minute
     }

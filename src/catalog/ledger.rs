@@ -1,8 +1,7 @@
-//! The part of the ledger that no run file holds yet: entries younger than the last checkpoint, in memory. Pure; the
-//! files are the room `ledger`'s.
+//! The tail of the ledger: entries since the last checkpoint, in memory. Pure; the files belong to the room `ledger`.
 //!
-//! A checkpoint freezes the tail: what was put up to then moves, unchanged, into a part of its own, which the
-//! checkpoint writes to files and then lets go as a whole. What is put meanwhile goes to the other part.
+//! A checkpoint freezes the tail: the entries so far move, unchanged, to a frozen part, which the checkpoint writes to
+//! files and then drops as a whole. Entries added meanwhile go to the recent part.
 
 use std::collections::{BTreeMap, btree_map};
 use std::sync::Arc;
@@ -11,31 +10,29 @@ use crate::clock::DAY_NS;
 use crate::ids::ObjectId;
 use crate::limits::{DELIVERIES_DAYS, HISTORY_DAYS};
 
-/// Which kind of entries.
+/// The kinds of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stream {
     /// Verdicts and triggers of rules.
     History,
     /// Finished deliveries of webhooks and rules.
     Deliveries,
-    /// Moments at which rules fired, each also a part of their history: here they are counted without looking at the
-    /// verdicts between them. Entries say nothing else.
+    /// Times at which rules fired. Each is also in the rule's history; in this stream they can be counted without
+    /// reading the verdicts in between. The entries are empty.
     Triggers,
-    /// What was answered to idempotency keys. Not in the tail: the buckets keep what is recent.
+    /// Answers to idempotency keys. Not in the tail: buckets keep the recent ones.
     Answers,
-    /// What exists, object by object; an empty entry says that an object is gone. Not in the tail: this is the catalog's
-    /// own state.
+    /// Objects of the catalog; an empty entry is a tombstone. Not in the tail: they are the catalog's own state.
     Catalog,
-    /// What events said to several webhooks, once for all their deliveries, by organization. Put when the last of these
-    /// deliveries has ended: before, the catalog has it.
+    /// Bodies of events that went to several webhooks, once for all their deliveries, by organization. Added when the
+    /// last of these deliveries has finished; before that, the catalog has the body.
     Events,
 }
 
-/// How long an answer to an idempotency key is kept, in days.
+/// How long the answer to an idempotency key is kept, in days.
 const ANSWERS_DAYS: i64 = 1;
 
 impl Stream {
-    /// All streams.
     pub const ALL: [Self; 6] = [
         Self::History,
         Self::Deliveries,
@@ -44,10 +41,10 @@ impl Stream {
         Self::Catalog,
         Self::Events,
     ];
-    /// Those whose recent entries are in the [tail](LedgerTail).
+    /// Streams whose recent entries are in the [tail](LedgerTail).
     pub const OF_TAIL: [Self; 4] = [Self::History, Self::Deliveries, Self::Triggers, Self::Events];
 
-    /// Entries of before this moment are gone.
+    /// Entries before this time have expired.
     pub const fn cutoff_ns(self, now_ns: i64) -> i64 {
         let days = match self {
             Self::History | Self::Triggers => HISTORY_DAYS,
@@ -59,28 +56,27 @@ impl Stream {
     }
 }
 
-/// The owner of a bucket's entries: its ordinal in the last four bytes, big-endian, and zeros before. No resource has
-/// such an id, for it would say to have been made in 1970.
+/// The owner of a bucket's entries: zeros, followed by its ordinal in the last four bytes, big-endian. No resource has
+/// such an id, because it would have been created in 1970.
 pub const fn bucket_owner(ordinal: u32) -> ObjectId {
     let [a, b, c, d] = ordinal.to_be_bytes();
     ObjectId::from_bytes([0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d])
 }
 
-/// Where an entry stands.
+/// The key of an entry, by which entries are ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryKey {
-    /// Which kind.
     pub stream: Stream,
-    /// The rule or webhook it belongs to; of events the organization.
+    /// The rule or webhook that the entry belongs to; for events the organization.
     pub owner: ObjectId,
     /// UTC nanoseconds.
     pub at_ns: i64,
-    /// Identifies it within its owner.
+    /// Identifies the entry within its owner.
     pub id: ObjectId,
 }
 
 impl EntryKey {
-    /// Before all keys of an owner.
+    /// Lower bound of all keys of an owner.
     const fn first(stream: Stream, owner: ObjectId) -> Self {
         Self {
             stream,
@@ -90,7 +86,7 @@ impl EntryKey {
         }
     }
 
-    /// Behind all keys of an owner.
+    /// Upper bound of all keys of an owner.
     const fn last(stream: Stream, owner: ObjectId) -> Self {
         Self {
             stream,
@@ -104,16 +100,16 @@ impl EntryKey {
 /// The newest version of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TailEntry {
-    /// What it says, as the ledger keeps it.
+    /// The encoded content.
     pub payload: Arc<[u8]>,
-    /// Whether an older version of it stands in what is older: the two count as one.
+    /// Whether an older version of the entry exists. Both count as one entry.
     pub again: bool,
 }
 
-/// Memory that an entry takes besides its payload, about: its place in the map, the payload's counters.
+/// Approximate memory of an entry besides its payload: its node in the map, and the payload's reference counts.
 const ENTRY_BYTES: u64 = 128;
 
-/// Entries in order, and the memory they take.
+/// Entries in order, and the memory they need.
 #[derive(Clone, Default)]
 struct Entries {
     by_key: BTreeMap<EntryKey, TailEntry>,
@@ -121,7 +117,7 @@ struct Entries {
 }
 
 impl Entries {
-    /// The newest version wins; whether it counts is for the oldest to say.
+    /// Inserts an entry or replaces its payload. `again` stays that of the oldest version.
     fn put(&mut self, key: EntryKey, entry: TailEntry) {
         self.bytes += entry.payload.len() as u64;
         match self.by_key.entry(key) {
@@ -138,21 +134,21 @@ impl Entries {
     }
 }
 
-/// Entries younger than the last checkpoint.
+/// Entries since the last checkpoint.
 #[derive(Default)]
 pub struct LedgerTail {
-    /// Put before the last freeze, and not known to be in a file.
+    /// Entries before the last freeze that are not known to be in a file.
     frozen: Arc<Entries>,
-    /// Put since.
+    /// Entries since then.
     recent: Entries,
 }
 
-/// The tail as it was when it was frozen.
+/// A snapshot of the frozen part of the tail.
 #[derive(Clone, Default)]
 pub struct FrozenTail(Arc<Entries>);
 
 impl LedgerTail {
-    /// Adds an entry, or a new version of it; `again` when it was put before, however long ago.
+    /// Adds an entry or a new version of it. `again` means that it was added before, however long ago.
     pub fn put(&mut self, key: EntryKey, payload: Arc<[u8]>, again: bool) {
         let again = again || self.frozen.by_key.contains_key(&key);
         self.recent.put(key, TailEntry { payload, again });
@@ -170,13 +166,13 @@ impl LedgerTail {
         entries.by_key.into_iter().collect()
     }
 
-    /// Memory it takes, about.
+    /// Approximate memory in bytes.
     pub fn bytes(&self) -> u64 {
         self.frozen.bytes + self.recent.bytes
     }
 
-    /// Sets apart what has been put so far. Where the last one that was frozen was not forgotten, as its checkpoint
-    /// failed, the two become one.
+    /// Freezes the entries added so far. If the previous frozen part was not dropped, because its checkpoint failed,
+    /// both are combined.
     pub fn freeze(&mut self) {
         let recent = std::mem::take(&mut self.recent);
         if self.frozen.by_key.is_empty() {
@@ -189,13 +185,13 @@ impl LedgerTail {
         }
     }
 
-    /// What is set apart.
+    /// A snapshot of the frozen part.
     pub fn frozen(&self) -> FrozenTail {
         FrozenTail(Arc::clone(&self.frozen))
     }
 
-    /// Lets go of exactly these entries, as files hold them now. In constant time, but for freeing them where nobody
-    /// else holds them.
+    /// Drops exactly these entries, which are in files now. Takes constant time, except for freeing them if they are
+    /// not shared.
     pub fn forget(&mut self, frozen: &FrozenTail) {
         if Arc::ptr_eq(&self.frozen, &frozen.0) {
             self.frozen = Arc::default();
@@ -292,7 +288,7 @@ mod tests {
         let written: Vec<_> = frozen.of(Stream::Deliveries).map(|(key, _)| key.at_ns).collect();
         assert_eq!(written, [1, 2]);
         tail.forget(&frozen);
-        // The file counts the first version from now on.
+        // From now on the file counts the first version.
         assert_eq!(
             said(&tail, 1),
             expected(&[(2, "two again", true), (3, "three", false)])

@@ -1,4 +1,4 @@
-//! The catalog from its objects: what a restart reads.
+//! Loads the catalog from its objects at a restart.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -20,18 +20,18 @@ use super::state::Catalog;
 use super::user::User;
 use crate::ids::ObjectId;
 
-/// Builds a catalog of its objects: of each the newest version, and none that is gone, in ascending order of their keys.
-/// So the root comes first, and an older program stops at its version before it misreads anything.
+/// Builds a catalog from its objects: the newest version of each, without deleted ones, in ascending order of their
+/// keys. The root comes first, so that an older program stops at its version before it misreads anything.
 ///
-/// What is loaded is what was saved, lists in their order included. Since all objects that a checkpoint writes come into
-/// force at once, whatever an object needs is there; where it is not, something was lost, and loading fails:
-/// organizations of users, webhooks and calls; organizations and buckets of keys; organizations of buckets; buckets of
-/// sources; sources of rules; body and state of each delivery, and the event whose body it shares. A delivery does not
-/// need its receiver.
+/// The loaded catalog equals the saved one, including the order of lists. All objects that a checkpoint writes become
+/// valid at once, so every object that another one needs exists. If one does not, data was lost, and loading fails.
+/// Needed are: organizations of users, webhooks and calls; organizations and buckets of keys; organizations of buckets;
+/// buckets of sources; sources of rules; body and state of each delivery, and the event whose body it shares. A
+/// delivery does not need its receiver.
 #[derive(Default)]
 pub struct CatalogLoader {
     last: Option<ObjectKey>,
-    /// Has what many sources share; its own sources and all else are added at the end.
+    /// Holds the values that many sources share. The sources and all other objects are added at the end.
     catalog: Catalog,
     root: Option<Root>,
     organizations: Vec<OrganizationImage>,
@@ -49,7 +49,7 @@ pub struct CatalogLoader {
 }
 
 impl CatalogLoader {
-    /// Of no objects yet.
+    /// A loader without objects.
     pub fn new() -> Self {
         Self::default()
     }
@@ -57,8 +57,8 @@ impl CatalogLoader {
     /// Adds an object.
     ///
     /// # Errors
-    /// Names the object: its content is damaged or that of another one, its kind or version is that of a newer program,
-    /// or its key is not greater than the one before.
+    /// Names the object: its content is damaged or belongs to another object, its kind or version is from a newer
+    /// program, or its key is not greater than the previous one.
     pub fn push(&mut self, key: &ObjectKey, content: &[u8]) -> Result<(), SnapshotError> {
         if self.last.is_some_and(|last| last >= *key) {
             return Err(SnapshotError::OutOfOrder { key: *key });
@@ -72,7 +72,7 @@ impl CatalogLoader {
         }
     }
 
-    /// Answers the key of the object that the content is of.
+    /// Returns the key of the object that the content belongs to.
     fn add(&mut self, kind: Kind, key: &ObjectKey, content: &[u8]) -> Result<ObjectKey, SnapshotError> {
         Ok(match kind {
             Kind::Root => {
@@ -165,11 +165,12 @@ impl CatalogLoader {
         Ok(*key)
     }
 
-    /// The catalog, once all objects were pushed.
+    /// Returns the catalog, after all objects were pushed.
     ///
     /// # Errors
-    /// Names what is missing, and what needs it; the root is always needed: what was never saved has no objects, and
-    /// needs no loader. Objects whose ordinal the one that counts them did not give yet.
+    /// Names the missing object and the one that needs it. The root is always needed: a catalog that was never saved
+    /// has no objects and needs no loader. Also fails for an object whose ordinal is greater than the last one
+    /// assigned.
     pub fn finish(mut self) -> Result<Catalog, SnapshotError> {
         let root = self.root.ok_or(SnapshotError::NoRoot)?;
         self.catalog.server_secret = root.server_secret;
@@ -313,7 +314,7 @@ impl Catalog {
     }
 }
 
-/// The root's version, which is read before the rest of it.
+/// The version in the root, which is decoded before the rest of it.
 #[derive(Deserialize)]
 struct Version {
     version: u32,
@@ -323,7 +324,7 @@ fn decode<T: DeserializeOwned>(key: &ObjectKey, content: &[u8]) -> Result<T, Sna
     rmp_serde::from_slice(content).map_err(|cause| SnapshotError::MalformedObject { key: *key, cause })
 }
 
-/// The page that a source stands in.
+/// The key of the page that holds a source.
 fn sources_key(source: &Source) -> ObjectKey {
     ObjectKey::sources(source.bucket_id, Page::<Source>::number_of(source.ordinal))
 }
@@ -332,7 +333,7 @@ fn missing(what: &'static str, id: ObjectId, needed_by: ObjectKey) -> SnapshotEr
     SnapshotError::Missing { what, id, needed_by }
 }
 
-/// Whether an ordinal is at most the last one that was given.
+/// Checks that an ordinal is at most the last one assigned.
 fn given<T: PartialOrd>(ordinal: T, last: T, key: ObjectKey) -> Result<(), SnapshotError> {
     if ordinal <= last {
         Ok(())

@@ -1,9 +1,10 @@
-//! What exists: organizations, users, keys, buckets, data sources, alert rules, webhooks, deliveries that are owed.
+//! The catalog of all objects: organizations, users, keys, buckets, data sources, alert rules, webhooks, pending
+//! deliveries.
 //!
-//! A pure state machine in memory. A [`Command`] holds decided facts (ids, hashes and times are in
-//! it); [`Catalog::apply`] makes the same state of the same commands on every machine, live and at
-//! replay. It never reads a clock, never does I/O, never refuses: the service decides before, the
-//! journal orders and keeps. Read by every room through [`CatalogHandle`]; written by the journal alone.
+//! A pure state machine in memory. A [`Command`] holds decided facts, including ids, hashes and times.
+//! [`Catalog::apply`] produces the same state from the same commands on every machine, live and at replay. It never
+//! reads a clock, never does I/O and never refuses: the service decides first, the journal orders and stores. Every
+//! room reads the catalog through [`CatalogHandle`]; only the journal writes it.
 
 mod apply;
 mod apply_alerts;
@@ -85,32 +86,32 @@ pub use webhook::{DeliveryTotals, Event, RetryConfig, Secret, Webhook, WebhookSe
 pub struct CatalogHandle(Arc<RwLock<Catalog>>);
 
 impl CatalogHandle {
-    /// Shares this catalog, as replayed from snapshot and log.
+    /// Shares a catalog that was replayed from snapshot and log.
     pub fn new(catalog: Catalog) -> Self {
         Self(Arc::new(RwLock::new(catalog)))
     }
 
-    /// Looks something up. The closure must be short: it never waits, allocates little, and hands
-    /// out `Arc`s; changes wait for it.
+    /// Reads from the catalog. Changes wait for the closure, so it must be short: it never blocks, allocates little,
+    /// and returns `Arc`s.
     pub fn read<R>(&self, look: impl FnOnce(&Catalog) -> R) -> R {
         look(&self.0.read())
     }
 
-    /// Applies a durable command. Called by the journal in log order, by nobody else.
+    /// Applies a durable command. Called only by the journal, in log order.
     pub fn apply(&self, command: &Command) {
         self.0.write().apply(command);
     }
 
-    /// The state as it is now, for a checkpoint; the ledger's tail is set apart with it.
+    /// Takes a snapshot for a checkpoint, and freezes the ledger's tail.
     pub fn freeze(&self) -> Frozen {
         let mut catalog = self.0.write();
         catalog.ledger.freeze();
-        // Readers may look on while the rest is gathered, which takes longer.
+        // Readers may continue while the rest is collected, which takes longer.
         RwLockWriteGuard::downgrade(catalog).freeze()
     }
 
-    /// The frozen tail is in these run files from now on. `adopt` makes them known to readers in the same moment:
-    /// whoever reads the catalog finds an entry here or there, never in both.
+    /// Drops the frozen tail, which run files hold now. `adopt` publishes these files under the same lock: a reader of
+    /// the catalog finds each entry in exactly one of the two places.
     pub fn ledger_saved(&self, frozen: &FrozenTail, adopt: impl FnOnce()) {
         let mut catalog = self.0.write();
         catalog.ledger.forget(frozen);

@@ -1,4 +1,4 @@
-//! Where the objects of the catalog stand among each other in the runs. Layout in FORMAT.md, "Objects".
+//! Keys of the catalog's objects, which define their order in the runs. Layout in FORMAT.md, "Objects".
 
 use std::fmt;
 
@@ -11,18 +11,19 @@ use crate::ids::ObjectId;
 
 /// Owner and id of the root.
 const NOBODY: ObjectId = ObjectId::from_bytes([0; 12]);
-/// The kind stands in the place above this bit.
+/// The kind is in the bits of the place from this one on.
 const KIND_SHIFT: u32 = 56;
 
-/// Where an object of the catalog stands among the others in the runs: 32 bytes, the owner, moment and id of a run's
-/// entry. The kind of the object is the first byte of `place`, so a place is never negative.
+/// The key of an object, which defines its position in the runs: 32 bytes, the owner, time and id of a run's entry. The
+/// kind of the object is the first byte of `place`, so a place is never negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectKey {
-    /// The organization or the bucket the object belongs to; of a delivery the webhook or the rule; of the root zeros.
+    /// The organization or the bucket that the object belongs to; for a delivery the webhook or the rule; for the root
+    /// zeros.
     pub owner: ObjectId,
-    /// The kind in the upper 8 bits, and of pages their number in the lower 32.
+    /// The kind in the upper 8 bits, and for pages their number in the lower 32.
     pub place: i64,
-    /// The object's own id; of calls and pages of sources that of their owner.
+    /// The object's own id; for calls and pages of sources that of their owner.
     pub id: ObjectId,
 }
 
@@ -61,7 +62,7 @@ impl Kind {
         Self::SharedDelivery,
     ];
 
-    /// `None` for one that this program does not know.
+    /// Returns `None` for a kind that this program does not know.
     pub fn of(key: &ObjectKey) -> Option<Self> {
         let number = key.place >> KIND_SHIFT;
         Self::ALL.into_iter().find(|kind| *kind as i64 == number)
@@ -131,7 +132,7 @@ impl ObjectKey {
     }
 }
 
-/// In words, for messages.
+/// A description for messages.
 impl fmt::Display for ObjectKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { owner, place, id } = self;

@@ -1,5 +1,5 @@
-//! The catalog as objects, each of them written when it has changed: what tells two versions apart, and their contents as
-//! bytes. Layout in FORMAT.md, "Objects".
+//! The catalog as objects, each of which is written when it has changed: how two versions are compared, and how they
+//! are encoded. Layout in FORMAT.md, "Objects".
 
 use std::sync::Arc;
 
@@ -24,13 +24,13 @@ use super::user::User;
 use super::webhook::{Event, Webhook};
 use crate::ids::ObjectId;
 
-/// Rises when an older program could misread the objects as a whole. A new layout of one kind is a new kind.
+/// Raised when an older program could misread the objects as a whole. A new layout of one kind is a new kind.
 pub(super) const OBJECTS_VERSION: u32 = 2;
 
-/// An object of the catalog at one moment.
+/// An object of a catalog snapshot.
 pub(super) enum Object<'a> {
     Root(&'a Root),
-    /// With its place in the order of creation.
+    /// With its position in the order of creation.
     Organization(u32, &'a Arc<Organization>),
     Calls(ObjectId, &'a CallTotals),
     User(&'a Arc<User>),
@@ -41,13 +41,13 @@ pub(super) enum Object<'a> {
     Webhook(&'a FrozenWebhook),
     DeliveryBody(&'a Arc<Delivery>),
     DeliveryState(&'a Arc<Delivery>),
-    /// What deliveries share.
+    /// A body that deliveries share.
     Event(&'a Arc<EventBody>),
-    /// In the place of a body: one that is shared.
+    /// A delivery with a shared body, in place of a `DeliveryBody`.
     SharedDelivery(&'a Arc<Delivery>),
 }
 
-/// What tells two versions of an object apart without looking at it: a pointer, and what else may change.
+/// Identifies a version of an object without reading it: its address, and other values that may change.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) struct Identity {
     kind: Kind,
@@ -74,7 +74,7 @@ impl Object<'_> {
         }
     }
 
-    /// Equal identities mean equal objects. `None` for objects that are compared by what they say.
+    /// Equal identities mean equal objects. `None` for objects that are compared by content.
     pub fn identity(&self) -> Option<Identity> {
         fn identity<T>(kind: Kind, pointer: &Arc<T>, also: u32) -> Identity {
             let address = Arc::as_ptr(pointer).addr();
@@ -96,7 +96,7 @@ impl Object<'_> {
         })
     }
 
-    /// Whether the other one, which stands at the same key, has the same content.
+    /// Whether an object with the same key has the same content.
     pub fn equals(&self, other: &Object<'_>) -> bool {
         match (self, other) {
             (Self::Root(a), Object::Root(b)) => a == b,
@@ -128,7 +128,7 @@ impl Object<'_> {
                     && a.next_attempt_at_ns == b.next_attempt_at_ns
                     && a.again == b.again
             }
-            // Nothing else changes of a key, and no other one has its ordinal.
+            // A key's other members never change, and no other key has its ordinal.
             (Self::Key(a), Object::Key(b)) => {
                 a.key.ordinal == b.key.ordinal && a.last_used_minute == b.last_used_minute
             }
@@ -136,10 +136,10 @@ impl Object<'_> {
         }
     }
 
-    /// The content.
+    /// Encodes the content.
     ///
     /// # Errors
-    /// Never for what a catalog holds; the encoder's type says so all the same.
+    /// Never fails for the objects of a catalog; the error type is that of the encoder.
     pub fn encode(&self) -> Result<Vec<u8>, rmp_serde::encode::Error> {
         match *self {
             Self::Root(root) => rmp_serde::to_vec_named(root),
@@ -167,7 +167,7 @@ impl Object<'_> {
                 webhook: Arc::clone(&it.webhook),
             }),
             Self::Event(event) => rmp_serde::to_vec_named(event),
-            // A shared body is written as the name of its event.
+            // A shared body is encoded as a reference to its event.
             Self::DeliveryBody(delivery) | Self::SharedDelivery(delivery) => {
                 rmp_serde::to_vec_named(&DeliveryBodyImage {
                     id: delivery.id,
@@ -179,7 +179,7 @@ impl Object<'_> {
                     organization_id: delivery.organization_id,
                 })
             }
-            // Without the members' names, which would be half of what an attempt costs the disk.
+            // Encoded without the members' names, which would be half of the bytes that an attempt writes to disk.
             Self::DeliveryState(delivery) => rmp_serde::to_vec(&DeliveryStateImage {
                 id: delivery.id,
                 status: delivery.status,
@@ -192,7 +192,7 @@ impl Object<'_> {
     }
 }
 
-/// What is said of the catalog as a whole. Changes with every bucket, key, rule and webhook that is created.
+/// Properties of the catalog as a whole. Changes whenever a bucket, key, rule or webhook is created.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Root {
     pub version: u32,
@@ -266,7 +266,7 @@ pub(super) struct WebhookImage {
     pub webhook: Arc<Webhook>,
 }
 
-/// What an attempt does not change.
+/// The members that an attempt does not change.
 #[derive(Serialize, Deserialize)]
 pub(super) struct DeliveryBodyImage {
     pub id: ObjectId,
@@ -279,7 +279,8 @@ pub(super) struct DeliveryBodyImage {
     pub organization_id: Option<ObjectId>,
 }
 
-/// What an attempt changes. Written in this order, without names: members are added at the end, with a default.
+/// The members that an attempt changes. Encoded in this order, without names: new members go to the end, with a
+/// default.
 #[derive(Serialize, Deserialize)]
 pub(super) struct DeliveryStateImage {
     pub id: ObjectId,

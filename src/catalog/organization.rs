@@ -4,14 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::ObjectId;
 
-/// Who owns buckets, keys and users.
+/// The owner of buckets, keys and users.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Organization {
-    /// Identifies it.
     pub id: ObjectId,
-    /// Shown name; not unique.
+    /// Display name; not unique.
     pub name: Box<str>,
-    /// What it may use.
     pub plan: Plan,
     /// UTC nanoseconds.
     pub created_at_ns: i64,
@@ -22,7 +20,7 @@ pub struct Organization {
 /// The plans of the specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Plan {
-    /// Where everyone starts.
+    /// The plan of new organizations.
     Free,
     /// Paid.
     Pro,
@@ -33,11 +31,10 @@ pub enum Plan {
 /// What a plan allows; `None` is unlimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlanLimits {
-    /// Buckets of the organization.
     pub buckets_max: Option<u32>,
     /// `retentionDays` of a bucket.
     pub retention_days_max: Option<u32>,
-    /// Calls a calendar month.
+    /// Calls per calendar month.
     pub calls_max: Option<u64>,
 }
 
@@ -54,12 +51,12 @@ impl Plan {
         }
     }
 
-    /// The plan of this name, exactly written.
+    /// The plan with this exact name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|plan| plan.name() == name)
     }
 
-    /// What it allows (contract, chapter 2).
+    /// The limits of the plan (contract, chapter 2).
     pub const fn limits(self) -> PlanLimits {
         match self {
             Self::Free => PlanLimits {

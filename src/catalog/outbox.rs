@@ -1,4 +1,4 @@
-//! Webhooks, and the deliveries that are owed.
+//! Webhooks and pending deliveries.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -9,23 +9,23 @@ use super::owed::Owed;
 use super::webhook::Webhook;
 use crate::ids::ObjectId;
 
-/// Webhooks by id and organization; owed deliveries by id and receiver.
+/// Webhooks by id and organization; pending deliveries by id and receiver.
 #[derive(Default)]
 pub(super) struct Outbox {
     webhooks: HashMap<ObjectId, WebhookEntry>,
     /// Oldest first.
     by_organization: HashMap<ObjectId, Vec<ObjectId>>,
     pending: HashMap<ObjectId, Arc<Delivery>>,
-    /// Receiver's owner, moment of creation, id.
+    /// Receiver's owner, time of creation, id.
     by_owner: BTreeSet<(ObjectId, i64, ObjectId)>,
-    /// How much each organization owes.
+    /// Counts of pending deliveries per organization.
     owed: Owed,
-    /// Of the newest webhook.
+    /// Ordinal of the newest webhook.
     pub last_webhook_ordinal: u64,
 }
 
 pub(super) struct WebhookEntry {
-    /// Its place in the order of creation, among all webhooks.
+    /// Position in the order of creation, among all webhooks.
     pub ordinal: u64,
     pub webhook: Arc<Webhook>,
 }
@@ -44,7 +44,7 @@ impl Outbox {
             .filter_map(|id| self.webhooks.get(id))
     }
 
-    /// Adds a webhook, the newest one, or puts a new version in the place of the old.
+    /// Adds a webhook as the newest one, or replaces it by a new version.
     pub fn insert_webhook(&mut self, webhook: Webhook) {
         let ordinal = match self.webhooks.get(&webhook.id) {
             Some(known) => known.ordinal,
@@ -56,7 +56,7 @@ impl Outbox {
         self.restore_webhook(ordinal, Arc::new(webhook));
     }
 
-    /// Adds a webhook that has its ordinal, which is greater than those of all that were added before.
+    /// Adds a webhook that has an ordinal already. It must be greater than those of all webhooks added before.
     pub fn restore_webhook(&mut self, ordinal: u64, webhook: Arc<Webhook>) {
         let of_organization = self.by_organization.entry(webhook.organization_id).or_default();
         if !self.webhooks.contains_key(&webhook.id) {
@@ -72,7 +72,8 @@ impl Outbox {
         }
     }
 
-    /// The webhook is gone, and nothing is owed to it. Answers it, and the bodies that nothing owed shares any more.
+    /// Removes a webhook and its pending deliveries. Returns it, and the bodies that no pending delivery shares any
+    /// more.
     pub fn remove_webhook(&mut self, id: ObjectId) -> Option<(Arc<Webhook>, Vec<Arc<EventBody>>)> {
         let WebhookEntry { webhook, .. } = self.webhooks.remove(&id)?;
         if let Some(ids) = self.by_organization.get_mut(&webhook.organization_id) {
@@ -84,12 +85,11 @@ impl Outbox {
         Some((webhook, bodies))
     }
 
-    /// How many webhooks an organization has.
     pub fn webhook_count(&self, organization_id: ObjectId) -> usize {
         self.by_organization.get(&organization_id).map_or(0, Vec::len)
     }
 
-    /// How much each organization owes.
+    /// Counts of pending deliveries per organization.
     pub fn owed(&self) -> &Owed {
         &self.owed
     }
@@ -111,8 +111,8 @@ impl Outbox {
             .filter_map(|(_, _, id)| self.pending.get(id))
     }
 
-    /// Owes a delivery, or puts a new version in the place of the old. Answers the body that the old one shared, when
-    /// nothing owed shares it any more.
+    /// Adds a pending delivery or replaces it by a new version. Returns the body that the old version shared, if no
+    /// pending delivery shares it any more.
     pub fn owe(&mut self, delivery: Arc<Delivery>) -> Option<Arc<EventBody>> {
         let known = self.pending.get(&delivery.id);
         let released = known.and_then(|known| self.owed.remove(known));
@@ -131,7 +131,7 @@ impl Outbox {
         }
     }
 
-    /// Nothing is owed any more. Answers the body that was shared, too, when nothing owed shares it any more.
+    /// Removes a pending delivery. Also returns its shared body, if no pending delivery shares it any more.
     pub fn take(&mut self, id: ObjectId) -> Option<(Arc<Delivery>, Option<Arc<EventBody>>)> {
         let delivery = self.pending.remove(&id)?;
         self.by_owner

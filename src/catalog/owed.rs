@@ -1,5 +1,5 @@
-//! How much each organization owes its receivers, kept with every change; what it owes longest; and the bodies that its
-//! deliveries share.
+//! Statistics of each organization's pending deliveries, updated with every change; the order in which they are dropped
+//! to make room; and the bodies that they share.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -9,22 +9,22 @@ use super::delivery::Delivery;
 use super::webhook::Event;
 use crate::ids::ObjectId;
 
-/// Deliveries that are owed, and the memory they take.
+/// Number of pending deliveries and their memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OwedFigures {
     pub deliveries: u64,
-    /// Bytes, bodies included: one that is shared counts once.
+    /// In bytes, including bodies. A shared body counts once.
     pub bytes: u64,
 }
 
-/// Which deliveries make room for triggers first.
+/// The order in which deliveries are dropped to make room for triggers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Other,
     Trigger,
 }
 
-/// By rank, then oldest first.
+/// The order of dropping: by rank, then oldest first.
 type Turn = (Rank, i64, ObjectId);
 
 #[derive(Default)]
@@ -33,13 +33,13 @@ struct OfOrganization {
     bytes: u64,
 }
 
-/// A body, and the owed deliveries that share it.
+/// A body, and the number of pending deliveries that share it.
 struct Held {
     body: Arc<EventBody>,
     deliveries: usize,
 }
 
-/// Everything that is owed, by organization.
+/// All pending deliveries, by organization.
 #[derive(Default)]
 pub(super) struct Owed {
     organizations: HashMap<ObjectId, OfOrganization>,
@@ -48,7 +48,7 @@ pub(super) struct Owed {
 }
 
 impl Owed {
-    /// What an organization owes.
+    /// The pending deliveries of an organization.
     pub fn of(&self, organization_id: ObjectId) -> OwedFigures {
         let found = self.organizations.get(&organization_id);
         found.map_or_else(OwedFigures::default, |it| OwedFigures {
@@ -57,28 +57,28 @@ impl Owed {
         })
     }
 
-    /// Bytes of what all organizations owe together.
+    /// Memory of the pending deliveries of all organizations, in bytes.
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The body of an event of which deliveries are owed.
+    /// The body of an event that has pending deliveries.
     pub fn event(&self, id: ObjectId) -> Option<&Arc<EventBody>> {
         self.events.get(&id).map(|held| &held.body)
     }
 
-    /// The bodies that owed deliveries share, in no order.
+    /// The bodies that pending deliveries share, in no particular order.
     pub fn events(&self) -> impl ExactSizeIterator<Item = &Arc<EventBody>> {
         self.events.values().map(|held| &held.body)
     }
 
-    /// The delivery that makes room first; none of those that are to stay.
+    /// The delivery to drop first, except those that must stay.
     pub fn first(&self, organization_id: ObjectId, stays: impl Fn(ObjectId) -> bool) -> Option<ObjectId> {
         let turns = &self.organizations.get(&organization_id)?.turns;
         turns.iter().map(|(_, _, id)| *id).find(|id| !stays(*id))
     }
 
-    /// A delivery is owed from now on.
+    /// Adds a pending delivery.
     pub fn add(&mut self, delivery: &Delivery) {
         let mut bytes = delivery.owed_bytes();
         if let Body::Shared(body) = &delivery.body {
@@ -99,7 +99,7 @@ impl Owed {
         }
     }
 
-    /// The memory that an owed delivery takes has changed.
+    /// Updates the memory of a pending delivery that has changed.
     pub fn resize(&mut self, delivery: &Delivery, before: usize) {
         let after = delivery.owed_bytes() as u64;
         self.bytes = self.bytes + after - before as u64;
@@ -111,7 +111,7 @@ impl Owed {
         }
     }
 
-    /// A delivery is owed no longer. Answers the body it shared, when it was the last one.
+    /// Removes a pending delivery. Returns the body that it shared, if it was the last one.
     pub fn remove(&mut self, delivery: &Delivery) -> Option<Arc<EventBody>> {
         let mut bytes = delivery.owed_bytes();
         let mut last = None;

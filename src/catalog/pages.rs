@@ -1,23 +1,23 @@
-//! Members by ordinal, in pages that a checkpoint shares with the catalog: who holds a page keeps it as it was, and two
-//! versions of a page differ by their pointers.
+//! Members by ordinal, in copy-on-write pages that checkpoints share with the catalog. A page that is held elsewhere
+//! does not change, and two versions of a page have different pointers.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use super::source_pages::Common;
 
-/// Ordinals of one page.
+/// Number of ordinals per page.
 const PAGE_ORDINALS: u32 = 1_024;
 
 /// A member and its ordinal.
 type Member<T> = (u32, Arc<T>);
 
-/// All members of a page.
+/// A page and its members.
 pub(super) struct Page<T> {
     number: u32,
     /// By ordinal. Never empty.
     members: Vec<Member<T>>,
-    /// Of a page of sources; forgotten when a member changes.
+    /// Cached summary of a page of sources; reset when a member changes.
     pub(super) common: OnceLock<Common>,
 }
 
@@ -37,18 +37,18 @@ impl<T> Page<T> {
         ordinal / PAGE_ORDINALS
     }
 
-    /// Its place among the pages: 0 for the ordinals from 0 on, 1 for those from 1,024 on.
+    /// The page number: 0 for ordinals from 0 on, 1 for those from 1,024 on.
     pub const fn number(&self) -> u32 {
         self.number
     }
 
-    /// The member of an ordinal.
+    /// The member with this ordinal.
     pub fn get(&self, ordinal: u32) -> Option<&Arc<T>> {
         let place = self.find(ordinal).ok()?;
         self.members.get(place).map(|(_, member)| member)
     }
 
-    /// The members, to be changed.
+    /// The members, for a change.
     fn change(&mut self) -> &mut Vec<Member<T>> {
         self.common.take();
         &mut self.members
@@ -59,9 +59,9 @@ impl<T> Page<T> {
         self.members.iter().map(|(_, member)| member)
     }
 
-    /// Where the ordinal stands, or where it would be inserted.
+    /// The index of an ordinal, or where it would be inserted.
     fn find(&self, ordinal: u32) -> Result<usize, usize> {
-        // Where no member before it is gone, it stands at its own place.
+        // If no member before it was removed, its index is its offset in the page.
         let expected = (ordinal % PAGE_ORDINALS) as usize;
         match self.members.get(expected) {
             Some((held, _)) if *held == ordinal => Ok(expected),
@@ -71,7 +71,7 @@ impl<T> Page<T> {
 }
 
 impl<T: PartialEq> Page<T> {
-    /// Whether both hold equal members. Members that are shared are not looked at.
+    /// Whether both pages hold equal members. Shared members are not compared.
     pub fn equals(&self, other: &Self) -> bool {
         let equal = |(one, other): (&Member<T>, &Member<T>)| {
             one.0 == other.0 && (Arc::ptr_eq(&one.1, &other.1) || one.1 == other.1)
@@ -115,8 +115,7 @@ impl<T> Pages<T> {
         self.pages.get(&Page::<T>::number_of(ordinal))?.get(ordinal)
     }
 
-    /// Adds a member, or puts a new version in the place of the old. Copies the page's pointers where somebody else
-    /// holds the page.
+    /// Inserts a member or replaces it by a new version. Copies the page's pointers if the page is shared.
     pub fn insert(&mut self, ordinal: u32, member: Arc<T>) {
         let number = Page::<T>::number_of(ordinal);
         let new_page = || {

@@ -1,14 +1,14 @@
-//! Which kinds of an organization's things have changed: a number for each, which only grows. Kept in memory alone:
-//! whoever compares numbers of two runs of the server tells the runs apart.
+//! Revision numbers: for each organization and each kind of object, a counter of changes. Kept only in memory: a client
+//! that compares numbers across restarts of the server must distinguish the runs.
 
 use super::command::Command;
 use super::state::Catalog;
 use crate::ids::ObjectId;
 
-/// The last change of each kind of things; compared for equality alone.
+/// The last change of each kind of object. Compare only for equality.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Revisions {
-    /// Its name and plan.
+    /// Name and plan.
     pub organization: u64,
     pub buckets: u64,
     /// Data sources and their schemas.
@@ -17,12 +17,12 @@ pub struct Revisions {
     pub rules: u64,
     /// Webhooks and their deliveries.
     pub webhooks: u64,
-    /// API keys, their last use not counted.
+    /// API keys, except their last use.
     pub keys: u64,
 }
 
 impl Revisions {
-    /// Another one whenever any of them is: they only grow.
+    /// A number that changes whenever one of the counters does, because they only grow.
     pub fn total(&self) -> u64 {
         let Revisions {
             organization,
@@ -36,7 +36,7 @@ impl Revisions {
     }
 }
 
-/// One kind, to be set.
+/// Selects the counter of a kind.
 type Kind = fn(&mut Revisions) -> &mut u64;
 
 const ORGANIZATION: Kind = |it| &mut it.organization;
@@ -47,17 +47,19 @@ const WEBHOOKS: Kind = |it| &mut it.webhooks;
 const KEYS: Kind = |it| &mut it.keys;
 
 impl Catalog {
-    /// Of an organization.
+    /// The revisions of an organization.
     pub fn revisions(&self, organization_id: ObjectId) -> Option<Revisions> {
         self.organizations
             .get(&organization_id)
             .map(|entry| entry.revisions)
     }
 
-    /// Notes what a command is about to change: before it does, while what it deletes is still there.
+    /// Updates the revisions for a command. Called before the command is applied, while the objects that it deletes
+    /// still exist.
     pub(super) fn revise(&mut self, command: &Command) {
         match command {
-            // Nobody sees these, or only who has just signed in; counts and last uses change with every call.
+            // These are visible to nobody, or only to a user who has just signed in; call counts and last uses change
+            // with every call.
             Command::ServerSecretSet { .. }
             | Command::SignedUp { .. }
             | Command::PasswordChanged { .. }

@@ -1,4 +1,4 @@
-//! Alert rules: what they watch, how they are judged, and where they stand.
+//! Alert rules: their settings, their evaluation and their state.
 
 use std::sync::Arc;
 
@@ -8,20 +8,19 @@ use super::condition::ParsedCondition;
 use crate::clock::SECOND_NS;
 use crate::ids::ObjectId;
 
-/// Whether a rule is judged.
+/// Whether a rule is evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleStatus {
-    /// Judged when due.
+    /// Evaluated when due.
     Active,
-    /// Not judged for now.
+    /// Not evaluated for now.
     Paused,
-    /// Not judged.
+    /// Not evaluated.
     Inactive,
 }
 
 impl RuleStatus {
-    /// All statuses.
     pub const ALL: [Self; 3] = [Self::Active, Self::Paused, Self::Inactive];
 
     /// The status' name in the API.
@@ -34,7 +33,7 @@ impl RuleStatus {
     }
 }
 
-/// Under which of its two names the rule's text was sent.
+/// The member under which the rule's text was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleForm {
@@ -47,17 +46,14 @@ pub enum RuleForm {
 /// An alert rule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rule {
-    /// Identifies it.
     pub id: ObjectId,
-    /// Its place in the order of creation, among all rules; never reused.
+    /// Position in the order of creation, among all rules; never reused.
     pub ordinal: u64,
-    /// The bucket of its source.
+    /// The bucket of the rule's source.
     pub bucket_id: ObjectId,
-    /// What it watches.
+    /// The source that the rule watches.
     pub source_id: ObjectId,
-    /// All that can be set.
     pub settings: Arc<RuleSettings>,
-    /// Where it stands.
     pub runtime: RuleRuntime,
     /// UTC nanoseconds.
     pub created_at_ns: i64,
@@ -65,35 +61,34 @@ pub struct Rule {
     pub updated_at_ns: i64,
 }
 
-/// What can be set of a rule.
+/// The settings of a rule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RuleSettings {
-    /// Shown name; not unique.
+    /// Display name; not unique.
     pub name: Box<str>,
     /// The condition in words.
     pub text: Box<str>,
-    /// Under which name the text was sent.
+    /// The member under which the text was sent.
     pub form: RuleForm,
-    /// What the text says; `None` where only the evaluator understands it.
+    /// The parsed text; `None` if only the evaluator understands it.
     pub parsed: Option<ParsedCondition>,
-    /// Where a trigger is delivered besides the organization's webhooks.
+    /// Where triggers are delivered, in addition to the organization's webhooks.
     pub webhook_url: Option<Box<str>>,
-    /// Kept and shown, without effect: the dwell took its place.
+    /// Stored and shown, without effect: it was replaced by the dwell.
     pub cooldown_minutes: f64,
-    /// Whether it is judged.
+    /// Whether the rule is evaluated.
     pub status: RuleStatus,
-    /// How external evaluators judge it; `None` for a plain rule, which nobody does.
+    /// How external evaluators evaluate the rule; `None` for a plain rule, which nobody evaluates.
     pub evaluation: Option<Evaluation>,
 }
 
-/// The evaluation block, checked.
+/// The validated evaluation block.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
-    /// For evaluators to pick by; never interpreted here.
+    /// For evaluators to select rules by; never interpreted here.
     pub kind: Option<Box<str>>,
-    /// How often the rule becomes due.
     pub interval_seconds: f64,
-    /// What is observed of each input.
+    /// The time range that is evaluated of each input.
     pub window_seconds: f64,
     /// 1 to 10.
     pub inputs: Vec<Input>,
@@ -103,32 +98,31 @@ pub struct Evaluation {
     pub dwell_seconds: f64,
 }
 
-/// What an evaluator reads for a rule.
+/// An input that an evaluator reads for a rule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Input {
-    /// Names it within the rule.
+    /// Identifies the input within the rule.
     pub key: Box<str>,
     /// A field of the source's schema.
     pub field: Box<str>,
     /// Another source of the bucket; `None` for the rule's own.
     pub source_id: Option<ObjectId>,
-    /// How rows are aggregated: names of an aggregation and a calendar unit, as a query takes them.
+    /// How rows are aggregated: names of an aggregation and of a calendar unit, as in a query.
     pub grouping: Option<(Box<str>, Box<str>)>,
-    /// In place of the rule's window.
+    /// Overrides the rule's window.
     pub window_seconds: Option<f64>,
 }
 
-/// Where a rule stands, as of a verdict.
+/// The state of a rule as of a verdict.
 #[derive(Clone, Copy, Debug)]
 pub struct Standing {
     pub rule_id: ObjectId,
-    /// Of its last verdict; `None` when it was never judged.
+    /// Outcome of the last verdict; `None` if the rule was never evaluated.
     pub outcome: Option<Outcome>,
-    /// Where it stands.
     pub state: RuleState,
-    /// All moments of it.
+    /// All timestamps of the state.
     pub runtime: RuleRuntime,
-    /// When it is due next, in UTC nanoseconds; `None` when it is not active.
+    /// When the rule is due next, in UTC nanoseconds; `None` if it is not active.
     pub next_due_at_ns: Option<i64>,
 }
 
@@ -138,25 +132,23 @@ pub struct Standing {
 pub enum Parameter {
     /// Finite.
     Number(f64),
-    /// True or false.
     Boolean(bool),
     Text(Box<str>),
 }
 
-/// Where a rule stands between `met` and `met`.
+/// The state of a rule between two `met` verdicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleState {
     /// The next `met` fires.
     Armed,
-    /// Has fired; stays so while `met`.
+    /// Has fired; unchanged while `met`.
     Firing,
-    /// Was not met any more; armed again after the dwell.
+    /// No longer met; armed again after the dwell.
     Clearing,
 }
 
 impl RuleState {
-    /// All states.
     pub const ALL: [Self; 3] = [Self::Armed, Self::Firing, Self::Clearing];
 
     /// The state's name in the API.
@@ -169,20 +161,19 @@ impl RuleState {
     }
 }
 
-/// What an evaluator found.
+/// The outcome of an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The condition holds.
     Met,
-    /// It does not.
+    /// The condition does not hold.
     NotMet,
-    /// The window does not tell.
+    /// The window does not contain enough data to decide.
     Inconclusive,
 }
 
 impl Outcome {
-    /// All outcomes.
     pub const ALL: [Self; 3] = [Self::Met, Self::NotMet, Self::Inconclusive];
 
     /// The outcome's name in the API.
@@ -195,25 +186,24 @@ impl Outcome {
     }
 }
 
-/// Where a rule stands, as of its last verdict or change. Moments are UTC nanoseconds.
+/// The state of a rule as of its last verdict or change. Times are UTC nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleRuntime {
-    /// As of then: the dwell may have armed it since (`alerts::transition`).
+    /// The state at that time: the dwell may have armed the rule since (`alerts::transition`).
     pub state: RuleState,
-    /// When the evaluation block was added: a rule never judged is due from then on.
+    /// When the evaluation block was added: a rule that was never evaluated is due from then on.
     pub due_from_ns: i64,
-    /// When the last verdict came.
+    /// Time of the last verdict.
     pub last_evaluated_at_ns: Option<i64>,
     /// Since when the condition is not met; `None` while it is.
     pub condition_cleared_at_ns: Option<i64>,
-    /// Of the last verdict.
+    /// Outcome of the last verdict.
     pub last_outcome: Option<Outcome>,
-    /// When it last fired.
     pub last_triggered_at_ns: Option<i64>,
 }
 
 impl RuleRuntime {
-    /// Of a rule that nobody has judged.
+    /// The state of a rule that was never evaluated.
     pub const fn new(now_ns: i64) -> Self {
         Self {
             state: RuleState::Armed,
@@ -237,13 +227,13 @@ impl Evaluation {
         nanoseconds(self.dwell_seconds)
     }
 
-    /// What is observed of an input, in nanoseconds.
+    /// The time range that is evaluated of an input, in nanoseconds.
     pub fn window_ns(&self, input: &Input) -> i64 {
         nanoseconds(input.window_seconds.unwrap_or(self.window_seconds))
     }
 }
 
-/// Saturating: a dwell may be longer than time itself.
+/// Saturates: a dwell may exceed the range of timestamps.
 fn nanoseconds(seconds: f64) -> i64 {
     (seconds * SECOND_NS as f64) as i64
 }

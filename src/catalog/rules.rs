@@ -55,13 +55,13 @@ impl Rules {
         Some(rule)
     }
 
-    /// Answers those that are gone with the bucket.
+    /// Returns the rules that were removed with the bucket.
     pub fn remove_bucket(&mut self, bucket_id: ObjectId) -> Vec<Arc<Rule>> {
         let ids = self.by_bucket.remove(&bucket_id).unwrap_or_default();
         ids.values().filter_map(|id| self.by_id.remove(id)).collect()
     }
 
-    /// Answers those that are gone with the source.
+    /// Returns the rules that were removed with the source.
     pub fn remove_source(&mut self, bucket_id: ObjectId, source_id: ObjectId) -> Vec<Arc<Rule>> {
         let of_source = |rule: &&Arc<Rule>| rule.source_id == source_id;
         let doomed = self.of_bucket(bucket_id).filter(of_source);

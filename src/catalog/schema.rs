@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits::{FIELD_NAME_CHARS_MAX, SCHEMA_FIELDS_MAX};
 
-/// Up to this many fields, comparing one by one beats the binary search.
+/// Up to this many fields, a linear search is faster than a binary search.
 const LINEAR_SEARCH_FIELDS_MAX: usize = 8;
 
 /// The type of a field's values.
@@ -15,14 +15,12 @@ const LINEAR_SEARCH_FIELDS_MAX: usize = 8;
 pub enum FieldType {
     /// A finite double.
     Number,
-    /// Text.
     String,
     /// True or false.
     Boolean,
 }
 
 impl FieldType {
-    /// All types.
     pub const ALL: [Self; 3] = [Self::Number, Self::String, Self::Boolean];
 
     /// The type's name in the API.
@@ -39,14 +37,12 @@ impl FieldType {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SchemaMode {
-    /// Refused.
     Strict,
     /// Added with the type of its first value.
     Extend,
 }
 
 impl SchemaMode {
-    /// All modes.
     pub const ALL: [Self; 2] = [Self::Strict, Self::Extend];
 
     /// The mode's name in the API.
@@ -58,7 +54,6 @@ impl SchemaMode {
     }
 }
 
-/// A declared field.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Field {
     /// Unique within the schema.
@@ -72,11 +67,11 @@ pub struct Field {
 }
 
 impl Field {
-    /// The name as it is stored, trimmed; one rule for declared fields and for those that points bring, so that a
+    /// The name as it is stored, trimmed. The same rule holds for declared fields and for fields of points, so that a
     /// schema that was read can be sent back.
     ///
     /// # Errors
-    /// What is wrong with it, in words that go behind "field name".
+    /// What is wrong, as text that follows "field name".
     pub fn stored_name(name: &str) -> Result<&str, String> {
         let stored = name.trim();
         match stored.chars().count() {
@@ -90,14 +85,14 @@ impl Field {
     }
 }
 
-/// The fields of a data source. A field's ordinal is its index: fields are appended, never removed
-/// or moved, for the engine's columns are numbered by it.
+/// The fields of a data source. A field's ordinal is its index: fields are appended, never removed or moved, because
+/// the engine numbers its columns by it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "Vec<Field>", into = "Vec<Field>")]
 pub struct Schema {
     /// By ordinal.
     pub fields: Vec<Field>,
-    /// Ordinals in order of name; empty where the search is linear.
+    /// Ordinals in order of name; empty if the search is linear.
     by_name: Box<[u16]>,
 }
 
@@ -137,9 +132,8 @@ impl Schema {
             .map(|place| self.by_name[place])
     }
 
-    /// This schema with `fields` written over it: known names take the new unit and description, new
-    /// ones are appended in their order, up to the limit. Types and ordinals stay. `None` when
-    /// nothing changes.
+    /// This schema with `fields` merged into it: known names get the new unit and description, new ones are appended in
+    /// their order, up to the limit. Types and ordinals do not change. Returns `None` if nothing changes.
     pub fn merged(&self, fields: &[Field]) -> Option<Self> {
         let mut merged = self.fields.clone();
         for field in fields {
@@ -156,8 +150,8 @@ impl Schema {
         (merged != self.fields).then(|| merged.into())
     }
 
-    /// This schema with the fields it does not have yet appended, up to the limit; known ones stay
-    /// as they are. `None` when nothing changes.
+    /// This schema with the fields appended that it does not have yet, up to the limit. Known fields do not change.
+    /// Returns `None` if nothing changes.
     pub fn extended(&self, fields: &[Field]) -> Option<Self> {
         let room = SCHEMA_FIELDS_MAX.saturating_sub(self.fields.len());
         let new: Vec<Field> = fields

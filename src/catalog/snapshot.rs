@@ -1,4 +1,5 @@
-//! The whole catalog as bytes, as it was written at each checkpoint before there were objects (FORMAT.md, "Snapshot").
+//! The old format of the catalog: all of it as one sequence of bytes, written at each checkpoint before objects were
+//! introduced (FORMAT.md, "Snapshot").
 
 use std::sync::Arc;
 
@@ -21,17 +22,16 @@ use super::user::User;
 use super::webhook::Webhook;
 use crate::ids::ObjectId;
 
-/// The only one there was.
+/// The only version of the format.
 pub(super) const VERSION: u32 = 1;
 
-/// What a snapshot holds.
+/// The contents of a snapshot.
 #[derive(Default)]
 pub struct Snapshot {
-    /// What existed.
     pub catalog: Catalog,
-    /// Ordinals of the buckets that had a manifest of their own by then.
+    /// Ordinals of the buckets that had a manifest of their own at that time.
     pub manifests: Vec<u32>,
-    /// The run files of the ledger that counted, oldest first.
+    /// The run files of the ledger in use, oldest first.
     pub ledger_runs: Vec<u64>,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Image {
     pub(super) webhooks: Vec<Arc<Webhook>>,
     #[serde(default)]
     pub(super) deliveries: Vec<Arc<Delivery>>,
-    /// Not the catalog's: which buckets had a manifest on the disk before this was written.
+    /// Not part of the catalog: the buckets that had a manifest on disk before this was written.
     #[serde(default)]
     pub(super) manifests: Vec<u32>,
     #[serde(default)]
@@ -73,10 +73,10 @@ pub(super) struct Image {
 }
 
 impl Catalog {
-    /// Reads a snapshot.
+    /// Decodes a snapshot.
     ///
     /// # Errors
-    /// Bytes that are no snapshot, or one of a newer version.
+    /// The bytes are not a snapshot, or one of a newer version.
     pub fn decode(bytes: &[u8]) -> Result<Snapshot, SnapshotError> {
         let image: Image = rmp_serde::from_slice(bytes).map_err(SnapshotError::Malformed)?;
         if image.version > VERSION {

@@ -1,4 +1,4 @@
-//! Data sources: what points belong to.
+//! Data sources, to which points belong.
 
 use std::sync::Arc;
 
@@ -7,18 +7,17 @@ use serde::{Deserialize, Serialize};
 use super::schema::{Schema, SchemaMode};
 use crate::ids::ObjectId;
 
-/// Whether a source takes data.
+/// Whether a source accepts data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SourceStatus {
-    /// Takes data.
+    /// Accepts data.
     Active,
-    /// Refuses data; what it has stays readable.
+    /// Refuses data; existing data stays readable.
     Inactive,
 }
 
 impl SourceStatus {
-    /// All statuses.
     pub const ALL: [Self; 2] = [Self::Active, Self::Inactive];
 
     /// The status' name in the API.
@@ -30,27 +29,26 @@ impl SourceStatus {
     }
 }
 
-/// A data source. There may be 110,000 of them: text is boxed, types and schemas are shared.
+/// A data source. There may be 110,000 of them, so texts are boxed, and types and schemas are shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Identifies it to clients.
+    /// Identifies the source to clients.
     pub id: ObjectId,
-    /// Identifies it to the engine: within its bucket, from 0, never reused.
+    /// Identifies the source to the engine: within its bucket, from 0, never reused.
     pub ordinal: u32,
     pub bucket_id: ObjectId,
     /// Unique within the bucket.
     pub name: Box<str>,
     /// The API's `type`, an open set.
     pub kind: Arc<str>,
-    /// Free text.
     pub description: Option<Box<str>>,
-    /// Shared with all sources that declare the same.
+    /// Shared with all sources that declare the same fields.
     pub schema: Arc<Schema>,
-    /// What happens to undeclared fields.
+    /// How undeclared fields are handled.
     pub schema_mode: SchemaMode,
-    /// Whether large raw queries are aggregated by themselves.
+    /// Whether large raw queries are aggregated automatically.
     pub downsampling: bool,
-    /// Whether it takes data.
+    /// Whether the source accepts data.
     pub status: SourceStatus,
     /// UTC nanoseconds.
     pub created_at_ns: i64,

@@ -1,4 +1,4 @@
-//! Sources as they are written: many of them share a schema, which is written once.
+//! The encoding of sources. Schemas, which many sources share, are written once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::source::{Source, SourceStatus};
 use super::state::Catalog;
 use crate::ids::ObjectId;
 
-/// A source whose schema is an index into schemas that are written with it.
+/// A source whose schema is an index into the schemas written with it.
 #[derive(Serialize, Deserialize)]
 pub(super) struct SourceImage {
     id: ObjectId,
@@ -32,7 +32,7 @@ pub(super) struct SourceImage {
 pub(super) fn images<'a>(
     sources: impl Iterator<Item = &'a Arc<Source>>,
 ) -> (Vec<Arc<Schema>>, Vec<SourceImage>) {
-    // Equal schemas are one, as the catalog interns them.
+    // Equal schemas have one address, because the catalog interns them.
     let mut numbers: HashMap<*const Schema, u32> = HashMap::new();
     let mut schemas = Vec::new();
     let images = sources.map(|source| {
@@ -83,7 +83,7 @@ impl SourceImage {
 }
 
 impl Catalog {
-    /// The schemas of images, each as the one copy that the catalog has of it.
+    /// Interns the schemas of images.
     pub(super) fn shared_schemas(&mut self, schemas: Vec<Arc<Schema>>) -> Vec<Arc<Schema>> {
         schemas
             .into_iter()
@@ -91,7 +91,7 @@ impl Catalog {
             .collect()
     }
 
-    /// The source of an image, whose schema is one of these. It is not added.
+    /// The source of an image, whose schema is one of these. It is not added to the catalog.
     pub(super) fn source_of(
         &mut self,
         image: SourceImage,

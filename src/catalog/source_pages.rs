@@ -1,6 +1,5 @@
-//! The sources of a bucket at one moment, as the pages that the catalog keeps them in: whoever asks about all of them
-//! copies a pointer for each 1,024 while the catalog is held up, and is told what they have in common without a look at
-//! each.
+//! The sources of a bucket at one moment, as shared pages. A query about all sources copies one pointer per 1,024
+//! sources while it holds the catalog's lock, and gets a summary of them without reading each one.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -14,10 +13,10 @@ use crate::ids::ObjectId;
 /// All sources of a bucket at one moment.
 pub struct SourcePages(pub(super) Vec<Arc<Page<Source>>>);
 
-/// What sources have in common. Of a page it is made by the first who asks, and kept until the page changes.
+/// A summary of sources. That of a page is computed on first use and cached until the page changes.
 #[derive(Default)]
 pub(super) struct Common {
-    /// The different schemas, each with the least id of a source that has it.
+    /// The distinct schemas, each with the least id of a source that has it.
     schemas: Vec<(Arc<Schema>, ObjectId)>,
     downsampling: bool,
 }
@@ -37,7 +36,7 @@ impl Common {
     }
 }
 
-/// Different schemas, told apart by where they are: the catalog keeps each once.
+/// Distinct schemas, identified by their address, because the catalog interns them.
 #[derive(Default)]
 struct Schemas {
     places: HashMap<*const Schema, usize>,
@@ -60,10 +59,10 @@ impl Schemas {
 }
 
 impl SourcePages {
-    /// The source of an ordinal.
+    /// The source with this ordinal.
     pub fn get(&self, ordinal: u32) -> Option<&Arc<Source>> {
         let number = Page::<Source>::number_of(ordinal);
-        // Where all sources of no page before it are gone, it stands at its own place.
+        // If no page before it was removed, its index is its number.
         let page = match self.0.get(number as usize) {
             Some(page) if page.number() == number => page,
             _ => &self.0[self.0.binary_search_by_key(&number, |page| page.number()).ok()?],
@@ -71,7 +70,7 @@ impl SourcePages {
         page.get(ordinal)
     }
 
-    /// The different schemas, in the order in which the sources by their ids first have them.
+    /// The distinct schemas, in the order of their first use when sources are sorted by id.
     pub fn schemas(&self) -> Vec<Arc<Schema>> {
         let mut schemas = Schemas::default();
         for (schema, id) in self.common().flat_map(|common| &common.schemas) {
@@ -81,7 +80,7 @@ impl SourcePages {
         schemas.list.into_iter().map(|(schema, _)| schema).collect()
     }
 
-    /// Whether large raw queries are aggregated by themselves for all of them.
+    /// Whether large raw queries are aggregated automatically for all sources.
     pub fn all_downsampling(&self) -> bool {
         self.common().all(|common| common.downsampling)
     }
@@ -130,7 +129,7 @@ mod tests {
         })
     }
 
-    /// Also where a page has changed since it was asked before.
+    /// Also if a page has changed since its summary was cached.
     #[test]
     fn what_pages_have_in_common_is_what_their_sources_have() {
         for seed in 0..20 {

@@ -1,4 +1,4 @@
-//! The catalog's state and its look-ups.
+//! The catalog's state and its lookups.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -30,7 +30,7 @@ use super::user::User;
 use super::webhook::Webhook;
 use crate::ids::ObjectId;
 
-/// Everything that exists, indexed. Changed by [`Catalog::apply`] alone.
+/// All objects and their indexes. Changed only by [`Catalog::apply`].
 #[derive(Default)]
 pub struct Catalog {
     pub(super) server_secret: Option<Bytes<32>>,
@@ -41,7 +41,7 @@ pub struct Catalog {
     pub(super) user_by_email: HashMap<Box<str>, ObjectId>,
     pub(super) keys: HashMap<ObjectId, Arc<Key>>,
     pub(super) key_by_hash: HashMap<KeyHash, Arc<Key>>,
-    /// Of the newest key.
+    /// Ordinal of the newest key.
     pub(super) last_key_ordinal: u64,
     pub(super) buckets: HashMap<ObjectId, BucketEntry>,
     pub(super) bucket_by_ordinal: HashMap<u32, ObjectId>,
@@ -58,11 +58,10 @@ pub(super) struct OrganizationEntry {
     pub organization: Arc<Organization>,
     pub calls: Arc<CallCounts>,
     pub buckets: Collection<Bucket>,
-    /// Its own keys, oldest first; those of its buckets are with the buckets.
+    /// Keys of the organization itself, oldest first; those of its buckets are in the buckets.
     pub keys: Vec<Arc<Key>>,
-    /// How much all of it is.
+    /// Counts of the organization's objects.
     pub held: Held,
-    /// What of it has changed.
     pub revisions: Revisions,
 }
 
@@ -89,16 +88,15 @@ impl Named for Source {
 /// What a bucket's deletion removes, and what its statistics count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BucketContents {
-    /// Data sources.
     pub sources: u64,
-    /// Keys scoped to the bucket.
+    /// Keys of the bucket.
     pub keys: u64,
     /// Alert rules on its sources.
     pub alert_rules: u64,
 }
 
 impl Catalog {
-    /// The secret that signs bearer tokens; `None` before the first start is done.
+    /// The secret that signs bearer tokens; `None` before the first start is complete.
     pub fn server_secret(&self) -> Option<&[u8; 32]> {
         self.server_secret.as_ref().map(|secret| &secret.0)
     }
@@ -114,7 +112,7 @@ impl Catalog {
             .map(|id| &self.organizations[id].organization)
     }
 
-    /// All organizations with the calls they made, oldest first.
+    /// All organizations with their call counts, oldest first.
     pub(super) fn organizations_with_calls(
         &self,
     ) -> impl ExactSizeIterator<Item = (Arc<Organization>, Arc<CallCounts>)> {
@@ -124,7 +122,7 @@ impl Catalog {
         })
     }
 
-    /// An organization, and the calls it made.
+    /// An organization and its call counts.
     pub fn organization_with_calls(&self, id: ObjectId) -> Option<(&Arc<Organization>, &Arc<CallCounts>)> {
         let entry = self.organizations.get(&id)?;
         Some((&entry.organization, &entry.calls))
@@ -134,12 +132,12 @@ impl Catalog {
         self.users.get(&id)
     }
 
-    /// The user of an email address, trimmed and in lower case.
+    /// The user with this email address, trimmed and in lower case.
     pub fn user_by_email(&self, email: &str) -> Option<&Arc<User>> {
         self.users.get(self.user_by_email.get(email)?)
     }
 
-    /// The key whose SHA-256 this is.
+    /// The key with this SHA-256.
     pub fn key_by_hash(&self, hash: &[u8; 32]) -> Option<&Arc<Key>> {
         self.key_by_hash.get(&Bytes(*hash))
     }
@@ -160,7 +158,7 @@ impl Catalog {
         self.buckets.get(&id).map(|entry| &entry.bucket)
     }
 
-    /// The greatest ordinal a bucket has had; ordinals are never given again.
+    /// The greatest ordinal that a bucket has had. Ordinals are never reused.
     pub fn last_bucket_ordinal(&self) -> u32 {
         self.last_bucket_ordinal
     }
@@ -169,12 +167,11 @@ impl Catalog {
         self.bucket(*self.bucket_by_ordinal.get(&ordinal)?)
     }
 
-    /// All buckets, in no order.
+    /// All buckets, in no particular order.
     pub fn buckets(&self) -> impl Iterator<Item = &Arc<Bucket>> {
         self.buckets.values().map(|entry| &entry.bucket)
     }
 
-    /// How many buckets an organization has.
     pub fn bucket_count(&self, organization_id: ObjectId) -> usize {
         self.organizations
             .get(&organization_id)
@@ -189,7 +186,7 @@ impl Catalog {
             .flat_map(|entry| entry.buckets.iter())
     }
 
-    /// An organization's bucket of this exact name.
+    /// An organization's bucket with this exact name.
     pub fn bucket_by_name(&self, organization_id: ObjectId, name: &str) -> Option<&Arc<Bucket>> {
         self.organizations.get(&organization_id)?.buckets.by_name(name)
     }
@@ -198,7 +195,7 @@ impl Catalog {
         self.sources.get(id)
     }
 
-    /// The source of an ordinal within a bucket.
+    /// The source with this ordinal in a bucket.
     pub fn source_by_ordinal(&self, bucket_id: ObjectId, ordinal: u32) -> Option<&Arc<Source>> {
         self.buckets.get(&bucket_id)?.sources.get(ordinal)
     }
@@ -210,12 +207,11 @@ impl Catalog {
         bucket.is_some_and(|bucket| ordinals.iter().all(|it| bucket.sources.get(*it).is_some()))
     }
 
-    /// A bucket's source of this exact name.
+    /// A bucket's source with this exact name.
     pub fn source_by_name(&self, bucket_id: ObjectId, name: &str) -> Option<&Arc<Source>> {
         self.buckets.get(&bucket_id)?.sources.by_name(name)
     }
 
-    /// How many sources a bucket has.
     pub fn source_count(&self, bucket_id: ObjectId) -> usize {
         self.buckets
             .get(&bucket_id)
@@ -230,7 +226,7 @@ impl Catalog {
             .flat_map(|entry| entry.sources.iter())
     }
 
-    /// The sources of a bucket as they are now, for who asks about all of them: costs a pointer for each 1,024.
+    /// The present sources of a bucket, for a query about all of them. Copies one pointer per 1,024 sources.
     pub fn source_pages_of(&self, bucket_id: ObjectId) -> SourcePages {
         let entry = self.buckets.get(&bucket_id).into_iter();
         SourcePages(entry.flat_map(|entry| entry.sources.pages()).cloned().collect())
@@ -241,7 +237,7 @@ impl Catalog {
         self.sources.len()
     }
 
-    /// What a bucket holds, points excepted: those the engine counts.
+    /// The contents of a bucket, except its points, which the engine counts.
     pub fn contents_of(&self, bucket_id: ObjectId) -> BucketContents {
         BucketContents {
             sources: self.source_count(bucket_id) as u64,
@@ -254,12 +250,12 @@ impl Catalog {
         self.rules.get(id)
     }
 
-    /// Entries of the ledger that no run file holds, and which run files there are.
+    /// Entries of the ledger that no run file holds yet.
     pub fn ledger(&self) -> &LedgerTail {
         &self.ledger
     }
 
-    /// All rules, in no order.
+    /// All rules, in no particular order.
     pub fn rules(&self) -> impl ExactSizeIterator<Item = &Arc<Rule>> {
         self.rules.iter()
     }
@@ -269,7 +265,6 @@ impl Catalog {
         self.rules.of_bucket(bucket_id)
     }
 
-    /// How many rules a bucket has.
     pub fn rule_count(&self, bucket_id: ObjectId) -> usize {
         self.rules.count_of_bucket(bucket_id)
     }
@@ -291,43 +286,41 @@ impl Catalog {
             .map(|entry| &entry.webhook)
     }
 
-    /// How many webhooks an organization has.
     pub fn webhook_count(&self, organization_id: ObjectId) -> usize {
         self.outbox.webhook_count(organization_id)
     }
 
-    /// What an organization owes its receivers.
+    /// Counts of an organization's pending deliveries.
     pub fn owed(&self, organization_id: ObjectId) -> OwedFigures {
         self.outbox.owed().of(organization_id)
     }
 
-    /// Memory of what all organizations owe, about, in bytes.
+    /// Approximate memory of the pending deliveries of all organizations, in bytes.
     pub fn owed_bytes(&self) -> u64 {
         self.outbox.owed().bytes()
     }
 
-    /// The body of an event of which deliveries are owed.
+    /// The body of an event that has pending deliveries.
     pub fn event_body(&self, event_id: ObjectId) -> Option<&Arc<EventBody>> {
         self.outbox.owed().event(event_id)
     }
 
-    /// All deliveries that are owed, in no order.
+    /// All pending deliveries, in no particular order.
     pub fn pending_deliveries(&self) -> impl ExactSizeIterator<Item = &Arc<Delivery>> {
         self.outbox.pending()
     }
 
-    /// A delivery that is owed.
     pub fn pending_delivery(&self, id: ObjectId) -> Option<&Arc<Delivery>> {
         self.outbox.pending_delivery(id)
     }
 
-    /// The deliveries owed to a webhook or for a rule, oldest first.
+    /// The pending deliveries of a webhook or a rule, oldest first.
     pub fn pending_deliveries_of(&self, owner: ObjectId) -> impl DoubleEndedIterator<Item = &Arc<Delivery>> {
         self.outbox.pending_of(owner)
     }
 }
 
-/// Sources by id. The table holds the shared pointers only: the id is read through them.
+/// Sources by id. The table holds only the shared pointers; the id is read through them.
 #[derive(Default)]
 pub(super) struct SourceIndex {
     table: HashTable<Arc<Source>>,
@@ -340,7 +333,7 @@ impl SourceIndex {
             .find(self.hasher.hash_one(id), |source| source.id == id)
     }
 
-    /// Adds a source, or puts a new version in the place of the old.
+    /// Inserts a source or replaces it by a new version.
     pub fn insert(&mut self, source: Arc<Source>) {
         let hasher = &self.hasher;
         let (hash, id) = (hasher.hash_one(source.id), source.id);
@@ -353,7 +346,7 @@ impl SourceIndex {
         }
     }
 
-    /// Makes room for so many more at once.
+    /// Reserves capacity for more sources.
     pub fn reserve(&mut self, additional: usize) {
         let hasher = &self.hasher;
         self.table.reserve(additional, |other| hasher.hash_one(other.id));

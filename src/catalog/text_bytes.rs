@@ -1,5 +1,5 @@
-//! Bytes of the texts that things of the catalog hold: what an organization may have is bounded by their sum. Nobody's
-//! concern but the one who counts: about what they take in memory, and the same before a thing is made as after.
+//! Bytes of the texts of catalog objects. Their sum per organization is limited. The count approximates memory, and is
+//! the same before an object is created as after.
 
 use super::condition::ConditionValue;
 use super::rule::{Evaluation, Input, Parameter, RuleSettings};
@@ -7,14 +7,13 @@ use super::schema::Field;
 use super::user::User;
 use super::webhook::WebhookSettings;
 
-/// What an entry of a list counts besides its texts: a field of a schema, an input or a parameter of a rule.
+/// Bytes that an entry of a list counts besides its texts: a field of a schema, an input or a parameter of a rule.
 const ENTRY_BYTES: usize = 32;
 
 pub const fn of_key(name: &str) -> usize {
     name.len()
 }
 
-/// Of a person.
 pub(super) const fn of_user(user: &User) -> usize {
     user.email.len() + user.name.len()
 }
@@ -23,7 +22,7 @@ pub fn of_bucket(name: &str, description: Option<&str>) -> usize {
     name.len() + description.map_or(0, str::len)
 }
 
-/// Of a data source, without its schema, which others may share.
+/// Without the schema, which other sources may share.
 pub fn of_source(name: &str, kind: &str, description: Option<&str>) -> usize {
     name.len() + kind.len() + description.map_or(0, str::len)
 }
@@ -36,7 +35,6 @@ pub fn of_schema(fields: &[Field]) -> usize {
     fields.iter().map(of_field).sum()
 }
 
-/// Of an alert rule.
 pub fn of_rule(settings: &RuleSettings) -> usize {
     let parsed = settings.parsed.as_ref().map_or(0, |parsed| {
         let value = match &parsed.value {

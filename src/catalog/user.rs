@@ -1,4 +1,4 @@
-//! Users: who signs in. What a password hash means is the service's matter; here it is kept.
+//! Users, who sign in. The service interprets password hashes; the catalog only stores them.
 
 use std::fmt;
 
@@ -9,41 +9,38 @@ use crate::clock::HOUR_NS;
 use crate::ids::ObjectId;
 use crate::limits::{ENDED_SESSIONS_MAX, TOKEN_HOURS};
 
-/// A person of an organization.
+/// A member of an organization.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct User {
-    /// Identifies it.
     pub id: ObjectId,
-    /// The organization it belongs to.
     pub organization_id: ObjectId,
     /// Trimmed and in lower case; unique on the server.
     pub email: Box<str>,
-    /// Shown name.
     pub name: Box<str>,
-    /// Of the current password.
+    /// Hash of the current password.
     pub password: PasswordHash,
-    /// Counts what ended all sessions: password changes, and more log-outs than are remembered one by one. A token
-    /// carries it, so that every older token ends at once, whatever the clock shows.
+    /// Counts events that end all sessions: password changes, and log-outs beyond those that are remembered
+    /// individually. A token carries this number, so that all older tokens end at once, independently of the clock.
     #[serde(default)]
     pub password_version: u32,
-    /// Those that were logged out of and of which a token may be left that has not expired.
+    /// Sessions that were logged out, and of which an unexpired token may exist.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ended_sessions: Vec<EndedSession>,
     /// UTC nanoseconds.
     pub created_at_ns: i64,
 }
 
-/// A session that was logged out of.
+/// A session that was logged out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndedSession {
-    /// Which, as its tokens say.
+    /// The session number, as in its tokens.
     pub session: u64,
-    /// When, in UTC nanoseconds.
+    /// Time of the log-out, in UTC nanoseconds.
     pub at_ns: i64,
 }
 
 impl User {
-    /// With a first password, and no session ended.
+    /// Creates a user with a first password and no ended sessions.
     pub fn new(
         id: ObjectId,
         organization_id: ObjectId,
@@ -64,12 +61,12 @@ impl User {
         }
     }
 
-    /// Whether a token of this session is to be refused.
+    /// Whether tokens of this session must be refused.
     pub fn has_ended(&self, session: u64) -> bool {
         self.ended_sessions.iter().any(|ended| ended.session == session)
     }
 
-    /// Ends a session. Those whose tokens have expired are forgotten; where too many are left, all sessions end.
+    /// Ends a session. Ended sessions whose tokens have expired are dropped; if too many are left, all sessions end.
     pub(super) fn end_session(&mut self, session: u64, at_ns: i64) {
         let expired_ns = at_ns - TOKEN_HOURS * HOUR_NS;
         self.ended_sessions.retain(|ended| ended.at_ns > expired_ns);

@@ -1,10 +1,10 @@
-//! Webhooks: who is told of what happens in an organization.
+//! Webhooks, which receive the events of an organization.
 
 use serde::{Deserialize, Serialize};
 
 use crate::ids::ObjectId;
 
-/// What a webhook can hear of.
+/// An event that a webhook can receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Event {
     /// An alert rule fired.
@@ -16,13 +16,13 @@ pub enum Event {
     /// A bucket's configuration changed.
     #[serde(rename = "bucket.updated")]
     BucketUpdated,
-    /// Somebody asked for a test.
+    /// A test was requested.
     #[serde(rename = "webhook.test")]
     WebhookTest,
 }
 
 impl Event {
-    /// Those that a webhook can be registered for.
+    /// The events that a webhook can subscribe to.
     pub const REGISTERED: [Self; 3] = [Self::AlertTriggered, Self::DataReceived, Self::BucketUpdated];
 
     /// The event's name in the API.
@@ -36,18 +36,17 @@ impl Event {
     }
 }
 
-/// Whether anything is queued for a webhook.
+/// Whether events are queued for a webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WebhookStatus {
-    /// Hears its events.
+    /// Events are queued.
     Active,
-    /// Nothing is queued for it.
+    /// No events are queued.
     Paused,
 }
 
 impl WebhookStatus {
-    /// All statuses.
     pub const ALL: [Self; 2] = [Self::Active, Self::Paused];
 
     /// The status' name in the API.
@@ -59,11 +58,10 @@ impl WebhookStatus {
     }
 }
 
-/// How often and when a failed delivery is tried again: the n-th time after
-/// `backoff_multiplier`^(n−1) seconds.
+/// When a failed delivery is retried: for the n-th time after `backoff_multiplier`^(n−1) seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RetryConfig {
-    /// Attempts after the first, 0 to 10.
+    /// Attempts after the first one, 0 to 10.
     pub max_retries: u8,
     /// 1 to 10.
     pub backoff_multiplier: f64,
@@ -81,13 +79,11 @@ impl Default for RetryConfig {
 /// A webhook of an organization.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Webhook {
-    /// Identifies it.
     pub id: ObjectId,
-    /// Whose events it hears.
+    /// The organization whose events it receives.
     pub organization_id: ObjectId,
-    /// All that can be set.
     pub settings: WebhookSettings,
-    /// What became of its deliveries.
+    /// Counts of its deliveries.
     #[serde(default)]
     pub totals: DeliveryTotals,
     /// UTC nanoseconds.
@@ -96,24 +92,22 @@ pub struct Webhook {
     pub updated_at_ns: i64,
 }
 
-/// What can be set of a webhook.
+/// The settings of a webhook.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WebhookSettings {
-    /// Where it is told.
     pub url: Box<str>,
-    /// What it hears of.
+    /// The events that it subscribes to.
     pub events: Vec<Event>,
-    /// The one bucket it hears; `None` for all of its organization.
+    /// The one bucket whose events it receives; `None` for all buckets of its organization.
     pub bucket_id: Option<ObjectId>,
-    /// Signs what it is told.
+    /// Signs the bodies.
     pub secret: Secret,
-    /// When a failed delivery is tried again.
+    /// When a failed delivery is retried.
     pub retry: RetryConfig,
-    /// Whether anything is queued for it.
     pub status: WebhookStatus,
 }
 
-/// Text that no log shows.
+/// Text that `Debug` hides.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(pub Box<str>);
@@ -124,23 +118,23 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// What became of a webhook's deliveries; those still pending are `total` − `successful` − `failed`.
+/// Counts of a webhook's deliveries; those still pending are `total` − `successful` − `failed`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeliveryTotals {
     /// Deliveries queued.
     pub total: u64,
-    /// Deliveries that ended with a 2xx.
+    /// Deliveries that succeeded.
     pub successful: u64,
-    /// Deliveries given up.
+    /// Deliveries that failed.
     pub failed: u64,
-    /// When the last one ended, in UTC nanoseconds.
+    /// When the last one finished, in UTC nanoseconds.
     pub last_at_ns: Option<i64>,
     /// Whether that one was delivered.
     pub last_delivered: Option<bool>,
 }
 
 impl DeliveryTotals {
-    /// Adds what became of other deliveries of the same webhook.
+    /// Adds the counts of other deliveries of the same webhook.
     pub fn add(&mut self, other: Self) {
         self.total += other.total;
         self.successful += other.successful;
@@ -152,7 +146,7 @@ impl DeliveryTotals {
 }
 
 impl Webhook {
-    /// Whether it is told of this event in this bucket.
+    /// Whether the webhook receives this event of this bucket.
     pub fn hears(&self, event: Event, bucket_id: ObjectId) -> bool {
         self.settings.status == WebhookStatus::Active
             && self.settings.events.contains(&event)

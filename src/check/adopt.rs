@@ -1,5 +1,5 @@
-//! Makes a catalog for points that have none any more: where it is lost for good, and no backup has it, the points are
-//! still there, and say of which bucket, source and field they are by number. Everything else is made up.
+//! Creates a catalog for points whose catalog is lost for good, without a backup. The points still exist, and contain
+//! the numbers of their bucket, source and field. Everything else is invented.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use engine::{Cache, FieldKind, SegmentFile, SegmentPart, SegmentWriter};
 use wal::Sequence;
 use wal::disk::Disk;
 
-use super::aside::{keep_aside, remove_all, said};
+use super::aside::{disk_error, keep_aside, remove_all};
 use super::rebuild::{opened, rebuild};
 use super::{carried, flips, ledger, log};
 use crate::bucket::{BucketState, CarriedDir};
@@ -23,7 +23,7 @@ use crate::journal::Record;
 use crate::ledger::{Keep, Ledger, LedgerDir, LedgerFiles, NewEntry, Saving};
 use crate::limits::RETENTION_DAYS_MAX;
 
-/// Who gets the points.
+/// The owner of the adopted points.
 pub(super) struct Owner {
     pub email: String,
     pub password: PasswordHash,
@@ -32,8 +32,8 @@ pub(super) struct Owner {
 /// Fields by source and number.
 type Fields = BTreeMap<u32, BTreeMap<u16, FieldKind>>;
 
-/// Makes a catalog of one organization, with a bucket, sources and fields for all points there are, and a manifest with
-/// it. Answers whether that was done: not where the catalog loads.
+/// Creates a catalog of one organization, with a bucket, sources and fields for all existing points, and a manifest
+/// with it. Returns whether that was done. Does nothing if the catalog loads.
 pub(super) fn adopt(
     disk: &Arc<dyn Disk>,
     layout: &Layout,
@@ -46,7 +46,7 @@ pub(super) fn adopt(
     if let Some(manifest) = &manifest
         && ledger::load(disk, layout, &manifest.runs).is_ok()
     {
-        say("nothing: the catalog is there, and says whose the points are".to_owned());
+        say("nothing: the catalog exists and loads".to_owned());
         return Ok(false);
     }
     let before = log::begins_behind(&**disk, layout)?;
@@ -60,13 +60,13 @@ pub(super) fn adopt(
     let Some(mut manifest) = rebuild(disk, layout, before, say)? else {
         return Ok(false);
     };
-    // What the log says of the old catalog means nothing to this one.
+    // The old catalog's commands in the log do not apply to this one.
     manifest.catalog_covered = last;
     let written = manifest.write(&**disk, &layout.data_dir);
     written.map_err(|error| error.to_string())?;
     say(format!(
-        "the catalog: it is made anew for {}, with {} buckets and {} sources whose names are made up; rules, webhooks, keys \
-         and other users are lost, and what was deleted lately may be back",
+        "the catalog: created for {}, with {} buckets and {} sources under generated names; rules, webhooks, keys \
+         and other users are lost, and recently deleted points may have reappeared",
         owner.email,
         buckets.len(),
         buckets.values().map(BTreeMap::len).sum::<usize>()
@@ -74,7 +74,7 @@ pub(super) fn adopt(
     Ok(true)
 }
 
-/// What the points in segments, carried records and the log are of.
+/// Finds the buckets, sources and fields of the points in segments, carried records and the log.
 fn buckets(
     disk: &Arc<dyn Disk>,
     layout: &Layout,
@@ -83,13 +83,15 @@ fn buckets(
 ) -> Result<BTreeMap<u32, Fields>, String> {
     let mut buckets: BTreeMap<u32, Fields> = BTreeMap::new();
     let dir = SegmentsDir::of(&layout.data_dir);
-    let listing = dir.list(&**disk).map_err(|error| said(dir.path(), &error))?;
+    let listing = dir
+        .list(&**disk)
+        .map_err(|error| disk_error(dir.path(), &error))?;
     for id in listing.segments {
         let path = dir.segment_path(id);
-        let home = shared(disk.map(&path).map_err(|error| said(&path, &error))?);
-        let mut told = Vec::new();
-        let (_, file, _) = opened(id, home, &path.display().to_string(), &mut told)?;
-        told.into_iter().for_each(&mut *say);
+        let home = shared(disk.map(&path).map_err(|error| disk_error(&path, &error))?);
+        let mut messages = Vec::new();
+        let (_, file, _) = opened(id, home, &path.display().to_string(), &mut messages)?;
+        messages.into_iter().for_each(&mut *say);
         for bucket in file.parts().map(|part| part.bucket).collect::<Vec<_>>() {
             add(&mut buckets, &file, bucket)?;
         }
@@ -106,7 +108,7 @@ fn buckets(
         Ok::<_, String>(())
     };
     let files = CarriedDir::of(&layout.data_dir).list(&**disk);
-    for file in files.map_err(|error| said(&layout.data_dir, &error))? {
+    for file in files.map_err(|error| disk_error(&layout.data_dir, &error))? {
         for (sequence, bytes) in carried::read(&**disk, &file).whole {
             apply(sequence, &bytes).map_err(|error| format!("record {sequence}: {error}"))?;
         }
@@ -134,14 +136,15 @@ fn add(buckets: &mut BTreeMap<u32, Fields>, file: &Arc<SegmentFile>, bucket: u32
     Ok(())
 }
 
-/// The catalog of what was found. Ordinals are given in order: those without points are given, and what has them goes.
+/// Creates the catalog of the buckets found. Ordinals are assigned in order, so buckets and sources are created for
+/// unused ordinals, too, and deleted again.
 fn catalog(buckets: &BTreeMap<u32, Fields>, owner: &Owner, now_ns: i64) -> Result<Catalog, String> {
     let ids = ObjectIds::new().map_err(|error| error.to_string())?;
     let id = || ids.next(now_ns);
     let organization = Organization {
         id: id(),
         name: "Adopted".into(),
-        // Whatever retention was, nothing expires before somebody has looked.
+        // Whatever the retention was, nothing must expire before the operator has looked at it.
         plan: Plan::Enterprise,
         created_at_ns: now_ns,
         updated_at_ns: now_ns,
@@ -211,7 +214,7 @@ fn settings(ordinal: u32, fields: Option<&BTreeMap<u16, FieldKind>>) -> SourceSe
             kind: match kind {
                 Some(FieldKind::Boolean) => FieldType::Boolean,
                 Some(FieldKind::String) => FieldType::String,
-                // One without values is of any type.
+                // A field without values may have any type.
                 Some(FieldKind::Number) | None => FieldType::Number,
             },
             unit: None,
@@ -229,7 +232,7 @@ fn settings(ordinal: u32, fields: Option<&BTreeMap<u16, FieldKind>>) -> SourceSe
     }
 }
 
-/// Runs are of the catalog that is lost, or belong to what it knew. They stay under other names.
+/// Moves the runs to other names: they belong to the lost catalog or to its objects.
 fn set_runs_aside(disk: &dyn Disk, layout: &Layout, say: &mut dyn FnMut(String)) -> Result<(), String> {
     let dir = LedgerDir::of(&layout.data_dir);
     let listing = dir.list(disk).map_err(|error| error.to_string())?;

@@ -1,4 +1,5 @@
-//! Records carried on of buckets that were set apart. Of a damaged file, a repair keeps the records before the damage.
+//! Carried records of buckets that were set apart. A repair keeps the records of a damaged file that precede the
+//! damage.
 
 use std::path::PathBuf;
 
@@ -6,11 +7,11 @@ use wal::Sequence;
 use wal::disk::Disk;
 
 use super::Report;
-use super::aside::{exists, keep_aside, said};
+use super::aside::{disk_error, exists, keep_aside};
 use crate::bucket::{CarriedDir, CarriedFile};
 use crate::checkpoint::{Layout, Manifest};
 
-/// The records of a file, and what is wrong behind them.
+/// The records of a file, and the fault after them.
 pub(super) struct Records {
     pub(super) whole: Vec<(Sequence, Vec<u8>)>,
     pub(super) fault: Option<String>,
@@ -29,10 +30,10 @@ pub(super) fn read(disk: &dyn Disk, file: &CarriedFile) -> Records {
     }
 }
 
-/// The last record that is carried on; 0 where none is.
+/// The last carried record; 0 if there is none.
 pub(super) fn last(disk: &dyn Disk, layout: &Layout) -> Result<Sequence, String> {
     let files = CarriedDir::of(&layout.data_dir).list(disk);
-    let files = files.map_err(|error| said(&layout.data_dir, &error))?;
+    let files = files.map_err(|error| disk_error(&layout.data_dir, &error))?;
     let last = files
         .iter()
         .filter_map(|file| Some(read(disk, file).whole.last()?.0));
@@ -56,7 +57,7 @@ pub(super) fn survey(disk: &dyn Disk, layout: &Layout, manifest: &Manifest, repo
     }
 }
 
-/// Cuts damaged files at their first damage.
+/// Truncates damaged files at their first damage.
 pub(super) fn repair(
     disk: &dyn Disk,
     layout: &Layout,
@@ -84,7 +85,7 @@ pub(super) fn repair(
         let aside = keep_aside(disk, &file.path)?;
         let last = whole.last().map(|(sequence, _)| *sequence);
         if last.is_some() {
-            // Takes the place of the damaged one under its name.
+            // Replaces the damaged file under the same name.
             let written = || -> std::io::Result<()> {
                 let mut writer = dir.writer(disk)?;
                 for (sequence, record) in &whole {
@@ -92,13 +93,13 @@ pub(super) fn repair(
                 }
                 writer.finish()
             };
-            written().map_err(|error| said(&file.path, &error))?;
+            written().map_err(|error| disk_error(&file.path, &error))?;
             repaired.carried.push((*bucket, *first));
         } else {
             empty.push(file.path.clone());
         }
         say(format!(
-            "{fault}; the points of bucket {bucket} in its records behind {} are lost; {} is what was there",
+            "{fault}; the points of bucket {bucket} in its records after {} are lost; the damaged file is kept as {}",
             last.map_or_else(|| "the beginning".to_owned(), |last| last.to_string()),
             aside.display()
         ));

@@ -1,5 +1,5 @@
-//! Files of a data directory on their way into a backup, or in one: each is held against the checksums within it. That a
-//! copy is what was read says nothing of whether that was what was written.
+//! Verifies files of a data directory that go into a backup, or are in one, with the checksums inside them. A copy that
+//! equals its source may still be a copy of damaged data.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ enum Named {
 }
 
 impl NamedFiles {
-    /// Those of this one.
+    /// The files that this manifest names.
     pub(crate) fn of(layout: &Layout, manifest: &Manifest) -> Self {
         let segments = SegmentsDir::of(&layout.data_dir);
         let ledger = LedgerDir::of(&layout.data_dir);
@@ -50,11 +50,11 @@ impl NamedFiles {
         }
     }
 
-    /// Where a file is not what was written: with its path and, where it is known, the offset. Nothing of files that
-    /// the manifest does not name.
+    /// Reports where a file is damaged: its path and, if known, the offset. Reports nothing for files that the manifest
+    /// does not name.
     ///
     /// # Errors
-    /// The disk's.
+    /// A disk error.
     pub(crate) fn damages(&self, disk: &dyn Disk, path: &Path) -> Result<Vec<String>, String> {
         match self.by_path.get(path) {
             None => Ok(Vec::new()),
@@ -76,7 +76,7 @@ fn run_damages(disk: &dyn Disk, dir: &LedgerDir, id: u64) -> Result<Vec<String>,
         Err(error) => return Ok(vec![error.to_string()]),
     };
     let found = verify(&run).map_err(|error| error.to_string())?;
-    let said =
+    let described =
         |(error, lost): &(LedgerError, u64)| format!("{error}; {lost} entries of {}", name(run.stream()));
-    Ok(found.damages.iter().map(said).collect())
+    Ok(found.damages.iter().map(described).collect())
 }

@@ -1,8 +1,8 @@
-//! Up to which record of the log the files hold what it says, where no manifest tells any more.
+//! Determines which records of the log are already in the files, if there is no manifest that says so.
 //!
-//! Of points: sequences of rows stand in records and in segments. Of the catalog: a command that makes something under a
-//! new id is in the files when that id is. Those behind the last such command are applied again, which changes nothing
-//! of what only replaces something.
+//! For points: both records and segments contain the sequences of rows. For the catalog: a command that creates an
+//! object with a new id is in the files if that id is. Commands after the last such command are applied again, which is
+//! harmless for commands that only replace something.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -17,21 +17,21 @@ use crate::ids::ObjectId;
 use crate::journal::{Record, RecordError};
 use crate::ledger::{LedgerDir, for_each_sound};
 
-/// What the records of the log say, as far as it can be found in the files.
+/// The contents of the log's records, as far as they can be found in files.
 #[derive(Default)]
 pub(super) struct Evidence {
-    /// Record, first row and the one behind the last, by bucket.
+    /// Record, first row, and end of its rows (exclusive), by bucket.
     ingests: BTreeMap<u32, Vec<(Sequence, u64, u64)>>,
     commands: Vec<(Sequence, Trace)>,
 }
 
-/// What a command leaves in the files.
+/// The trace that a command leaves in the files.
 enum Trace {
     /// Objects of the catalog.
     Objects(Vec<ObjectId>),
-    /// Entries of histories, and what is owed for them.
+    /// Entries of histories, and their deliveries.
     Entries(Vec<ObjectId>),
-    /// An object is gone.
+    /// An object was deleted.
     Gone(ObjectId),
 }
 
@@ -59,7 +59,7 @@ impl Trace {
 }
 
 impl Evidence {
-    /// Reads the log, from behind `before`.
+    /// Reads the log after `before`.
     pub(super) fn read(disk: &Arc<dyn Disk>, layout: &Layout, before: Sequence) -> Result<Self, String> {
         let mut found = Self::default();
         let mut replay = |sequence: Sequence, bytes: &[u8]| {
@@ -90,7 +90,7 @@ impl Evidence {
         Ok(())
     }
 
-    /// Puts records that are carried on before those of the log.
+    /// Adds carried records, which precede those of the log.
     pub(super) fn add_carried(&mut self, records: &[(Sequence, Vec<u8>)]) -> Result<(), String> {
         let mut carried = Self::default();
         for (sequence, bytes) in records {
@@ -106,9 +106,9 @@ impl Evidence {
         Ok(())
     }
 
-    /// Up to which record a bucket's rows are among those before `next_row`, which the segments hold; and the row behind
-    /// the last one of its records. A checkpoint takes whole records, in their order: one whose first row is in a
-    /// segment is there with all its rows.
+    /// Returns the record up to which a bucket's rows precede `next_row`, so that the segments hold them; and the end
+    /// of the rows in its records (exclusive). A checkpoint takes whole records in order: if the first row of a record
+    /// is in a segment, all its rows are.
     pub(super) fn of_bucket(&self, bucket: u32, before: Sequence, next_row: u64) -> (Sequence, u64) {
         let records = self.ingests.get(&bucket).map_or(&[][..], Vec::as_slice);
         let covered = records.iter().filter(|(_, first, _)| *first < next_row);
@@ -117,7 +117,7 @@ impl Evidence {
         (covered.max(before), next_in_log)
     }
 
-    /// Up to which record the catalog of these runs has the commands of the log.
+    /// The record up to which the catalog in these runs includes the commands of the log.
     pub(super) fn of_catalog(
         &self,
         disk: &dyn Disk,
@@ -130,11 +130,11 @@ impl Evidence {
         let is_there = |id: &ObjectId| seen.contains(id) || catalog.source(*id).is_some();
         let in_files = self.commands.iter().filter(|(_, trace)| match trace {
             Trace::Objects(ids) | Trace::Entries(ids) => ids.iter().any(is_there),
-            // Made before the log begins, and gone.
+            // Created before the log begins, and deleted.
             Trace::Gone(id) => !made.contains(id) && !is_there(id),
         });
         let last = in_files.map(|(sequence, _)| *sequence).max().unwrap_or(0);
-        // Runs of a checkpoint that was cut short may hold later entries than its catalog would have.
+        // Runs of an interrupted checkpoint may hold later entries than its catalog.
         let first_missing = self.commands.iter().find_map(|(sequence, trace)| match trace {
             Trace::Objects(ids) if !ids.iter().any(is_there) && !self.anything_goes(*sequence, last) => {
                 Some(*sequence)
@@ -144,7 +144,7 @@ impl Evidence {
         Ok(first_missing.map_or(last, |missing| last.min(missing - 1)))
     }
 
-    /// Whether the log says that buckets were made behind this record.
+    /// How many commands after this record create objects.
     pub(super) fn objects_behind(&self, sequence: Sequence) -> usize {
         let behind = self.commands.iter().filter(|(at, _)| *at > sequence);
         behind
@@ -162,7 +162,7 @@ impl Evidence {
             .any(|(_, trace)| matches!(trace, Trace::Gone(_)))
     }
 
-    /// Ids that commands make, with the first record that does.
+    /// Ids that commands create, with the record that creates them.
     fn made(&self) -> impl Iterator<Item = (ObjectId, Sequence)> + '_ {
         self.commands.iter().flat_map(|(sequence, trace)| {
             let ids: &[ObjectId] = match trace {
@@ -173,7 +173,7 @@ impl Evidence {
         })
     }
 
-    /// Which of the ids of commands stand in the files, whether what they stand for is gone by now or not.
+    /// The ids of commands that occur in the files, whether or not their objects have been deleted since.
     fn seen(&self, disk: &dyn Disk, layout: &Layout, runs: &[u64]) -> Result<HashSet<ObjectId>, String> {
         let wanted: HashMap<ObjectId, Sequence> = self.made().collect();
         let gone = self.commands.iter().filter_map(|(_, trace)| match trace {
@@ -182,7 +182,7 @@ impl Evidence {
         });
         let gone: HashSet<ObjectId> = gone.collect();
         let dir = LedgerDir::of(&layout.data_dir);
-        // Of what was made before the log, only the newest version tells whether it is still there.
+        // For objects created before the log begins, only the newest version tells whether they still exist.
         let mut newest: HashMap<ObjectId, bool> = HashMap::new();
         for id in runs {
             let run = dir.open(disk, *id).map_err(|error| error.to_string())?;

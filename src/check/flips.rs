@@ -1,5 +1,5 @@
-//! Single bits that flipped: the checksums tell which, and a repair turns them back before it gives up anything. Segments
-//! are left out, as damage costs them one block at most.
+//! Single flipped bits. Checksums locate them, and a repair corrects them before it discards anything. Segments are
+//! excluded, because damage costs them one block at most.
 
 use std::path::Path;
 
@@ -7,15 +7,15 @@ use wal::disk::{Disk, replace_file};
 use wal::{Flip, flip_of_file};
 
 use super::Report;
-use super::aside::{exists, keep_aside, said};
+use super::aside::{disk_error, exists, keep_aside};
 use crate::bucket::{CarriedDir, flip_of_carried};
 use crate::checkpoint::{Layout, Manifest, flip_of_manifest};
 use crate::ledger::{LedgerDir, flip_of_run};
 
-/// Bits that are turned back in one file. One with more is not rotten by the bit.
+/// Limit on bits corrected in one file. A file with more is damaged in another way.
 const FLIPS_MAX: usize = 16;
 
-/// Turns back what flipped in the manifest, the log, runs of the ledger and carried records.
+/// Corrects flipped bits in the manifest, the log, runs of the ledger and carried records.
 pub(super) fn turn_back(disk: &dyn Disk, layout: &Layout, say: &mut dyn FnMut(String)) -> Result<(), String> {
     let manifest = Manifest::path(&layout.data_dir);
     if exists(disk, &manifest)? {
@@ -29,15 +29,15 @@ pub(super) fn turn_back(disk: &dyn Disk, layout: &Layout, say: &mut dyn FnMut(St
         turn_back_in(disk, &ledger.run_path(id), flip_of_run, say)?;
     }
     let carried = CarriedDir::of(&layout.data_dir).list(disk);
-    for file in carried.map_err(|error| said(&layout.data_dir, &error))? {
+    for file in carried.map_err(|error| disk_error(&layout.data_dir, &error))? {
         turn_back_in(disk, &file.path, flip_of_carried, say)?;
     }
     Ok(())
 }
 
-/// Reports on a bit that flipped in a log file; answers whether there is one.
+/// Reports a flipped bit in a log file. Returns whether there is one.
 pub(super) fn report(disk: &dyn Disk, path: &Path, report: &mut Report<'_>) -> Result<bool, String> {
-    let bytes = disk.map(path).map_err(|error| said(path, &error))?;
+    let bytes = disk.map(path).map_err(|error| disk_error(path, &error))?;
     let flip = flip_of_log(path, (*bytes).as_ref());
     if let Some(flip) = flip {
         report.damage(format_args!(
@@ -59,7 +59,7 @@ fn turn_back_in(
     find: impl Fn(&[u8]) -> Option<Flip>,
     say: &mut dyn FnMut(String),
 ) -> Result<(), String> {
-    let found = disk.map(path).map_err(|error| said(path, &error))?;
+    let found = disk.map(path).map_err(|error| disk_error(path, &error))?;
     let mut next = find((*found).as_ref());
     if next.is_none() {
         return Ok(());
@@ -73,10 +73,10 @@ fn turn_back_in(
         next = find(&bytes);
     }
     let aside = keep_aside(disk, path)?;
-    replace_file(disk, path, &bytes).map_err(|error| said(path, &error))?;
+    replace_file(disk, path, &bytes).map_err(|error| disk_error(path, &error))?;
     say(format!(
-        "{}: flipped bits were turned back, which the checksums tell, in the bytes at {}; nothing of that is lost; {} is \
-         what was there",
+        "{}: flipped bits, located by checksums, were turned back in the bytes at {}; nothing of them is lost; the \
+         damaged file is kept as {}",
         path.display(),
         turned.join(", "),
         aside.display()

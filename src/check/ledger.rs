@@ -1,5 +1,5 @@
-//! The ledger's run files, those of the catalog among them: every entry is read. Of a damaged one, a repair writes again
-//! what reads; where the catalog does not load without the rest, nothing is changed.
+//! The run files of the ledger, including those of the catalog: every entry is read. A repair rewrites a damaged run
+//! with its readable entries. If the catalog does not load without the rest, nothing is changed.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use wal::disk::Disk;
 
 use super::Report;
-use super::aside::{exists, keep_aside, remove_all, said};
+use super::aside::{disk_error, exists, keep_aside, remove_all};
 use crate::catalog::{Catalog, CatalogLoader, ObjectKey, Stream};
 use crate::checkpoint::{Layout, Manifest, OpenError};
 use crate::ledger::{LedgerDir, LedgerError, LedgerFiles, Run, RunReport, salvage, verify, without_header};
@@ -25,7 +25,7 @@ pub(super) const fn name(stream: Stream) -> &'static str {
     }
 }
 
-/// Reports on all runs, and on the catalog; answers it where it loads.
+/// Reports on all runs and on the catalog. Returns the catalog if it loads.
 pub(super) fn survey(
     disk: &Arc<dyn Disk>,
     layout: &Layout,
@@ -35,7 +35,7 @@ pub(super) fn survey(
     let (dir, before) = (LedgerDir::of(&layout.data_dir), report.damages);
     survey_runs(&**disk, &dir, &manifest.runs, report)?;
     if report.damages > before {
-        // What is said of its runs is all there is to say of it.
+        // The damage of its runs has been reported already.
         return Ok(load(disk, layout, &manifest.runs).ok());
     }
     match load(disk, layout, &manifest.runs) {
@@ -80,7 +80,7 @@ pub(super) fn survey_runs(
     Ok(())
 }
 
-/// The catalog that these runs hold.
+/// Loads the catalog from these runs.
 pub(super) fn load(disk: &Arc<dyn Disk>, layout: &Layout, runs: &[u64]) -> Result<Catalog, String> {
     let read = || -> Result<Catalog, OpenError> {
         let ledger = LedgerFiles::open(Arc::clone(disk), &layout.data_dir, runs)?;
@@ -94,18 +94,18 @@ pub(super) fn load(disk: &Arc<dyn Disk>, layout: &Layout, runs: &[u64]) -> Resul
     read().map_err(|error| error.to_string())
 }
 
-/// What is put in the place of damaged runs.
+/// The replacements of damaged runs.
 #[derive(Default)]
 struct Mended {
     runs: Vec<u64>,
     damaged: Vec<PathBuf>,
     written: Vec<PathBuf>,
-    told: Vec<String>,
-    /// Why the rest would not do: a run of the catalog is lost as a whole, and with it nobody knows what.
+    messages: Vec<String>,
+    /// Why the rest would be useless: a run of the catalog is lost as a whole, so it is unknown what is missing.
     hopeless: Option<String>,
 }
 
-/// Puts what reads of damaged runs in their place. Answers whether the catalog loads: if not, nothing was changed.
+/// Replaces damaged runs by their readable entries. Returns whether the catalog loads; if not, nothing was changed.
 pub(super) fn repair(
     disk: &Arc<dyn Disk>,
     layout: &Layout,
@@ -126,35 +126,37 @@ pub(super) fn repair(
     if let Err(error) = loads {
         remove_all(&**disk, &mended.written)?;
         say(format!(
-            "nothing of segments and ledger, for the catalog cannot be repaired: {error}; restore a backup, or see --adopt"
+            "nothing in segments and ledger, because the catalog cannot be repaired: {error}; restore a backup, or see --adopt"
         ));
         return Ok(false);
     }
-    if mended.told.is_empty() {
+    if mended.messages.is_empty() {
         return Ok(true);
     }
-    // Kept under another name first: what the manifest does not name is removed at the next start.
+    // First keep a copy: the next start removes files that the manifest does not name.
     for path in &mended.damaged {
         let aside = keep_aside(&**disk, path)?;
-        mended.told.push(format!("{} is what was there", aside.display()));
+        mended
+            .messages
+            .push(format!("a damaged file is kept as {}", aside.display()));
     }
     manifest.runs = mended.runs;
     let written = manifest.write(&**disk, &layout.data_dir);
     written.map_err(|error| error.to_string())?;
-    mended.told.into_iter().for_each(say);
+    mended.messages.into_iter().for_each(say);
     remove_all(&**disk, &mended.damaged)?;
     Ok(true)
 }
 
-/// Ordinals of buckets are given once: a catalog that has not come to those that have points would give them again, and
-/// the points to other buckets.
+/// Checks that the catalog knows all buckets that have points. Otherwise it would assign their ordinals again, and the
+/// points would belong to other buckets.
 fn knows_all(catalog: &Catalog, manifest: &Manifest) -> Result<(), String> {
     let last = catalog.last_bucket_ordinal();
     let unknown = manifest.buckets.keys().chain(&manifest.unconverted);
     let unknown = unknown.copied().find(|ordinal| *ordinal > last);
     unknown.map_or(Ok(()), |ordinal| {
         Err(format!(
-            "what is left of it does not know bucket {ordinal}, which has points"
+            "the rest of it does not know bucket {ordinal}, which has points"
         ))
     })
 }
@@ -179,7 +181,7 @@ impl Mended {
             self.runs.push(run.id());
             return Ok(());
         }
-        self.told.extend(described(run.stream(), &found));
+        self.messages.extend(described(run.stream(), &found));
         self.damaged.push(dir.run_path(run.id()));
         if found.sound > 0 {
             self.write(disk, dir.run_path(*next_id), |out| salvage(run, out))?;
@@ -199,20 +201,22 @@ impl Mended {
     ) -> Result<(), String> {
         let path = dir.run_path(id);
         if !exists(disk, &path)? {
-            // Nobody knows whose it was, but that the catalog may not load without it.
-            self.told
+            // It is unknown which stream it belonged to; if it was part of the catalog, the catalog may not load
+            // without it.
+            self.messages
                 .push(format!("ledger: {error}; all its entries are lost"));
             return Ok(());
         }
         if matches!(error, LedgerError::Io(..)) {
-            // The disk may be better tomorrow.
+            // A disk error may be temporary.
             return Err(error.to_string());
         }
-        let bytes = disk.map(&path).map_err(|error| said(&path, &error))?;
+        let bytes = disk.map(&path).map_err(|error| disk_error(&path, &error))?;
         match without_header(id, &path, (*bytes).as_ref()) {
             (_, Some(mended)) => {
                 self.write(disk, dir.run_path(*next_id), |out| out.write_all(&mended))?;
-                self.told.push(format!("ledger: {error}; nothing of it is lost"));
+                self.messages
+                    .push(format!("ledger: {error}; nothing of it is lost"));
                 // Its entries may be damaged, too.
                 let run = dir.open(disk, *next_id).map_err(|error| error.to_string())?;
                 *next_id += 1;
@@ -220,7 +224,7 @@ impl Mended {
             }
             (Some(Stream::Catalog) | None, None) => self.hopeless = Some(error.to_string()),
             (Some(stream), None) => {
-                self.told.push(format!(
+                self.messages.push(format!(
                     "ledger: all entries of a run of {} are lost: {error}",
                     name(stream)
                 ));
@@ -237,13 +241,13 @@ impl Mended {
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<(), String> {
         let written: io::Result<_> = sealed_file::write(disk, &path, write);
-        written.map(drop).map_err(|error| said(&path, &error))?;
+        written.map(drop).map_err(|error| disk_error(&path, &error))?;
         self.written.push(path);
         Ok(())
     }
 }
 
-/// What is lost of a run, for people.
+/// Describes the lost entries of a run, for the operator.
 fn described(stream: Stream, found: &RunReport) -> Vec<String> {
     let lost = found.damages.iter().map(|(error, lost)| match stream {
         Stream::Catalog => format!(

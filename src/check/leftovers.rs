@@ -1,19 +1,19 @@
-//! What is in a data directory besides that which counts: told, and left as it is.
+//! Reports files in a data directory that are not in use, and leaves them as they are.
 
 use std::path::Path;
 
 use wal::disk::Disk;
 
 use super::Report;
-use super::aside::said;
+use super::aside::disk_error;
 use crate::bucket::CarriedDir;
 use crate::checkpoint::{Layout, Manifest, SegmentsDir};
 use crate::ledger::LedgerDir;
 
-/// Names in a data directory that mean something, besides those of what is kept there.
+/// Names in a data directory that have a meaning, besides those of its data.
 const MARKERS: [&str; 2] = ["LOCK", "RESTORING"];
 
-/// Reports on files that the manifest does not name; the next start removes those of our own names.
+/// Reports files that the manifest does not name. The next start removes those whose names are ours.
 pub(super) fn survey(
     disk: &dyn Disk,
     layout: &Layout,
@@ -23,7 +23,7 @@ pub(super) fn survey(
     let segments = SegmentsDir::of(&layout.data_dir);
     let listing = segments
         .list(disk)
-        .map_err(|error| said(segments.path(), &error))?;
+        .map_err(|error| disk_error(segments.path(), &error))?;
     for id in listing
         .segments
         .iter()
@@ -47,7 +47,7 @@ pub(super) fn survey(
     let carried = CarriedDir::of(&layout.data_dir);
     let files = carried
         .list(disk)
-        .map_err(|error| said(&layout.data_dir, &error))?;
+        .map_err(|error| disk_error(&layout.data_dir, &error))?;
     for file in files
         .iter()
         .filter(|file| !manifest.carried.contains(&(file.bucket, file.first)))
@@ -56,7 +56,7 @@ pub(super) fn survey(
     }
     let names = disk
         .list(&layout.data_dir)
-        .map_err(|error| said(&layout.data_dir, &error))?;
+        .map_err(|error| disk_error(&layout.data_dir, &error))?;
     for name in names
         .iter()
         .filter(|name| !Layout::NAMES.iter().chain(&MARKERS).any(|known| name == known))
@@ -66,7 +66,7 @@ pub(super) fn survey(
     Ok(())
 }
 
-/// Reports on what is left of an older program's files once they are converted.
+/// Reports remaining files of format 1 after their conversion.
 pub(super) fn survey_format_1(
     disk: &dyn Disk,
     layout: &Layout,
@@ -75,7 +75,7 @@ pub(super) fn survey_format_1(
     let found = layout.file_of_format_1(disk).map_err(|error| error.to_string())?;
     if let Some(path) = found {
         report.say(format_args!(
-            "{} is what an older program wrote; what was converted of it goes at the next start",
+            "{} is of an older program; the next start removes what was converted of it",
             path.display()
         ));
     }
@@ -87,5 +87,5 @@ fn leftover(path: &Path, report: &mut Report<'_>) {
 }
 
 fn stranger(path: &Path, report: &mut Report<'_>) {
-    report.say(format_args!("{} is left alone", path.display()));
+    report.say(format_args!("{} is unknown and left as it is", path.display()));
 }

@@ -1,4 +1,5 @@
-//! The log: every record is read. A repair cuts it at its first damage; then nothing may say to cover what was cut.
+//! The log: every record is read. A repair truncates it at its first damage; afterwards nothing may claim to cover the
+//! records that were cut.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -6,12 +7,12 @@ use std::sync::Arc;
 use wal::disk::Disk;
 use wal::{Log, LogOptions, OpenError, Replay, Sequence};
 
-use super::aside::said;
+use super::aside::disk_error;
 use super::overlay::Overlay;
 use super::{Report, carried, flips};
 use crate::checkpoint::{Layout, Manifest};
 
-/// Reports on the log, which must reach from behind what is covered to there.
+/// Reports on the log, which must include `covered`, or begin right after it.
 pub(super) fn survey(
     disk: &dyn Disk,
     layout: &Layout,
@@ -33,7 +34,7 @@ pub(super) fn survey(
         && !flips::report(disk, &tail.path, report)?
     {
         report.say(format_args!(
-            "log: {} ends in {} bytes of a frame that was never acknowledged, from offset {}; the start cuts them off",
+            "log: {} ends in {} bytes of a frame that was never acknowledged, from offset {}; the next start truncates them",
             tail.path.display(),
             tail.bytes,
             tail.offset
@@ -41,12 +42,12 @@ pub(super) fn survey(
     }
     for name in &found.ignored {
         report.say(format_args!(
-            "log: {} is no log file and left alone",
+            "log: {} is not a log file and left as it is",
             dir.join(name).display()
         ));
     }
     found.damages.iter().for_each(|damage| report.damage(damage));
-    // Nothing more to say of a log that is damaged anyway, or where nobody knows what is covered.
+    // No further checks if the log is damaged anyway, or if it is unknown what is covered.
     let Some(covered) = covered.filter(|_| found.is_sound()) else {
         return Ok(());
     };
@@ -67,8 +68,8 @@ pub(super) fn survey(
     Ok(())
 }
 
-/// The record behind which the log begins. Where it has none, that which new ones must stand behind, not to be taken for
-/// those that are carried on.
+/// The record before the first one of the log. If the log is empty, the last carried record, so that new records are
+/// not taken for carried ones.
 pub(super) fn begins_behind(disk: &dyn Disk, layout: &Layout) -> Result<Sequence, String> {
     let found = wal::check(disk, &layout.log_dir()).map_err(|error| error.to_string())?;
     match found.first_sequence {
@@ -77,7 +78,7 @@ pub(super) fn begins_behind(disk: &dyn Disk, layout: &Layout) -> Result<Sequence
     }
 }
 
-/// Gives the records behind `before` to `each`. Alters nothing.
+/// Passes the records after `before` to `each`. Changes nothing.
 pub(super) fn read<E: Display>(
     disk: &Arc<dyn Disk>,
     layout: &Layout,
@@ -92,7 +93,7 @@ pub(super) fn read<E: Display>(
     })
 }
 
-/// Cuts the log at its first damage. Answers its last sequence, `None` where it cannot be repaired.
+/// Truncates the log at its first damage. Returns its last sequence; `None` if it cannot be repaired.
 pub(super) fn repair(
     disk: &dyn Disk,
     layout: &Layout,
@@ -102,13 +103,14 @@ pub(super) fn repair(
     let dir = layout.log_dir();
     let found = wal::check(disk, &dir).map_err(|error| error.to_string())?;
     if found.first_sequence.is_some_and(|first| first > covered + 1) {
-        // What is missing stands before all the rest: cut there, nothing would be left.
+        // The missing records precede all others: truncating there would leave nothing.
         return Ok(None);
     }
     if found.is_sound() && found.last_sequence >= covered {
         return Ok(Some(found.last_sequence));
     }
-    disk.create_dir_all(&dir).map_err(|error| said(&dir, &error))?;
+    disk.create_dir_all(&dir)
+        .map_err(|error| disk_error(&dir, &error))?;
     let done = wal::repair(disk, &dir, covered).map_err(|error| error.to_string())?;
     let lost = match (done.lost_from, done.lost_to) {
         (Some(from), Some(to)) if to >= from => {
@@ -120,7 +122,7 @@ pub(super) fn repair(
     let aside = done.kept_aside.iter().map(|path| path.display().to_string());
     let aside: Vec<String> = aside.collect();
     say(format!(
-        "{}: it ends at record {} now; {lost}; cut parts are kept as {}",
+        "{}: it now ends at record {}; {lost}; cut parts are kept as {}",
         dir.display(),
         done.last_sequence,
         if aside.is_empty() {
@@ -132,7 +134,7 @@ pub(super) fn repair(
     Ok(Some(done.last_sequence))
 }
 
-/// New records get the sequences of those that are lost: nothing may say to cover them already.
+/// New records reuse the sequences of the lost ones, so nothing may claim to cover them already.
 pub(super) fn lower(
     disk: &dyn Disk,
     layout: &Layout,
@@ -152,7 +154,7 @@ pub(super) fn lower(
     let written = manifest.write(disk, &layout.data_dir);
     written.map_err(|error| error.to_string())?;
     say(format!(
-        "{}: it says to cover records up to {last} now, and none behind the end of the log",
+        "{}: it now covers records up to {last}, the end of the log",
         Manifest::path(&layout.data_dir).display()
     ));
     Ok(())

@@ -1,6 +1,6 @@
-//! `tidewatch check`: reads a data directory to the last byte and says what it finds; alters nothing. With `--repair`
-//! it cuts what is damaged so that a server starts on the rest, keeps what it cuts aside, and says what is lost. With
-//! `--adopt` it makes a catalog for points whose own is lost. The directory is locked as a server locks it.
+//! `tidewatch check`: reads a data directory completely, reports what it finds, and changes nothing. With `--repair` it
+//! removes damaged parts so that a server starts on the rest, keeps copies of what it removes, and reports what is
+//! lost. With `--adopt` it creates a catalog for points whose catalog is lost. It locks the directory like a server.
 
 mod adopt;
 mod aside;
@@ -36,10 +36,11 @@ use crate::startup::DirectoryLock;
 
 pub(crate) use copied::NamedFiles;
 
-/// Of a password that nobody chose.
+/// Length of a generated password, in bytes.
 const PASSWORD_BYTES: usize = 12;
 
-/// Says things to people and counts damages. That nobody reads the output does not end a repair halfway.
+/// Writes messages for the operator and counts damage. Write errors are ignored, so that a repair does not stop halfway
+/// because nobody reads its output.
 struct Report<'a> {
     out: &'a mut dyn Write,
     damages: u64,
@@ -56,25 +57,26 @@ impl Report<'_> {
     }
 }
 
-/// What is wanted of a check.
+/// The mode of a check.
 pub enum Wish {
-    /// That it says what it finds.
+    /// Report what is found.
     Report,
-    /// That it cuts what is damaged.
+    /// Remove damaged parts.
     Repair,
-    /// That it makes a catalog where none is left, for the user of this e-mail address.
+    /// Create a catalog if there is none, for the user with this email address.
     Adopt(String),
 }
 
-/// Reports what a data directory holds; succeeds where a server would start on it and every block of it reads.
+/// Reports what a data directory holds. Succeeds if a server would start on it and every block reads.
 ///
 /// # Errors
-/// What keeps it from being read: it does not exist, a server holds it, the disk fails; an address that is none.
+/// The directory cannot be read: it does not exist, a server holds its lock, or the disk fails; or the email address is
+/// invalid.
 pub fn run(config: &Config, wish: Wish, clock: &dyn Clock) -> Result<ExitCode, String> {
     let data_dir = &config.storage.data_dir;
     if !data_dir.is_dir() {
         return Err(format!(
-            "{} is no directory; name one with --data-dir",
+            "{} is not a directory; name one with --data-dir",
             data_dir.display()
         ));
     }
@@ -99,8 +101,8 @@ pub fn run(config: &Config, wish: Wish, clock: &dyn Clock) -> Result<ExitCode, S
     })
 }
 
-/// Makes a catalog for points whose own is lost, with a user whose password is told; answers whether the directory is whole
-/// then.
+/// Creates a catalog for points whose catalog is lost, with a user whose password is printed. Returns whether the
+/// directory is undamaged afterwards.
 fn adopt_for(
     disk: &Arc<dyn Disk>,
     layout: &Layout,
@@ -132,12 +134,12 @@ fn adopt_for(
     check(disk, layout, false, out)
 }
 
-/// Answers whether the directory is whole, after the repair where there is one.
+/// Returns whether the directory is undamaged, after the repair if there is one.
 fn check(disk: &Arc<dyn Disk>, layout: &Layout, repair: bool, out: &mut dyn Write) -> Result<bool, String> {
     if survey::is_empty(&**disk, layout)? {
         let _ = writeln!(
             out,
-            "empty: {} holds nothing of a server; is the volume mounted?",
+            "empty: {} has no data of a server; is the volume mounted?",
             layout.data_dir.display()
         );
         return Ok(true);
@@ -150,7 +152,7 @@ fn check(disk: &Arc<dyn Disk>, layout: &Layout, repair: bool, out: &mut dyn Writ
     if !repair {
         let _ = writeln!(
             out,
-            "damaged: {found} damages; --repair cuts what is damaged and says what is lost; make a copy first"
+            "damaged: {found} damages; --repair removes what is damaged and reports what is lost; make a copy first"
         );
         return Ok(false);
     }

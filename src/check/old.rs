@@ -1,4 +1,4 @@
-//! A data directory that an older program wrote, and that no server has converted since.
+//! A data directory of format 1 that no server has converted since.
 
 use wal::disk::Disk;
 use wal::{Log, LogOptions, Sequence};
@@ -11,7 +11,7 @@ use crate::checkpoint::{Layout, format_1};
 use crate::journal::{Record, RecordError};
 use crate::ledger::LedgerDir;
 
-/// Reports on all of it. What a conversion would make of it is not tried.
+/// Reports on all of it, without trying a conversion.
 pub(super) fn survey(disk: &Arc<dyn Disk>, layout: &Layout, report: &mut Report<'_>) -> Result<(), String> {
     report.say("format: an older program wrote this directory; the next start of a server converts it");
     let found = format_1::survey(&**disk, &layout.data_dir)?;
@@ -31,7 +31,7 @@ pub(super) fn survey(disk: &Arc<dyn Disk>, layout: &Layout, report: &mut Report<
     Ok(())
 }
 
-/// Adds the points of the log to those of the segments.
+/// Adds the points in the log to those in the segments.
 fn count(
     disk: &Arc<dyn Disk>,
     layout: &Layout,
@@ -82,7 +82,7 @@ fn count(
         ));
     }
     report.say(format_args!(
-        "in all {total} points, {in_log} of them in the log; expired ones and those of deleted data sources that are still there count"
+        "in all {total} points, {in_log} of them in the log; including expired ones and those of deleted data sources that were not removed yet"
     ));
     Ok(())
 }

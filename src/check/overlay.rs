@@ -1,5 +1,5 @@
-//! A disk that reads from another one and keeps it as it is: what is written, renamed and removed goes nowhere. Enough
-//! for a recovery, which reads before it writes and never reads again what it wrote.
+//! A disk that reads from another one and never changes it: writes, renames and removals are discarded. Sufficient for
+//! a recovery, which reads before it writes and never reads what it has written.
 
 use std::ffi::OsString;
 use std::io;
@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use wal::disk::{Bytes, Disk, DiskFile};
 
-/// See the room's opening.
 pub(super) struct Overlay(pub(super) Arc<dyn Disk>);
 
 impl Disk for Overlay {
@@ -53,7 +52,7 @@ impl Disk for Overlay {
     }
 }
 
-/// A file that is read; `None` for one that is not there.
+/// A file to read from; `None` for a new one.
 struct Untouched(Option<Box<dyn DiskFile>>);
 
 impl DiskFile for Untouched {

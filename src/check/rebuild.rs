@@ -1,5 +1,5 @@
-//! A new manifest where the old one is damaged or gone: the files there are say what they hold, and the log which of its
-//! records are among that.
+//! Creates a new manifest if the old one is damaged or missing. The existing files determine what they hold, and the
+//! log determines which of its records are among that.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
@@ -10,7 +10,7 @@ use engine::{MergeError, SegmentFile, SharedBytes, salvage};
 use wal::Sequence;
 use wal::disk::Disk;
 
-use super::aside::{exists, keep_aside, said};
+use super::aside::{disk_error, exists, keep_aside};
 use super::carried;
 use super::evidence::Evidence;
 use super::ledger::load;
@@ -23,38 +23,38 @@ use crate::checkpoint::{
 use crate::ids::ObjectId;
 use crate::ledger::{LedgerDir, LedgerError, for_each_sound};
 
-/// Makes the manifest of what is there, the log beginning behind `before`, and puts it in force; `None` where the
-/// catalog does not load: then nothing was changed.
+/// Creates the manifest from the existing files and installs it; the log begins after `before`. Returns `None` if the
+/// catalog does not load; then nothing was changed.
 pub(super) fn rebuild(
     disk: &Arc<dyn Disk>,
     layout: &Layout,
     before: Sequence,
     say: &mut dyn FnMut(String),
 ) -> Result<Option<Manifest>, String> {
-    let mut told = Vec::new();
+    let mut messages = Vec::new();
     let (runs, unopened) = runs(&**disk, layout)?;
     let catalog = match load(disk, layout, &runs) {
         Ok(catalog) => catalog,
         Err(error) => {
             say(format!(
-                "nothing, for no manifest can be made without the catalog: {error}; restore a backup, or see --adopt"
+                "nothing, because no manifest can be made without the catalog: {error}; restore a backup, or see --adopt"
             ));
             return Ok(None);
         }
     };
     let mut evidence = Evidence::read(disk, layout, before)?;
     let carried = CarriedDir::of(&layout.data_dir).list(&**disk);
-    let carried = carried.map_err(|error| said(&layout.data_dir, &error))?;
+    let carried = carried.map_err(|error| disk_error(&layout.data_dir, &error))?;
     for file in &carried {
         evidence.add_carried(&carried::read(&**disk, file).whole)?;
     }
     let found = evidence.of_catalog(&**disk, layout, &runs, &catalog)?;
     let catalog_covered = found.max(before);
     let known = known_ordinals(&catalog, evidence.objects_behind(catalog_covered));
-    let mut segments = Segments::read(&**disk, layout, &known, &mut told)?;
+    let mut segments = Segments::read(&**disk, layout, &known, &mut messages)?;
     if let Some(ordinal) = segments.unknown {
         say(format!(
-            "nothing, for the catalog there is does not know bucket {ordinal}, which has points; restore a backup"
+            "nothing, because the catalog does not know bucket {ordinal}, which has points; restore a backup"
         ));
         return Ok(None);
     }
@@ -78,7 +78,7 @@ pub(super) fn rebuild(
         let mark = BucketMark {
             covered,
             next_sequence: next_row.max(next_in_log) + SEQUENCES_UNKNOWN_MAX,
-            // Known again with the next ingest.
+            // Known again after the next ingest.
             ingested_at_ns: None,
         };
         manifest.buckets.insert(ordinal, mark);
@@ -87,37 +87,37 @@ pub(super) fn rebuild(
     manifest
         .buckets
         .retain(|ordinal, _| !manifest.unconverted.contains(ordinal));
-    segments.write(&**disk, &mut manifest, &mut told)?;
+    segments.write(&**disk, &mut manifest, &mut messages)?;
     let ledger = LedgerDir::of(&layout.data_dir);
     let unopened = unopened.iter().map(|id| ledger.run_path(*id));
     let mut aside: Vec<PathBuf> = unopened.chain(segments.left_out).collect();
     let path = Manifest::path(&layout.data_dir);
     aside.extend(exists(&**disk, &path)?.then(|| path.clone()));
-    // What the manifest does not name is removed at the next start.
+    // The next start removes what the manifest does not name.
     for path in &aside {
         let kept = keep_aside(&**disk, path)?;
-        told.push(format!("{} is kept as {}", path.display(), kept.display()));
+        messages.push(format!("{} is kept as {}", path.display(), kept.display()));
     }
     let written = manifest.write(&**disk, &layout.data_dir);
     written.map_err(|error| error.to_string())?;
     say(format!(
-        "{} is made anew of the {} segments and {} runs there are; what was in others is lost, and changes of the catalog \
-         behind record {catalog_covered} are made again",
+        "{} is made anew from the {} segments and {} runs that exist; data in other files is lost, and changes of the \
+         catalog after record {catalog_covered} are applied again",
         path.display(),
         manifest.segments.len(),
         manifest.runs.len()
     ));
-    told.push(
+    messages.push(
         "answers to idempotency keys that only other files had are forgotten: requests that use these keys again are \
          stored again"
             .to_owned(),
     );
-    told.into_iter().for_each(say);
+    messages.into_iter().for_each(say);
     Ok(Some(manifest))
 }
 
-/// Runs that count, in order of their numbers, and those that do not open. A merge that was cut short left the runs that
-/// it was made of beside its own: an entry that is the first version in two runs was copied from one to the other.
+/// Runs in use, in order of their numbers, and those that do not open. An interrupted merge leaves its input runs
+/// besides its output: if an entry is the first version in two runs, it was copied from one to the other.
 fn runs(disk: &dyn Disk, layout: &Layout) -> Result<(Vec<u64>, Vec<u64>), String> {
     let dir = LedgerDir::of(&layout.data_dir);
     let mut listed = dir.list(disk).map_err(|error| error.to_string())?.runs;
@@ -151,7 +151,8 @@ fn runs(disk: &dyn Disk, layout: &Layout) -> Result<(Vec<u64>, Vec<u64>), String
     Ok((runs, unopened))
 }
 
-/// Buckets with a directory of format 1 and without a segment: that they were not converted yet, only the manifest said.
+/// Buckets with a directory of format 1 and without a segment. Only the lost manifest recorded that they were not
+/// converted yet.
 fn unconverted(
     disk: &dyn Disk,
     layout: &Layout,
@@ -168,7 +169,7 @@ fn unconverted(
     Ok(unconverted)
 }
 
-/// Ordinals that the catalog has given, and those that it gives when the rest of the log is applied.
+/// The last bucket ordinal of the catalog, and the last one after the rest of the log has been applied.
 fn known_ordinals(catalog: &Catalog, to_come: usize) -> (u32, u32) {
     let last = catalog.last_bucket_ordinal();
     (
@@ -177,38 +178,38 @@ fn known_ordinals(catalog: &Catalog, to_come: usize) -> (u32, u32) {
     )
 }
 
-/// A segment, and which buckets count in it.
+/// A segment, and the buckets whose rows in it are in use.
 struct Segment {
     id: u64,
     home: SharedBytes,
-    /// Whether the file is damaged, and `home` what was whole of it.
+    /// Whether the file is damaged, and `home` holds its readable part.
     is_salvaged: bool,
     all: BTreeSet<u32>,
     counts: BTreeSet<u32>,
 }
 
-/// The segments there are.
+/// The existing segments.
 struct Segments {
     dir: SegmentsDir,
     found: Vec<Segment>,
-    /// Sequences of rows, as ranges without gaps, by bucket.
+    /// Sequences of rows, as contiguous ranges, by bucket.
     held: BTreeMap<u32, Vec<Range<u64>>>,
-    /// A bucket that nothing knows.
+    /// A bucket that neither the catalog nor the log knows.
     unknown: Option<u32>,
-    /// Files that do not count, and that no other file is made of.
+    /// Files that are not in use as they are.
     left_out: Vec<PathBuf>,
 }
 
 impl Segments {
-    /// Reads them, the latest first: a merge writes the rows of earlier segments again, and these may still be there.
+    /// Reads the segments, the newest first: a merge rewrites the rows of older segments, which may still exist.
     fn read(
         disk: &dyn Disk,
         layout: &Layout,
         (last, last_to_come): &(u32, u32),
-        told: &mut Vec<String>,
+        messages: &mut Vec<String>,
     ) -> Result<Self, String> {
         let dir = SegmentsDir::of(&layout.data_dir);
-        let listing = dir.list(disk).map_err(|error| said(dir.path(), &error))?;
+        let listing = dir.list(disk).map_err(|error| disk_error(dir.path(), &error))?;
         let mut segments = Segments {
             found: Vec::new(),
             held: BTreeMap::new(),
@@ -218,8 +219,8 @@ impl Segments {
         };
         for id in listing.segments.into_iter().rev() {
             let path = segments.dir.segment_path(id);
-            let home = shared(disk.map(&path).map_err(|error| said(&path, &error))?);
-            let (home, file, is_salvaged) = opened(id, home, &path.display().to_string(), told)?;
+            let home = shared(disk.map(&path).map_err(|error| disk_error(&path, &error))?);
+            let (home, file, is_salvaged) = opened(id, home, &path.display().to_string(), messages)?;
             let mut segment = Segment {
                 id,
                 home,
@@ -231,7 +232,7 @@ impl Segments {
                 let bucket = part.bucket;
                 segment.all.insert(bucket);
                 if bucket > *last {
-                    // The rows of one that the log creates are in the log.
+                    // The log creates this bucket, so it also has its rows.
                     segments.unknown = segments.unknown.or((bucket > *last_to_come).then_some(bucket));
                     continue;
                 }
@@ -255,12 +256,12 @@ impl Segments {
         Ok(segments)
     }
 
-    /// Names the files that count as a whole, and writes anew those that count in part.
+    /// Adds the files that are in use as a whole, and rewrites those that are in use in part.
     fn write(
         &mut self,
         disk: &dyn Disk,
         manifest: &mut Manifest,
-        told: &mut Vec<String>,
+        messages: &mut Vec<String>,
     ) -> Result<(), String> {
         manifest.next_segment = next_id(disk, &self.dir, manifest)?;
         for segment in &self.found {
@@ -271,8 +272,8 @@ impl Segments {
             }
             self.left_out.push(path.clone());
             if segment.counts.is_empty() {
-                told.push(format!(
-                    "{}: its points are in a later segment, or none reads",
+                messages.push(format!(
+                    "{}: not used, because its points are in a later segment or none of them reads",
                     path.display()
                 ));
                 continue;
@@ -285,8 +286,8 @@ impl Segments {
             });
             let new_path = self.dir.segment_path(new);
             written.map_err(|error| format!("{}: {error}", new_path.display()))?;
-            told.push(format!(
-                "{}: what counts of it is in {} now",
+            messages.push(format!(
+                "{}: its points in use are in {} now",
                 path.display(),
                 new_path.display()
             ));
@@ -296,12 +297,12 @@ impl Segments {
     }
 }
 
-/// Opens a segment with all its parts; where one does not read, what is whole of it.
+/// Opens a segment with all its parts; if one does not read, salvages the readable part.
 pub(super) fn opened(
     id: u64,
     home: SharedBytes,
     path: &str,
-    told: &mut Vec<String>,
+    messages: &mut Vec<String>,
 ) -> Result<(SharedBytes, Arc<SegmentFile>, bool), String> {
     if let Ok(file) = SegmentFile::open(id, Arc::clone(&home))
         && file.parts().all(|part| file.part(part.bucket).is_ok())
@@ -311,13 +312,13 @@ pub(super) fn opened(
     let mut whole = Vec::new();
     let failed = |error: &dyn std::fmt::Display| format!("{path}: {error}");
     let salvaged = salvage(&home, &mut whole, |_| true).map_err(|error| failed(&error))?;
-    told.extend(describe(&salvaged).map(|lost| format!("{path}: {lost}")));
+    messages.extend(describe(&salvaged).map(|lost| format!("{path}: {lost}")));
     let home: SharedBytes = Arc::new(whole);
     let file = SegmentFile::open(id, Arc::clone(&home)).map_err(|error| failed(&error))?;
     Ok((home, file, true))
 }
 
-/// The same numbers as ranges without gaps.
+/// Converts numbers to contiguous ranges.
 fn ranges(mut numbers: Vec<u64>) -> Vec<Range<u64>> {
     numbers.sort_unstable();
     let mut runs: Vec<Range<u64>> = Vec::new();
@@ -330,7 +331,7 @@ fn ranges(mut numbers: Vec<u64>) -> Vec<Range<u64>> {
     runs
 }
 
-/// Whether any number is in both; `held` is in order, and so is what it is compared with.
+/// Whether any number is in both. `held` is sorted by start.
 fn overlap(held: &[Range<u64>], runs: &[Range<u64>]) -> bool {
     runs.iter().any(|run| {
         let behind = held.partition_point(|it| it.end <= run.start);

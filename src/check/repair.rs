@@ -1,34 +1,34 @@
-//! Cuts what is damaged, so that a server starts on the rest. Every cut part is kept aside, and what is lost is said.
-//! May be called again when it was interrupted: what takes the place of a damaged file is written and named by the
-//! manifest before that file is removed, so that each step leaves a directory that the next call understands.
+//! Removes damaged parts, so that a server starts on the rest. A copy of every removed part is kept, and losses are
+//! reported. A repair that was interrupted can be repeated: the replacement of a damaged file is written and named by
+//! the manifest before that file is removed, so each step leaves a directory that the next run understands.
 
 use std::io::Write;
 use std::sync::Arc;
 
 use wal::disk::Disk;
 
-use super::aside::{exists, keep_aside, said};
+use super::aside::{disk_error, exists, keep_aside};
 use super::rebuild::rebuild;
 use super::survey::is_format_1;
 use super::{carried, flips, ledger, log, mend};
 use crate::checked_file::CheckedFileError;
 use crate::checkpoint::{Damage, Layout, Manifest, ManifestError, convert};
 
-/// Repairs what can be.
+/// Repairs what can be repaired.
 pub(super) fn repair(disk: &Arc<dyn Disk>, layout: &Layout, out: &mut dyn Write) -> Result<(), String> {
     let mut say = |what: String| {
         let _ = writeln!(out, "repaired {what}");
     };
     if exists(&**disk, &layout.restoring_path())? {
-        // Nothing in the directory may be relied upon.
+        // An unfinished restore: nothing in the directory may be relied upon.
         return Ok(());
     }
     flips::turn_back(&**disk, layout, &mut say)?;
-    let Some(manifest) = settle(disk, layout, &mut say)? else {
+    let Some(manifest) = manifest_in_force(disk, layout, &mut say)? else {
         return Ok(());
     };
     let Some(mut manifest) = manifest else {
-        // The log has everything.
+        // The log has all records.
         log::repair(&**disk, layout, 0, &mut say)?;
         return Ok(());
     };
@@ -43,9 +43,9 @@ pub(super) fn repair(disk: &Arc<dyn Disk>, layout: &Layout, out: &mut dyn Write)
     Ok(())
 }
 
-/// The manifest in force, made anew where it has to be, with all that an older program wrote converted; the inner `None`
-/// where there is none and need not be, the outer where it cannot be made.
-fn settle(
+/// The manifest in force, rebuilt if necessary, after converting all data of older programs. The inner option is `None`
+/// if there is no manifest and none is needed, the outer one if it cannot be rebuilt.
+fn manifest_in_force(
     disk: &Arc<dyn Disk>,
     layout: &Layout,
     say: &mut dyn FnMut(String),
@@ -55,17 +55,17 @@ fn settle(
     }
     let manifest = match Manifest::read(&**disk, &layout.data_dir) {
         Ok(Some(manifest)) => manifest,
-        Ok(None) => match settle_missing(disk, layout, say)? {
+        Ok(None) => match without_manifest(disk, layout, say)? {
             Some(Some(manifest)) => manifest,
-            settled => return Ok(settled),
+            other => return Ok(other),
         },
         Err(ManifestError::File(CheckedFileError::Damaged(..)) | ManifestError::Content(..)) => {
-            match settle_damaged(disk, layout, say)? {
+            match with_damaged_manifest(disk, layout, say)? {
                 Some(Some(manifest)) => manifest,
-                settled => return Ok(settled),
+                other => return Ok(other),
             }
         }
-        // The disk may be better tomorrow, and a newer program knows what it wrote.
+        // A disk error may be temporary, and a newer program can read what it wrote.
         Err(error) => return Err(error.to_string()),
     };
     if manifest.unconverted.is_empty() {
@@ -78,11 +78,11 @@ fn settle(
     manifest.map(Some).map_err(|error| error.to_string())
 }
 
-/// Converts what an older program wrote; answers whether that was possible.
+/// Converts data of an older program. Returns whether that was possible.
 fn convert_old(disk: &Arc<dyn Disk>, layout: &Layout, say: &mut dyn FnMut(String)) -> Result<bool, String> {
     match convert(disk, &layout.data_dir, Damage::Salvage(say)) {
         Ok(_) => {
-            say("format: what an older program wrote is converted".to_owned());
+            say("format: data of an older program was converted".to_owned());
             Ok(true)
         }
         Err(error) => {
@@ -92,42 +92,42 @@ fn convert_old(disk: &Arc<dyn Disk>, layout: &Layout, say: &mut dyn FnMut(String
     }
 }
 
-/// Before the first checkpoint there is no manifest, and the log has everything.
-fn settle_missing(
+/// Handles a missing manifest. Before the first checkpoint there is none, and the log has all records.
+fn without_manifest(
     disk: &Arc<dyn Disk>,
     layout: &Layout,
     say: &mut dyn FnMut(String),
 ) -> Result<Option<Option<Manifest>>, String> {
     let sealed = layout.has_sealed_files(&**disk);
-    let sealed = sealed.map_err(|error| said(&layout.data_dir, &error))?;
+    let sealed = sealed.map_err(|error| disk_error(&layout.data_dir, &error))?;
     if !sealed || log_has_everything(&**disk, layout)? {
         return Ok(Some(None));
     }
-    Ok(make_anew(disk, layout, say)?.map(Some))
+    Ok(rebuild_after_log(disk, layout, say)?.map(Some))
 }
 
-fn settle_damaged(
+fn with_damaged_manifest(
     disk: &Arc<dyn Disk>,
     layout: &Layout,
     say: &mut dyn FnMut(String),
 ) -> Result<Option<Option<Manifest>>, String> {
     if !log_has_everything(&**disk, layout)? {
-        return Ok(make_anew(disk, layout, say)?.map(Some));
+        return Ok(rebuild_after_log(disk, layout, say)?.map(Some));
     }
     let path = Manifest::path(&layout.data_dir);
     let aside = keep_aside(&**disk, &path)?;
     let removed = disk.remove(&path).and_then(|()| disk.sync_dir(&layout.data_dir));
-    removed.map_err(|error| said(&path, &error))?;
+    removed.map_err(|error| disk_error(&path, &error))?;
     say(format!(
-        "{}: the log reaches back to the first record, a start replays it; nothing is lost; {} is what was there",
+        "{}: removed, because the log is complete from the first record on and a start replays it; nothing is lost; the damaged file is kept as {}",
         path.display(),
         aside.display()
     ));
     Ok(Some(None))
 }
 
-/// Whether the log is whole from the first record on. What was cut off it once may be in segments alone; and without a
-/// manifest, what could not be converted would be taken for all there is.
+/// Whether the log is complete from the first record on. Records that were once cut off may exist only in segments; and
+/// without a manifest, unconverted data would be taken for all there is.
 fn log_has_everything(disk: &dyn Disk, layout: &Layout) -> Result<bool, String> {
     let old = layout.file_of_format_1(disk).map_err(|error| error.to_string())?;
     if old.is_some() {
@@ -141,8 +141,8 @@ fn log_has_everything(disk: &dyn Disk, layout: &Layout) -> Result<bool, String> 
     Ok(found.is_sound() && found.first_sequence == Some(1) && !was_cut)
 }
 
-/// A manifest of the files there are, the log being cut at its first damage before.
-fn make_anew(
+/// Rebuilds the manifest from the existing files, after truncating the log at its first damage.
+fn rebuild_after_log(
     disk: &Arc<dyn Disk>,
     layout: &Layout,
     say: &mut dyn FnMut(String),

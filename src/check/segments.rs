@@ -9,21 +9,21 @@ use engine::verify::BlockReport;
 use wal::disk::Disk;
 
 use super::Report;
-use super::aside::said;
+use super::aside::disk_error;
 use crate::catalog::Catalog;
 use crate::checkpoint::{Layout, Manifest, SegmentsDir, shared};
 use crate::timestamp::format_timestamp_ns;
 
-/// What a segment holds, and what of it does not read.
+/// The contents of a segment, and its damage.
 #[derive(Default)]
 pub(super) struct Segment {
-    /// Blocks and points that read, by bucket.
+    /// Readable blocks and points, by bucket.
     pub(super) sound: BTreeMap<u32, Figures>,
-    /// For people.
+    /// Messages for the operator.
     pub(super) damages: Vec<String>,
 }
 
-/// Segments, blocks and points.
+/// Numbers of segments, blocks and points.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Figures {
     segments: u64,
@@ -31,28 +31,28 @@ pub(super) struct Figures {
     points: u64,
 }
 
-/// Why a segment is not read at all.
+/// Why a segment was not read at all.
 pub(super) enum Unread {
-    /// It is not there.
+    /// The file does not exist.
     Missing,
-    /// The disk's, which may be better tomorrow.
+    /// A disk error, which may be temporary.
     Disk(String),
 }
 
-/// How closely blocks are looked at.
+/// How thoroughly blocks are verified.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Depth {
     Checksums,
-    /// Decoded, and held against each other as well.
+    /// Decode blocks and check their consistency as well.
     Rows,
 }
 
-/// Reads a segment to the last byte.
+/// Reads a segment completely.
 pub(super) fn read(disk: &dyn Disk, dir: &SegmentsDir, id: u64, depth: Depth) -> Result<Segment, Unread> {
     let path = dir.segment_path(id);
     let bytes = disk.map(&path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Unread::Missing,
-        _ => Unread::Disk(said(&path, &error)),
+        _ => Unread::Disk(disk_error(&path, &error)),
     })?;
     let mut segment = Segment::default();
     let file = match SegmentFile::open(id, shared(bytes)) {
@@ -97,7 +97,7 @@ pub(super) fn read(disk: &dyn Disk, dir: &SegmentsDir, id: u64, depth: Depth) ->
     Ok(segment)
 }
 
-/// A damaged block, for people.
+/// Describes a damaged block, for the operator.
 fn described(path: &Path, bucket: u32, block: &BlockReport) -> String {
     let fault = block.fault.as_ref().map_or_else(String::new, ToString::to_string);
     format!(
@@ -108,7 +108,7 @@ fn described(path: &Path, bucket: u32, block: &BlockReport) -> String {
     )
 }
 
-/// Points of a block, for people.
+/// Describes the points of a block, for the operator.
 pub(super) fn points(source: u32, (rows, first_ns, last_ns): (u32, i64, i64)) -> String {
     format!(
         "{rows} points of source {source} from {} to {}",
@@ -117,7 +117,7 @@ pub(super) fn points(source: u32, (rows, first_ns, last_ns): (u32, i64, i64)) ->
     )
 }
 
-/// Reports on all segments, bucket by bucket.
+/// Reports on all segments, by bucket.
 pub(super) fn survey(
     disk: &dyn Disk,
     layout: &Layout,

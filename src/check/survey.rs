@@ -1,10 +1,10 @@
-//! What a data directory holds, and where it is not what was written. Alters nothing.
+//! Reports what a data directory holds and what is damaged. Changes nothing.
 
 use std::sync::Arc;
 
 use wal::disk::Disk;
 
-use super::aside::{exists, said};
+use super::aside::{disk_error, exists};
 use super::overlay::Overlay;
 use super::{Report, carried, ledger, leftovers, log, old, segments};
 use crate::bucket::BucketState;
@@ -31,21 +31,21 @@ pub(super) fn is_empty(disk: &dyn Disk, layout: &Layout) -> Result<bool, String>
     Ok(old.is_none())
 }
 
-/// Whether an older program wrote the directory, and no manifest took the place of its files. Directories of buckets that
-/// could not be converted are left when the rest was: then there are segments, and no snapshot of the catalog.
+/// Whether the directory is of format 1, without a manifest that replaces its files. Directories of buckets that could
+/// not be converted stay when the rest is converted: then there are segments, but no snapshot of the catalog.
 pub(super) fn is_format_1(disk: &dyn Disk, layout: &Layout) -> Result<bool, String> {
     let old = layout.file_of_format_1(disk).map_err(|error| error.to_string())?;
     if old.is_none() || exists(disk, &Manifest::path(&layout.data_dir))? {
         return Ok(false);
     }
     let dir = SegmentsDir::of(&layout.data_dir);
-    let listing = dir.list(disk).map_err(|error| said(dir.path(), &error))?;
+    let listing = dir.list(disk).map_err(|error| disk_error(dir.path(), &error))?;
     let was_converted =
         !listing.segments.is_empty() && !exists(disk, &layout.data_dir.join("catalog.snapshot"))?;
     Ok(!was_converted)
 }
 
-/// Reports on all of it; answers how many damages there are.
+/// Reports on the whole directory. Returns the number of damages.
 pub(super) fn survey(disk: &Arc<dyn Disk>, layout: &Layout, report: &mut Report<'_>) -> Result<u64, String> {
     if exists(&**disk, &layout.restoring_path())? {
         report.damage(OpenError::Restoring(layout.restoring_path()));
@@ -71,7 +71,7 @@ pub(super) fn survey(disk: &Arc<dyn Disk>, layout: &Layout, report: &mut Report<
         }
     }
     if report.damages == 0 {
-        // What the files say of each other only recovery knows: it is tried, and nothing is kept of it.
+        // Only recovery checks the files against each other, so run it and discard the result.
         recover(disk, layout, report);
     }
     Ok(report.damages)
@@ -119,14 +119,14 @@ fn recover(disk: &Arc<dyn Disk>, layout: &Layout, report: &mut Report<'_>) {
         ));
     }
     report.say(format_args!(
-        "in all {total} points, {} of them in the log; expired ones that are still there count",
+        "in all {total} points, {} of them in the log, including expired ones that were not removed yet",
         opened.recovered.points
     ));
 }
 
 fn points(catalog: &Catalog, state: &BucketState, bucket: ObjectId) -> u64 {
     let sources = catalog.sources_of(bucket);
-    // Without a cutoff no block is read for it.
+    // Without a cutoff, no block is read for this.
     let stats = sources.map(|source| state.store.stats(source.ordinal, i64::MIN));
     stats.map(|stats| stats.map_or(0, |stats| stats.points)).sum()
 }

@@ -1,4 +1,5 @@
-//! What a checkpoint asks of one bucket's actor: to set its rows aside, and to take them back out of a segment.
+//! The two messages that a checkpoint sends to a bucket's actor: collect unsaved rows, and replace them by the written
+//! segment.
 
 use engine::{Checkpoint, SegmentPart};
 use tokio::sync::oneshot;
@@ -7,17 +8,17 @@ use super::manifest::BucketMark;
 use crate::bucket::BucketHandle;
 use crate::ledger::NewEntry;
 
-/// Of a bucket that never had a point.
+/// Mark of a bucket that has never had a point.
 pub(super) const NO_MARK: BucketMark = BucketMark {
     covered: 0,
     next_sequence: 1,
     ingested_at_ns: None,
 };
 
-/// Segments with the rows that a store uses of each, once its actor has told.
+/// Receives the segments that a store reads from, with its number of live rows in each.
 pub(super) type LiveSegments = oneshot::Receiver<Vec<(u64, u64)>>;
 
-/// What a bucket brings to a checkpoint.
+/// What a bucket contributes to a checkpoint.
 pub(super) struct Begun {
     handle: BucketHandle,
     pub(super) checkpoint: Option<Checkpoint>,
@@ -27,7 +28,7 @@ pub(super) struct Begun {
 }
 
 impl Begun {
-    /// Has what no segment holds set aside, and expired rows let go of.
+    /// Asks the actor to collect all rows that are in no segment, and to drop expired rows.
     pub(super) fn ask(
         handle: &BucketHandle,
         cutoff_ns: impl Fn() -> i64 + Send + 'static,
@@ -51,8 +52,9 @@ impl Begun {
         })
     }
 
-    /// Has the rows replaced by what a segment holds of them, and the answers let go of: readers of the ledger find
-    /// them there by now. `None` where there is nothing to do, and what it told at the beginning holds.
+    /// Asks the actor to replace its in-memory rows by the segment that holds them, and to drop the answers, which
+    /// readers now find in the ledger. Returns `None` when there is nothing to do; then the `live_segments` reported at
+    /// the beginning are still valid.
     pub(super) fn finish(
         self,
         part: Option<SegmentPart>,

@@ -1,6 +1,6 @@
-//! The checkpointer's thread: waits until the log is long, memory is full, a bucket was deleted, or the server stops.
+//! The checkpointer's thread. It takes a checkpoint when the log is long, memory is full, a bucket was deleted, or the
+//! server stops.
 
-use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,104 +18,81 @@ use crate::checked_file::CheckedFileError;
 use crate::journal::JournalError;
 use crate::ledger::LedgerError;
 
-/// Why a checkpoint did not complete. Nothing is lost: the log keeps what it would have covered.
-#[derive(Debug)]
+/// Why a checkpoint failed. No data is lost: the log keeps the records that it would have covered.
+#[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
-    /// The disk's.
-    Io(std::io::Error),
-    /// The manifest.
-    File(CheckedFileError),
-    /// A segment that was just written.
-    Engine(engine::EngineError),
-    /// A block of this segment.
+    /// A disk error.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// Writing or reading the manifest failed.
+    #[error(transparent)]
+    File(#[from] CheckedFileError),
+    /// A segment that was just written does not read.
+    #[error(transparent)]
+    Engine(#[from] engine::EngineError),
+    /// A block of this segment is damaged.
+    #[error("segment {0}: {1}")]
     Damaged(u64, engine::EngineError),
-    /// A run file of the ledger.
-    Ledger(LedgerError),
-    /// The log.
-    Journal(JournalError),
-    /// The actor of the bucket of this ordinal has panicked; a restart replays its rows.
+    /// A run file of the ledger failed.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// The log failed.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The actor of the bucket with this ordinal has panicked. A restart replays its rows.
+    #[error("bucket {0} failed; its points are in the log, and are there again after a restart")]
     ActorGone(u32),
-    /// The data directory was removed or replaced: what stands in its place is not ours to write to.
+    /// The data directory was removed or replaced. The directory now at its path is not ours to write to.
+    #[error("the data directory is not there any more")]
     DirectoryGone,
-    /// The thread has ended.
+    /// The checkpointer's thread has ended.
+    #[error("the checkpointer has ended")]
     Ended,
 }
 
-impl fmt::Display for CheckpointError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            CheckpointError::Io(error) => error.fmt(f),
-            CheckpointError::File(error) => error.fmt(f),
-            CheckpointError::Engine(error) => error.fmt(f),
-            CheckpointError::Damaged(segment, error) => write!(f, "segment {segment}: {error}"),
-            CheckpointError::Ledger(error) => error.fmt(f),
-            CheckpointError::Journal(error) => error.fmt(f),
-            CheckpointError::ActorGone(ordinal) => write!(
-                f,
-                "bucket {ordinal} failed; its points are in the log, and are there again after a restart"
-            ),
-            CheckpointError::DirectoryGone => f.write_str("the data directory is not there any more"),
-            CheckpointError::Ended => f.write_str("the checkpointer has ended"),
-        }
-    }
-}
-
-impl std::error::Error for CheckpointError {}
-
 impl CheckpointError {
-    /// Says which file an error of the disk is about.
+    /// Adds the path to a disk error.
     pub(super) fn at(self, path: &Path) -> Self {
         match self {
             CheckpointError::Io(error) => {
-                let said = format!("{}: {error}", path.display());
-                CheckpointError::Io(std::io::Error::new(error.kind(), said))
+                let message = format!("{}: {error}", path.display());
+                CheckpointError::Io(std::io::Error::new(error.kind(), message))
             }
             other => other,
         }
     }
 }
 
-macro_rules! from {
-    ($($source:ty => $variant:ident),*) => {
-        $(impl From<$source> for CheckpointError {
-            fn from(error: $source) -> Self {
-                CheckpointError::$variant(error)
-            }
-        })*
-    };
-}
-from!(std::io::Error => Io, CheckedFileError => File, engine::EngineError => Engine, LedgerError => Ledger, JournalError => Journal);
-
-/// What the thread is asked.
+/// Messages to the thread.
 enum Order {
-    /// To look whether a checkpoint is ordered.
+    /// Check whether a checkpoint was requested.
     Look,
     /// A bucket was deleted.
     Remove(u32),
-    /// A merge of segments has ended.
+    /// A merge of segments has finished.
     Merged(Box<Merged>),
-    /// A last checkpoint, then the log is closed; the answer is whether both succeeded.
+    /// Take a last checkpoint and close the log; replies whether both succeeded.
     Close(tokio::sync::oneshot::Sender<Result<(), CheckpointError>>),
 }
 
-/// Counters since the start.
+/// Counters since the start of the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckpointStats {
-    /// Checkpoints done.
+    /// Checkpoints completed.
     pub checkpoints: u64,
     /// Checkpoints that failed.
     pub failures: u64,
     /// Segment merges.
     pub merges: u64,
-    /// Time spent.
+    /// Time spent in checkpoints.
     pub nanoseconds: u64,
     /// Segment files in use now.
     pub segments: u64,
     /// Syncs of files and directories by the whole process.
     pub disk_syncs: u64,
-    /// Pages of files that the disk did not read.
+    /// File pages that the disk failed to read.
     pub unreadable_pages: u64,
-    /// Parts of the recovery at the start.
+    /// How long each part of the recovery took.
     pub recovery: RecoveryTimes,
 }
 
@@ -126,20 +103,20 @@ struct Figures {
     merges: AtomicU64,
     nanoseconds: AtomicU64,
     segments: AtomicU64,
-    /// Whether a checkpoint is ordered and not yet done: more orders would say the same.
+    /// Whether a checkpoint is requested and not yet done; further requests are then redundant.
     ordered: AtomicBool,
     recovery: RecoveryTimes,
 }
 
-/// Asks for checkpoints from any thread. Cheap to clone.
+/// Requests checkpoints from any thread. Cheap to clone.
 #[derive(Clone)]
 pub struct Checkpointer {
     orders: Sender<Order>,
     figures: Arc<Figures>,
 }
 
-/// The receiving end, until the thread takes it: the journal and the buckets want a [`Checkpointer`] before there is
-/// a task.
+/// The receiving end of the channel, until the thread takes it. Separate from the thread because the journal and the
+/// buckets need a [`Checkpointer`] before a task exists.
 pub(crate) struct Orders {
     orders: Receiver<Order>,
     sender: Sender<Order>,
@@ -147,7 +124,7 @@ pub(crate) struct Orders {
 }
 
 impl Checkpointer {
-    /// A checkpointer without a thread yet, after this recovery.
+    /// Creates a checkpointer that has no thread yet.
     pub(crate) fn new(recovered: &Recovered) -> (Self, Orders) {
         let (sender, orders) = channel();
         let figures = Arc::new(Figures {
@@ -167,25 +144,25 @@ impl Checkpointer {
         )
     }
 
-    /// Orders a checkpoint, soon. One that is under way serves for those who order it meanwhile; whoever wants more
-    /// than it brought orders again.
+    /// Requests a checkpoint soon. Requests made while one is pending or running are merged into it; a caller that
+    /// needs more than it covered requests another afterwards.
     pub fn order(&self) {
         if !self.figures.ordered.swap(true, Ordering::AcqRel) {
-            // Ended only when the server stops, with a checkpoint of its own.
+            // The channel is closed only when the server stops, which takes a last checkpoint anyway.
             let _ = self.orders.send(Order::Look);
         }
     }
 
-    /// Orders the removal of a deleted bucket's files.
+    /// Requests the removal of a deleted bucket's files.
     pub fn remove(&self, ordinal: u32) {
-        // What is not removed now goes with the next checkpoint.
+        // If this message is lost, the next checkpoint removes them.
         let _ = self.orders.send(Order::Remove(ordinal));
     }
 
-    /// A last checkpoint, and the log closed in order.
+    /// Takes a last checkpoint and closes the log.
     ///
     /// # Errors
-    /// What failed; nothing acknowledged is lost.
+    /// The checkpoint or closing the log failed. Nothing acknowledged is lost.
     pub async fn close(&self) -> Result<(), CheckpointError> {
         let (done, closed) = tokio::sync::oneshot::channel();
         self.orders
@@ -212,14 +189,14 @@ impl Checkpointer {
 }
 
 impl Orders {
-    /// Serves them on a thread of its own until the server stops. `log_bytes` is the length of the log from which on a
-    /// checkpoint is ordered.
+    /// Handles messages on a new thread until the server stops. When the log is longer than `log_bytes`, a checkpoint
+    /// is requested.
     ///
     /// # Errors
-    /// The operating system has no thread left.
+    /// The operating system cannot start a thread.
     pub(super) fn serve(self, task: Task, log_bytes: u64) -> std::io::Result<JoinHandle<()>> {
         let done = self.sender.clone();
-        // Nobody is there to hear of it once the thread has ended.
+        // Sending fails only when the checkpointer's thread has ended; then the result is not needed.
         let merger = Merger::start(move |merged| drop(done.send(Order::Merged(Box::new(merged)))))?;
         std::thread::Builder::new()
             .name("checkpoint".to_owned())
@@ -233,18 +210,19 @@ impl Orders {
         let mut schedule = Schedule::new(Instant::now());
         let mut closing = None;
         self.note_files(&task);
-        // What the stops before have left: a server that is restarted often has no checkpoint but these.
+        // Merge what earlier runs left: a server that restarts often takes no checkpoints except when it stops.
         merger.go_on(|| task.begin_merge());
         loop {
             let wait = schedule.due().saturating_duration_since(Instant::now());
             match self.orders.recv_timeout(wait) {
-                // It may be done already: what asked to look for it was sent while one was under way.
+                // The message may have been sent while a checkpoint ran that has since completed.
                 Ok(Order::Look) if !self.figures.ordered.load(Ordering::Acquire) => {}
                 Ok(Order::Look) => schedule.ordered(Instant::now()),
                 Err(RecvTimeoutError::Timeout) => match self.checkpoint(&mut task) {
                     Ok(()) => {
                         schedule.succeeded(Instant::now());
-                        // What came in meanwhile may be as much again, and too much for any more to come and order it.
+                        // Writes during the checkpoint may have filled the log again, so far that no further write is
+                        // accepted that could request one.
                         if task.journal.tail_bytes() > log_bytes {
                             schedule.ordered(Instant::now());
                         }
@@ -259,7 +237,7 @@ impl Orders {
                 }
                 Ok(Order::Remove(ordinal)) => {
                     if let Err(error) = task.remove_bucket(ordinal) {
-                        tracing::warn!(ordinal, %error, "a deleted bucket's files stay until the next checkpoint");
+                        tracing::warn!(ordinal, %error, "a deleted bucket's files could not be removed; the next checkpoint retries");
                     }
                 }
                 Ok(Order::Close(done)) => {
@@ -275,7 +253,7 @@ impl Orders {
                 let checkpoint = self.checkpoint(&mut task);
                 let closed = task.journal.close();
                 let closed = closed.map_err(|error| JournalError::Full(Arc::new(error)).into());
-                // The asker waits for it.
+                // The receiver waits for this message.
                 let _ = done.send(checkpoint.and(closed));
                 return;
             }
@@ -299,14 +277,14 @@ impl Orders {
         self.note_files(task);
         match &outcome {
             Ok(()) => {
-                // In this order: who has seen it counted may order another.
+                // The order matters: a caller that sees the new count may request another checkpoint.
                 self.figures.ordered.store(false, Ordering::Release);
                 self.figures.checkpoints.fetch_add(1, Ordering::Release);
                 tracing::debug!(?took, "checkpoint done");
             }
             Err(error) => {
                 self.figures.failures.fetch_add(1, Ordering::Relaxed);
-                tracing::error!(%error, "checkpoint failed; the log keeps what it would have covered");
+                tracing::error!(%error, "checkpoint failed; the log keeps the records that it would have covered");
             }
         }
         outcome

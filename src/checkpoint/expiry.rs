@@ -1,16 +1,16 @@
-//! Which moment deletion goes by. Readers hide what has expired by the wall clock, at once; but a clock that is wrong for
-//! a moment must not cost data, so bytes are removed only when they had expired at two checkpoints an hour of monotonic
-//! time apart, and never while the clock disagrees with the log.
+//! The clock for physical deletion. Readers hide expired rows immediately, by the wall clock. A clock that is wrong for
+//! a moment must not destroy data, so bytes are removed only if they had expired at two checkpoints at least one hour
+//! of monotonic time apart, and never while the wall clock disagrees with the log.
 
 use std::collections::VecDeque;
 
 use crate::clock::{DAY_NS, MINUTE_NS};
 
-/// What is removed had expired at a checkpoint at least this long ago, in monotonic time, too.
+/// Data is removed only if it had already expired at a checkpoint at least this much monotonic time ago.
 pub(super) const CONFIRMED_AFTER_NS: i64 = 60 * MINUTE_NS;
-/// Readings closer together than this are not kept apart: an hour of them is a bounded number.
+/// Minimum distance between stored readings, so that one hour of them is a bounded number.
 const READING_PERIOD_NS: i64 = MINUTE_NS;
-/// A clock further than this from the newest record of the log is not believed.
+/// Largest accepted difference between the clock and the newest record of the log.
 const DISAGREEMENT_MAX_NS: i64 = DAY_NS;
 
 /// The clocks at one checkpoint.
@@ -22,16 +22,17 @@ pub(super) struct Reading {
     pub(super) monotonic_ns: i64,
 }
 
-/// Remembers what the clock said at the checkpoints of the last hour.
+/// The clock readings at the checkpoints of the last hour.
 #[derive(Debug, Default)]
 pub(super) struct DeletionClock {
-    /// Oldest first. The first is the newest of those that are at least an hour old, if there is one.
+    /// Oldest first. The first one is the newest reading that is at least an hour old, if there is one.
     readings: VecDeque<Reading>,
 }
 
 impl DeletionClock {
-    /// Takes the reading of a checkpoint; answers the moment by which it may delete: what had expired by then, under the
-    /// retention of now, may go. `None` when nothing may. `newest_record_ns` is when the newest ingest was taken.
+    /// Adds the reading of a checkpoint. Returns the deletion time: data that had expired by then, under the present
+    /// retention, may be removed. Returns `None` when nothing may be removed. `newest_record_ns` is the time of the
+    /// newest ingest.
     pub(super) fn read(&mut self, now: Reading, newest_record_ns: Option<i64>) -> Option<i64> {
         let confirmed = |reading: &Reading| now.monotonic_ns - reading.monotonic_ns >= CONFIRMED_AFTER_NS;
         while self.readings.get(1).is_some_and(confirmed) {

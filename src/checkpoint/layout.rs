@@ -1,4 +1,4 @@
-//! Where things are in the data directory. Drawn in src/journal/FORMAT.md.
+//! Paths in the data directory. Documented in src/journal/FORMAT.md.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,15 +10,15 @@ use super::open_error::OpenError;
 use super::segments::SegmentsDir;
 use crate::ledger::LedgerDir;
 
-/// The data directory.
+/// A data directory.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    /// Its path.
+    /// Path of the directory.
     pub data_dir: PathBuf,
 }
 
 impl Layout {
-    /// Names of all that is kept there, of the present format and of format 1.
+    /// Names of everything stored in the data directory, in the present format and in format 1.
     pub const NAMES: [&str; 8] = [
         "buckets",
         "carried",
@@ -30,12 +30,13 @@ impl Layout {
         "segments",
     ];
 
-    /// The log's directory.
+    /// The directory of the log.
     pub fn log_dir(&self) -> PathBuf {
         self.data_dir.join("log")
     }
 
-    /// There while a backup is being restored: until it is removed, nothing else in the directory may be relied upon.
+    /// A file that exists while a backup is being restored. As long as it exists, nothing else in the directory may be
+    /// relied upon.
     pub fn restoring_path(&self) -> PathBuf {
         self.data_dir.join("RESTORING")
     }
@@ -49,26 +50,26 @@ impl Layout {
         }
     }
 
-    /// A file that an older program wrote, if there is one.
+    /// A file of format 1, if there is one.
     ///
     /// # Errors
-    /// The disk's.
+    /// A disk error.
     pub fn file_of_format_1(&self, disk: &dyn Disk) -> Result<Option<PathBuf>, OpenError> {
         format_1::exists(disk, &self.data_dir).map_err(|error| OpenError::Io(self.data_dir.clone(), error))
     }
 
-    /// Whether the log has no file.
+    /// Whether the log has no files.
     ///
     /// # Errors
-    /// The disk's.
+    /// A disk error.
     pub fn log_is_empty(&self, disk: &dyn Disk) -> io::Result<bool> {
         Ok(list_existing(disk, &self.log_dir())?.is_empty())
     }
 
-    /// Whether there is a segment or a run.
+    /// Whether there is a segment or a run file.
     ///
     /// # Errors
-    /// The disk's.
+    /// A disk error.
     pub fn has_sealed_files(&self, disk: &dyn Disk) -> io::Result<bool> {
         let segments = SegmentsDir::of(&self.data_dir).list(disk)?.segments;
         let runs = LedgerDir::of(&self.data_dir)

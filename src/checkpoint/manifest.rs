@@ -1,8 +1,7 @@
-//! The manifest: which files make up the data directory, and up to which record of the log. It is replaced as a whole,
-//! so that a checkpoint counts at one moment or not at all. Drawn in src/journal/FORMAT.md, "Manifest".
+//! The manifest names the files that make up the data directory, and the log record up to which they are complete. It
+//! is replaced as a whole, which makes a checkpoint atomic. Documented in src/journal/FORMAT.md, "Manifest".
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -11,49 +10,49 @@ use wal::{Flip, Sequence};
 
 use crate::checked_file::{self, CheckedFileError};
 
-/// Its number rises when an older program could misread the manifest; added members do not raise it.
+/// The version in it is raised when an older program could misread the manifest. New members do not raise it.
 const MAGIC: &[u8; 8] = b"TWMANI02";
-/// How manifests of all versions begin.
+/// The prefix common to manifests of all versions.
 const KIND: &[u8] = b"TWMANI";
 
-/// Rows that were deleted or are lost took sequences that nothing tells any more, once the mark that did is lost. Points
-/// to come are numbered from behind as many, so that no two ever had one id.
+/// Gap left in a bucket's sequences when its mark is lost. Deleted and lost rows used sequences that can no longer be
+/// determined; new points are numbered after this gap, so that no two points ever share an id.
 pub const SEQUENCES_UNKNOWN_MAX: u64 = 1 << 32;
 
-/// The files in use.
+/// The files in use, and what they cover.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The log's records up to here are in the files, or carried on; the log holds all behind it.
+    /// Log records up to this one are in the files or in carried files; the log holds everything after it.
     pub covered: Sequence,
-    /// Commands up to here are in the catalog's runs.
+    /// Catalog commands up to this record are in the catalog's runs.
     pub catalog_covered: Sequence,
     /// Number of the next segment.
     pub next_segment: u64,
     pub segments: Vec<u64>,
-    /// Runs of the ledger, oldest first.
+    /// Run files of the ledger, oldest first.
     pub runs: Vec<u64>,
-    /// By ordinal. One that is not here has no points in segments.
+    /// Marks by bucket ordinal. A bucket without one has no points in segments.
     pub buckets: BTreeMap<u32, BucketMark>,
     /// Files of carried records, by bucket and first record.
     #[serde(default)]
     pub carried: Vec<(u32, Sequence)>,
-    /// Ordinals of the buckets whose directory of format 1 could not be converted yet.
+    /// Ordinals of buckets whose format 1 directory could not be converted yet.
     #[serde(default)]
     pub unconverted: Vec<u32>,
-    /// Ordinals of the buckets of whose directory of format 1 what is whole was taken: it is kept under another name.
+    /// Ordinals of buckets whose damaged format 1 directory was salvaged and is kept under another name.
     #[serde(default)]
     pub aside: Vec<u32>,
 }
 
-/// How far a bucket is in the segments. There may be many: each is written as an array, without names.
+/// How much of a bucket is in segments. Encoded as an array without member names, because there may be many buckets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(u64, u64, Option<i64>)", into = "(u64, u64, Option<i64>)")]
 pub struct BucketMark {
-    /// Its records up to here are.
+    /// The bucket's records up to this one are in segments.
     pub covered: Sequence,
-    /// Sequence that its next row gets.
+    /// Sequence of the bucket's next row.
     pub next_sequence: u64,
-    /// When the last of these ingests was taken, UTC nanoseconds; `None` also where an older program wrote this.
+    /// Time of the last of these ingests, in UTC nanoseconds; `None` also in manifests written by older programs.
     pub ingested_at_ns: Option<i64>,
 }
 
@@ -73,41 +72,28 @@ impl From<BucketMark> for (u64, u64, Option<i64>) {
     }
 }
 
-/// Why a manifest does not read.
-#[derive(Debug)]
+/// Why a manifest cannot be read.
+#[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
+    #[error(transparent)]
     File(CheckedFileError),
+    #[error("{0} does not read: {1}")]
     Content(PathBuf, rmp_serde::decode::Error),
-    /// It was written by a newer program.
+    /// Written by a newer program.
+    #[error("{0} was written by a newer program: start that one")]
     Newer(PathBuf),
 }
 
-impl fmt::Display for ManifestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ManifestError::File(error) => error.fmt(f),
-            ManifestError::Content(path, error) => write!(f, "{} does not read: {error}", path.display()),
-            ManifestError::Newer(path) => write!(
-                f,
-                "{} was written by a newer program: start that one",
-                path.display()
-            ),
-        }
-    }
-}
-
-impl std::error::Error for ManifestError {}
-
 impl Manifest {
-    /// Where it is.
+    /// Path of the manifest.
     pub fn path(data_dir: &Path) -> PathBuf {
         data_dir.join("manifest")
     }
 
-    /// The manifest; `None` before the first checkpoint.
+    /// Reads the manifest; returns `None` before the first checkpoint.
     ///
     /// # Errors
-    /// The disk's, or damage.
+    /// A disk error, or damage.
     pub fn read(disk: &dyn Disk, data_dir: &Path) -> Result<Option<Self>, ManifestError> {
         let path = Self::path(data_dir);
         let content = match checked_file::read(disk, &path, MAGIC) {
@@ -127,10 +113,10 @@ impl Manifest {
             .map_err(|error| ManifestError::Content(path, error))
     }
 
-    /// Replaces the manifest on the disk by this one. What it names must be there for good by now.
+    /// Replaces the manifest on disk. All files that it names must already be durable.
     ///
     /// # Errors
-    /// The disk's; which of the two a crash will find is then open.
+    /// A disk error. Then either the old or the new manifest may be found after a crash.
     pub fn write(&self, disk: &dyn Disk, data_dir: &Path) -> Result<(), CheckedFileError> {
         let path = Self::path(data_dir);
         let content = rmp_serde::to_vec_named(self)
@@ -139,8 +125,8 @@ impl Manifest {
     }
 }
 
-/// The bit that has to be turned for the bytes to be a manifest as this program writes it; `None` where there is none. A
-/// newer program's may begin with a magic that differs by one bit, but then differs behind it, too.
+/// Finds the single bit flip that turns the bytes into a manifest as this program writes it; `None` if there is none.
+/// The magic of a newer version may differ by one bit, but then the content differs, too.
 pub fn flip_of_manifest(bytes: &[u8]) -> Option<Flip> {
     checked_file::flip(bytes, MAGIC, |content| {
         let read = rmp_serde::from_slice::<Manifest>(content).ok();

@@ -1,6 +1,6 @@
-//! Merges of segments, on a thread of their own. A merge of large segments takes long; were it made between two
-//! checkpoints, the log and the rows in memory would grow meanwhile until ingests are refused. The checkpointer begins
-//! a merge and puts its segment in force; in between, checkpoints go on.
+//! Merges of segments, on a thread of their own. A merge of large segments takes long. If it ran on the checkpointer's
+//! thread, the log and the rows in memory would grow meanwhile until ingests are refused. The checkpointer starts a
+//! merge and later installs its segment; checkpoints continue in between.
 
 use std::collections::{BTreeSet, HashSet};
 use std::io::{self, Write};
@@ -20,35 +20,35 @@ use crate::bucket::BucketHandle;
 use crate::catalog::{Catalog, CatalogHandle};
 use crate::clock::SECOND_NS;
 
-/// How long nothing is merged behind a merge that failed.
+/// Pause after a failed merge.
 pub(super) const MERGE_PAUSE_NS: i64 = 60 * SECOND_NS;
 
-/// A merge that has begun: what is to be written, and where.
+/// A merge that has started: its input and its output file.
 pub(super) struct MergeJob {
     disk: Arc<dyn Disk>,
     dir: SegmentsDir,
     catalog: CatalogHandle,
     /// Number of the segment to be written.
     pub(super) segment: u64,
-    /// Segments whose place it takes.
+    /// The input segments, which the new one replaces.
     pub(super) chosen: Vec<u64>,
-    /// Those that have rows there, by ordinal.
+    /// The buckets with rows in these segments, by ordinal.
     buckets: Vec<(u32, BucketHandle, Removable)>,
 }
 
-/// What may be left out of a bucket's rows: those before the cutoff, and these.
+/// Returns which of a bucket's rows may be dropped: those before the cutoff, and the listed ones.
 type Removable = Box<dyn Fn() -> (i64, Arc<[ExpiredRows]>) + Send>;
 
-/// What became of a bucket's rows.
+/// The result of merging a bucket's rows.
 type MergedRows = (u32, BucketHandle, Merge);
 
-/// A merge whose segment was written, or could not be; then nothing is left of it.
+/// A finished merge. If it failed, its segment file has been removed.
 pub(super) struct Merged {
     pub(super) job: MergeJob,
     pub(super) written: Result<(Arc<SegmentFile>, Vec<MergedRows>), CheckpointError>,
 }
 
-/// The thread: one merge at a time.
+/// Handle of the merge thread, which runs one merge at a time.
 pub(super) struct Merger {
     jobs: Sender<MergeJob>,
     stop: Arc<AtomicBool>,
@@ -56,7 +56,7 @@ pub(super) struct Merger {
 }
 
 impl MergeJob {
-    /// Writes the segment, unless told to stop before its end.
+    /// Writes the segment, unless `stop` is set before it is complete.
     pub(super) fn run(mut self, stop: &AtomicBool) -> Merged {
         let buckets = std::mem::take(&mut self.buckets);
         let mut merged = Vec::with_capacity(buckets.len());
@@ -75,7 +75,7 @@ impl MergeJob {
         }
     }
 
-    /// Asks a bucket for its rows only now: those of all of them would be too many to hold.
+    /// Gets the bucket's rows only now: the rows of all buckets together would need too much memory.
     fn write_bucket(
         &self,
         segment: &mut SegmentWriter<'_>,
@@ -106,7 +106,7 @@ impl MergeJob {
 }
 
 impl Task {
-    /// Begins a merge of segments, where one is worth it.
+    /// Starts a merge of segments, if one is worthwhile.
     pub(super) fn begin_merge(&mut self) -> Option<MergeJob> {
         if self.clock.monotonic_ns() < self.merge_again_at_ns || self.journal.directory_is_gone() {
             return None;
@@ -135,8 +135,8 @@ impl Task {
         })
     }
 
-    /// The segments that may be merged: not those with a damaged block, nor with rows of a bucket that is set apart,
-    /// whose actor is not there to be asked.
+    /// The segments that may be merged. Excluded are segments with a damaged block, and segments with rows of a bucket
+    /// that is set apart, because it has no actor that could provide them.
     fn mergeable(&self) -> Vec<SegmentUse> {
         let apart = self
             .set_apart
@@ -157,7 +157,7 @@ impl Task {
         uses.collect()
     }
 
-    /// Puts a merged segment in the place of those it was made of, or tells why it cannot be.
+    /// Replaces the input segments by the merged one, or logs why that is not possible.
     pub(super) fn finish_merge(&mut self, merged: Merged) {
         let chosen = merged.job.chosen.clone();
         match self.adopt_merge(merged) {
@@ -166,14 +166,14 @@ impl Task {
                 if let EngineError::Damaged(block) = &error {
                     self.buckets.damaged().note(block);
                 }
-                // It would fail again each time.
-                tracing::error!(segment, %error, "a segment is not merged until the next start; `tidewatch check` reports what is damaged");
+                // Retrying would fail each time.
+                tracing::error!(segment, %error, "a damaged segment is not merged until the next start; `tidewatch check` reports what is damaged");
                 self.unmergeable.insert(segment);
             }
             Err(error) => {
-                // What the disk has left is the log's: a merge that was tried again at once would take it, over and over.
+                // The remaining disk space is needed for the log. An immediate retry would use it up again and again.
                 self.merge_again_at_ns = self.clock.monotonic_ns().saturating_add(MERGE_PAUSE_NS);
-                tracing::warn!(segments = ?chosen, %error, "a merge failed; the segments stay as they are for a while");
+                tracing::warn!(segments = ?chosen, %error, "a merge of segments failed; it is retried after a pause");
             }
         }
     }
@@ -197,16 +197,16 @@ impl Task {
         let is_chosen = |id: &u64| job.chosen.contains(id);
         for ordinal in self.set_apart.ordinals() {
             if self.usage.of(ordinal).any(|id| is_chosen(&id)) {
-                // Set apart since the merge began: its rows may be in the chosen segments alone.
+                // The bucket was set apart after the merge began: its rows may be in the input segments only.
                 return Err(CheckpointError::ActorGone(ordinal));
             }
         }
         let mut parts = Vec::with_capacity(merged.len());
         for (ordinal, handle, merge) in merged {
-            // Read now, as nothing may fail once the manifest names it.
+            // Read the part before the manifest names the file: nothing may fail after that.
             parts.push((ordinal, handle, merge, file.part(ordinal)?));
         }
-        // Rows that were deleted are not in it: were the deletion lost with the log's end, they would be missing.
+        // Deleted rows are not in the new segment. If the log lost the record of the deletion, they would be missing.
         self.make_log_durable()?;
         let mut manifest = self.manifest.clone();
         manifest.segments.retain(|id| !is_chosen(id));
@@ -215,36 +215,36 @@ impl Task {
         }
         manifest.next_segment = self.segments.next_id();
         self.put_in_force(manifest)?;
-        let mut settled = Vec::with_capacity(parts.len());
+        let mut replies = Vec::with_capacity(parts.len());
         for (ordinal, handle, merge, part) in parts {
-            // What a store that panics meanwhile will use at the next start.
+            // If the store panics now, this is what it uses after the next start.
             let others = self.usage.of_with_rows(ordinal).filter(|(id, _)| !is_chosen(id));
             let new = part.as_ref().map(|part| (file.id(), part.rows()));
             let after = others.chain(new).collect();
             self.usage.set(ordinal, after);
             let cutoff_ns = self.cutoff_ns(ordinal);
-            let told = handle.ask(move |state| {
+            let live_segments = handle.ask(move |state| {
                 state.store.finish_merge(merge, part, cutoff_ns());
                 state.store.live_segments()
             });
-            settled.push((ordinal, told));
+            replies.push((ordinal, live_segments));
         }
-        for (ordinal, told) in settled {
-            self.note_usage(ordinal, told);
+        for (ordinal, live_segments) in replies {
+            self.note_usage(ordinal, live_segments);
         }
-        // The others had nothing there any more.
+        // Other buckets have no live rows left in the input segments.
         self.usage.forget(&job.chosen);
         self.remove_unnamed();
-        // What was merged may have been deleted meanwhile.
+        // Merged rows may have been deleted meanwhile.
         self.drop_unused()
     }
 }
 
 impl Merger {
-    /// Starts the thread, which gives what it has done to `done`.
+    /// Starts the thread, which passes each finished merge to `done`.
     ///
     /// # Errors
-    /// The operating system has no thread left.
+    /// The operating system cannot start a thread.
     pub(super) fn start(done: impl Fn(Merged) + Send + 'static) -> io::Result<Self> {
         let (jobs, begun) = channel::<MergeJob>();
         let stop = Arc::new(AtomicBool::new(false));
@@ -262,36 +262,36 @@ impl Merger {
         })
     }
 
-    /// Whether a merge is under way.
+    /// Whether a merge is running.
     pub(super) fn is_busy(&self) -> bool {
         self.busy
     }
 
-    /// Begins the next merge, if there is one and none is under way.
+    /// Starts the next merge, if there is one and none is running.
     pub(super) fn go_on(&mut self, next: impl FnOnce() -> Option<MergeJob>) {
         if self.busy || self.stop.load(Ordering::Relaxed) {
             return;
         }
         if let Some(job) = next() {
-            // Without the thread the segments stay as they are.
+            // If the thread has ended, the segments stay unmerged.
             self.busy = self.jobs.send(job).is_ok();
         }
     }
 
-    /// Takes back a merge that is done; `None` when it was stopped.
+    /// Accepts a finished merge; returns `None` if it was stopped.
     pub(super) fn take(&mut self, merged: Merged) -> Option<Merged> {
         self.busy = false;
         let stopped = merged.written.is_err() && self.stop.load(Ordering::Relaxed);
         (!stopped).then_some(merged)
     }
 
-    /// Has the merge under way given up, and begins no other: a server that stops does not wait for it.
+    /// Aborts the running merge and starts no other: a stopping server does not wait for merges.
     pub(super) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 }
 
-/// Fails once it is told to stop.
+/// A writer that fails once `stop` is set.
 struct UntilStopped<'a> {
     out: &'a mut dyn Write,
     stop: &'a AtomicBool,

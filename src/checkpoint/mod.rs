@@ -1,9 +1,9 @@
-//! Checkpoints and recovery: what keeps a restart short.
+//! Checkpoints and recovery, which keep restarts short.
 //!
-//! A checkpoint seals what only the log holds into a segment and runs of the ledger, names them in the manifest, and only
-//! then lets the log drop what they cover. Recovery reads the manifest, the catalog and the footers, and replays the
-//! rest of the log through the same `apply` that serves live traffic. This room composes catalog, buckets and journal; it is
-//! called at start and stop, by its own thread in between, and knows nothing of HTTP.
+//! A checkpoint writes everything that only the log holds to a segment and to runs of the ledger, names these files in
+//! the manifest, and only then trims the log. Recovery reads the manifest, the catalog and the segment footers, and
+//! replays the rest of the log through the same `apply` that serves live traffic. This room composes catalog, buckets
+//! and journal. It is called at start and stop, and by its own thread in between. It knows nothing of HTTP.
 
 mod buckets;
 mod checkpointer;

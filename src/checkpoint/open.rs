@@ -1,5 +1,5 @@
-//! Recovery: the last checkpoint, then the rest of the log. No data is served before it is done. Its time is that of
-//! reading the manifest, the catalog, footers and the log's tail; blocks are not read.
+//! Recovery: loads the last checkpoint and replays the rest of the log. No data is served before it is done. It reads
+//! the manifest, the catalog, segment footers and the log's tail, but no blocks.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -22,98 +22,89 @@ use crate::catalog::{Catalog, CatalogLoader, Frozen, ObjectKey, Stream};
 use crate::journal::{Record, RecordError};
 use crate::ledger::LedgerFiles;
 
-/// What a data directory holds, in memory and ready to go on.
+/// The contents of a data directory, loaded and ready for use.
 pub struct Opened {
     /// The log, ready to append.
     pub log: Log,
-    /// What exists.
+    /// The catalog's objects.
     pub catalog: Catalog,
-    /// The catalog as its runs have it.
+    /// The catalog as stored in its runs.
     pub saved: Frozen,
     /// The manifest in force.
     pub manifest: Manifest,
-    /// The segments that it names.
+    /// The segments that the manifest names.
     pub segments: Segments,
-    /// Each bucket's points.
+    /// The buckets that opened, with their points.
     pub buckets: Vec<BucketState>,
-    /// Buckets that do not open, and why, by ordinal.
+    /// Buckets that do not open, by ordinal, with the reason.
     pub set_apart: BTreeMap<u32, BucketFault>,
-    /// Histories and deliveries.
+    /// The ledger: histories and deliveries.
     pub ledger: LedgerFiles,
-    /// What the stores of those buckets keep decoded, for those of new ones.
+    /// The block cache of these buckets' stores, shared with the stores of new buckets.
     pub cache: Cache,
-    /// Figures of the recovery.
+    /// Statistics of the recovery.
     pub recovered: Recovered,
 }
 
-/// Figures of a recovery, for the log line.
+/// Statistics of a recovery, for the log message.
 #[derive(Debug)]
 pub struct Recovered {
-    /// What the log found.
+    /// What opening the log reported.
     pub log: Recovery,
     /// Points replayed from the log.
     pub points: u64,
-    /// Time it all took.
+    /// Total duration.
     pub took: Duration,
-    /// Of that, its parts.
+    /// Duration of its parts.
     pub times: RecoveryTimes,
 }
 
-/// What the parts of a recovery took.
+/// Durations of the parts of a recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecoveryTimes {
-    /// The manifest and the catalog's objects.
+    /// Reading the manifest and the catalog's objects.
     pub catalog: Duration,
-    /// What the segments say of themselves, and of each bucket that the log does not name.
+    /// Reading the segment footers, and loading the buckets that do not occur in the log.
     pub footers: Duration,
-    /// The log, and the buckets that it names.
+    /// Replaying the log, and loading the buckets that occur in it.
     pub replay: Duration,
 }
 
-/// Why a bucket does not open, though the data directory does.
-#[derive(Debug)]
+/// Why a bucket does not open, although the data directory does.
+#[derive(Debug, thiserror::Error)]
 pub enum BucketFault {
-    /// What this segment holds of it.
+    /// Its part of this segment is damaged.
+    #[error(
+        "{0}: {1}; restore the file from a backup, or have `tidewatch check --repair` keep what is whole"
+    )]
     Segment(PathBuf, EngineError),
-    /// Its records, in the log or carried on from it.
+    /// Its records, in the log or in carried files, do not apply.
+    #[error("{0}")]
     Records(String),
-    /// Its directory of format 1, which was not converted.
+    /// Its format 1 directory was not converted.
+    #[error(
+        "its directory, which an older program wrote, is damaged; restore it from a backup, or have \
+         `tidewatch check --repair` keep what is whole"
+    )]
     Unconverted,
 }
 
-impl fmt::Display for BucketFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            BucketFault::Segment(path, error) => write!(
-                f,
-                "{}: {error}; restore the file from a backup, or have `tidewatch check --repair` keep what is whole",
-                path.display()
-            ),
-            BucketFault::Records(error) => error.fmt(f),
-            BucketFault::Unconverted => f.write_str(
-                "its directory, which an older program wrote, is damaged; restore it from a backup, or have \
-                 `tidewatch check --repair` keep what is whole",
-            ),
-        }
-    }
-}
-
-/// Rows that may wait to be sealed while the log is replayed, in bytes of memory: what a replay holds beyond what the
+/// Memory for rows that wait to be sealed during replay, in bytes. This is what a replay uses in addition to what the
 /// running server would.
 const SEALING_BYTES_MAX: usize = 32 << 20;
-/// The cache of who only looks at what there is.
+/// Cache size for callers that open a directory only for inspection.
 const CACHE_BYTES: u64 = 4 << 20;
 
-/// Opens a data directory, whose lock the caller holds.
+/// Opens a data directory. The caller holds its lock.
 ///
 /// # Errors
-/// The disk's, or damage: then nothing has been altered, but for the log's torn tail, which is cut off.
+/// A disk error, or damage. Nothing has been changed then, except that a torn tail of the log has been truncated.
 pub fn open(disk: &Arc<dyn Disk>, log_disk: Arc<dyn Disk>, layout: &Layout) -> Result<Opened, OpenError> {
     let cache = Cache::new(CACHE_BYTES);
     open_with(disk, log_disk, layout, LogOptions::default(), cache)
 }
 
-/// The same for who goes on with the log, by these bounds, and asks questions.
+/// Like `open`, for a caller that appends to the log, with these limits, and serves queries.
 pub(super) fn open_with(
     disk: &Arc<dyn Disk>,
     log_disk: Arc<dyn Disk>,
@@ -136,7 +127,7 @@ pub(super) fn open_with(
     let files = Files::open(disk, layout, &manifest)?;
     let files_open_at = Instant::now();
     let mut buckets: BTreeMap<u32, BucketState> = BTreeMap::new();
-    // Buckets that do not open. One may be deleted behind these records.
+    // Buckets that do not open. A later record may delete such a bucket.
     let mut failed: BTreeMap<u32, BucketFault> = BTreeMap::new();
     let unconverted = manifest.unconverted.iter();
     failed.extend(unconverted.map(|ordinal| (*ordinal, BucketFault::Unconverted)));
@@ -144,8 +135,8 @@ pub(super) fn open_with(
     let mut sealing =
         Sealing::start(SEALING_BYTES_MAX).map_err(|error| OpenError::Io(layout.data_dir.clone(), error))?;
     let mut points = 0u64;
-    // The log must reach back to what the manifest covers. Each record is for the catalog or for one bucket, and is
-    // passed over where that one has it already.
+    // The log must reach back to the record that the manifest covers. Each record belongs to the catalog or to one
+    // bucket, and is skipped if that one has applied it already.
     let mut replay = |sequence: Sequence, bytes: &[u8]| -> Result<(), RecordError> {
         match Record::decode(bytes)? {
             Record::Command(command) => {
@@ -209,7 +200,7 @@ pub(super) fn open_with(
             }
         }
     }
-    // What was deleted may still be in segments and records: the catalog is the truth of what exists.
+    // Segments and records may still hold data of deleted buckets. The catalog decides which buckets exist.
     buckets.retain(|ordinal, _| catalog.bucket_by_ordinal(*ordinal).is_some());
     let covered = manifest.buckets.values().map(|mark| mark.covered);
     let covered = covered.chain([manifest.covered, manifest.catalog_covered]).max();
@@ -219,8 +210,8 @@ pub(super) fn open_with(
     }
     for (ordinal, state) in &mut buckets {
         if let Some(bucket) = catalog.bucket_by_ordinal(*ordinal) {
-            // Numbers that were given to points which the log refused, or lost, are given again, but not those that a
-            // change of retention has counted as given: new points under them would be taken for expired ones.
+            // Sequences of points that the log refused or lost are reused. Sequences that a change of retention has
+            // counted as used are not: new points with those would be taken for expired ones.
             let given = bucket.expired.iter().map(|it| it.before_sequence).max();
             state.next_sequence = state.next_sequence.max(given.unwrap_or(0));
             state
@@ -252,7 +243,7 @@ pub(super) fn open_with(
     })
 }
 
-/// The manifest; `None` where the log alone says all there is.
+/// Reads the manifest; returns `None` if the log alone holds all data.
 fn read_manifest(disk: &dyn Disk, layout: &Layout) -> Result<Option<Manifest>, OpenError> {
     let found = Manifest::read(disk, &layout.data_dir).map_err(OpenError::Manifest)?;
     if found.is_some() {
@@ -261,7 +252,7 @@ fn read_manifest(disk: &dyn Disk, layout: &Layout) -> Result<Option<Manifest>, O
     if let Some(path) = layout.file_of_format_1(disk)? {
         return Err(OpenError::Format1(path));
     }
-    // Refused before a log is begun anew: nothing else has what these files hold.
+    // Refuse before a new log is started: nothing else has the data of these files.
     let failed = |error| OpenError::Io(layout.data_dir.clone(), error);
     if layout.log_is_empty(disk).map_err(failed)? && layout.has_sealed_files(disk).map_err(failed)? {
         return Err(OpenError::ManifestMissing(Manifest::path(&layout.data_dir), None));
@@ -269,7 +260,7 @@ fn read_manifest(disk: &dyn Disk, layout: &Layout) -> Result<Option<Manifest>, O
     Ok(None)
 }
 
-/// Builds the catalog of its objects; answers it also as it is in the runs.
+/// Loads the catalog from its objects. Also returns it frozen, as stored in the runs.
 fn load_catalog(ledger: &LedgerFiles) -> Result<(Catalog, Frozen), OpenError> {
     let mut loader = CatalogLoader::new();
     ledger.for_each(Stream::Catalog, |owner, place, id, content| {
@@ -281,10 +272,10 @@ fn load_catalog(ledger: &LedgerFiles) -> Result<(Catalog, Frozen), OpenError> {
     Ok((catalog, saved))
 }
 
-/// The files of the buckets.
+/// The files that hold the buckets.
 struct Files {
     segments: Segments,
-    /// Segments by bucket.
+    /// Segments by bucket ordinal.
     holders: HashMap<u32, Vec<Arc<SegmentFile>>>,
     carried: Vec<CarriedFile>,
 }
@@ -315,7 +306,7 @@ impl Files {
         })
     }
 
-    /// A bucket as the last checkpoint left it, and the records carried on since.
+    /// Loads a bucket: its state at the last checkpoint, and the records carried since.
     fn load(
         &self,
         disk: &dyn Disk,
@@ -344,16 +335,17 @@ impl Files {
     }
 }
 
-/// Applies the records of a bucket that was set apart, those of before the log.
+/// Applies the carried records of a bucket that was set apart. They precede those in the log.
 fn apply_carried(disk: &dyn Disk, file: &CarriedFile, state: &mut BucketState) -> Result<(), String> {
     file.read(disk, |sequence, bytes| {
-        let said = |error: &dyn fmt::Display| format!("{}: record {sequence}: {error}", file.path.display());
-        match Record::decode(bytes).map_err(|error| said(&error))? {
+        let at_record =
+            |error: &dyn fmt::Display| format!("{}: record {sequence}: {error}", file.path.display());
+        match Record::decode(bytes).map_err(|error| at_record(&error))? {
             Record::Ingest(ingest) => state
                 .apply(sequence, &ingest)
                 .map(drop)
-                .map_err(|error| said(&error)),
-            Record::Command(_) => Err(said(&"a command among points")),
+                .map_err(|error| at_record(&error)),
+            Record::Command(_) => Err(at_record(&"a command among points")),
         }
     })
 }

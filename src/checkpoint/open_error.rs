@@ -1,6 +1,5 @@
-//! Why a data directory does not open, and what to do about it.
+//! Why a data directory does not open, and what the operator can do.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use wal::Sequence;
@@ -12,30 +11,47 @@ use crate::journal::RecordError;
 use crate::ledger::LedgerError;
 
 /// Why a data directory does not open.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// A backup was not restored to its end, as the file at this path says.
+    /// A restore was not completed: the marker file at this path exists.
+    #[error("{0} marks an unfinished restore; empty this directory, the marker included, and restore again")]
     Restoring(PathBuf),
-    /// An older program wrote the file at this path, and it was not converted.
+    /// The file at this path is of format 1 and was not converted.
+    #[error("{0} was written by an older program; start a server on the directory, which converts it")]
     Format1(PathBuf),
-    /// Converting what an older program wrote.
+    /// Converting from format 1 failed.
+    #[error("data of an older program cannot be converted, and was left unchanged: {0}")]
     Convert(String),
+    #[error("{0}; restore it from a backup, or rebuild it with `tidewatch check --repair`")]
     Manifest(ManifestError),
-    /// The manifest at this path is missing though there are files that it named, or without it the log lacks its
-    /// beginning.
+    /// The manifest at this path is missing, although there are files that only it could have named, or the log lacks
+    /// its beginning.
+    #[error(
+        "{0} is missing{cause}; restore it, or rebuild it with `tidewatch check --repair`; is the volume mounted?",
+        cause = .1.as_ref().map(|error| format!(" ({error})")).unwrap_or_default()
+    )]
     ManifestMissing(PathBuf, Option<wal::LogError>),
+    #[error("{0}; restore the file from a backup, or salvage it with `tidewatch check --repair`")]
     Segment(SegmentError),
-    /// A run file of the ledger.
+    /// A run file of the ledger does not read.
+    #[error("{0}; `tidewatch check` reports what is lost")]
     Ledger(LedgerError),
-    /// The catalog's objects.
+    /// The catalog's objects do not read.
+    #[error(transparent)]
     Catalog(SnapshotError),
+    #[error("{0}; `tidewatch check` reports what can be read")]
     Log(wal::LogError),
-    /// The log ends before what the file at this path covers: its end is missing, and new records would be taken for
-    /// old ones.
+    /// The log ends before the record that the file at this path covers. Its end is missing; new records would be taken
+    /// for old ones.
+    #[error(
+        "the log ends at record {2} though {0} covers records up to {1}; `tidewatch check` reports what can be read"
+    )]
     LogBehind(PathBuf, Sequence, Sequence),
-    /// A record of the log.
+    /// This record of the log does not apply.
+    #[error("record {0}: {1}")]
     Record(Sequence, RecordError),
-    /// The disk's.
+    /// A disk error.
+    #[error("{0}: {1}")]
     Io(PathBuf, std::io::Error),
 }
 
@@ -44,51 +60,3 @@ impl From<LedgerError> for OpenError {
         OpenError::Ledger(error)
     }
 }
-
-impl fmt::Display for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            OpenError::Restoring(path) => write!(
-                f,
-                "{} says that a restore was not finished; remove all that is beside it, and it, and restore again",
-                path.display()
-            ),
-            OpenError::Format1(path) => write!(
-                f,
-                "{} was written by an older program; start a server on the directory, which converts it",
-                path.display()
-            ),
-            OpenError::Convert(error) => write!(
-                f,
-                "what an older program wrote cannot be converted, and stays as it is: {error}"
-            ),
-            OpenError::Manifest(error) => write!(
-                f,
-                "{error}; restore it from a backup, or have it made anew by `tidewatch check --repair`"
-            ),
-            OpenError::ManifestMissing(path, error) => {
-                write!(f, "{} is missing", path.display())?;
-                if let Some(error) = error {
-                    write!(f, " ({error})")?;
-                }
-                f.write_str("; restore it, or have it made anew by `tidewatch check --repair`; is the volume mounted?")
-            }
-            OpenError::Segment(error) => write!(
-                f,
-                "{error}; restore the file from a backup, or have `tidewatch check --repair` keep what is whole"
-            ),
-            OpenError::Ledger(error) => write!(f, "{error}; `tidewatch check` reports what is lost"),
-            OpenError::Catalog(error) => error.fmt(f),
-            OpenError::Log(error) => write!(f, "{error}; `tidewatch check` reports what is whole"),
-            OpenError::LogBehind(path, covered, last) => write!(
-                f,
-                "the log ends at record {last} though {} covers records up to {covered}; `tidewatch check` reports what is whole",
-                path.display()
-            ),
-            OpenError::Record(sequence, error) => write!(f, "record {sequence}: {error}"),
-            OpenError::Io(path, error) => write!(f, "{}: {error}", path.display()),
-        }
-    }
-}
-
-impl std::error::Error for OpenError {}

@@ -1,23 +1,24 @@
-//! When the next checkpoint is tried: soon when one is ordered, later and later while they fail, else once an hour.
+//! Decides when the next checkpoint runs: soon after a request, with exponential backoff after failures, otherwise
+//! hourly.
 
 use std::time::{Duration, Instant};
 
-/// Retention and forgotten idempotency keys are looked after at least this often.
+/// Expired rows and idempotency keys are processed at least this often.
 const IDLE_PERIOD: Duration = Duration::from_secs(3_600);
-/// After a failure the disk gets this long before the next try, after each further one twice as long as before.
+/// Delay after the first failure. It doubles with each further one.
 const RETRY_PERIOD_MIN: Duration = Duration::from_secs(2);
-/// A disk that works again is found out about within this time.
+/// Longest delay, within which a repaired disk is noticed.
 const RETRY_PERIOD_MAX: Duration = Duration::from_secs(60);
 
-/// Decides it; told what happens, with the time.
+/// The state of the schedule. Time is an argument of each call.
 pub(super) struct Schedule {
     due: Instant,
-    /// The wait behind the last failure; `None` after a success.
+    /// The delay after the last failure; `None` after a success.
     retry_period: Option<Duration>,
 }
 
 impl Schedule {
-    /// Nothing was ordered and nothing has failed.
+    /// A schedule without requests or failures.
     pub(super) fn new(now: Instant) -> Self {
         Schedule {
             due: now + IDLE_PERIOD,
@@ -25,24 +26,24 @@ impl Schedule {
         }
     }
 
-    /// When the next one is due; orders come before.
+    /// When the next checkpoint is due.
     pub(super) fn due(&self) -> Instant {
         self.due
     }
 
-    /// Somebody wants one. While they fail, that does not hasten the next try.
+    /// A checkpoint is requested. After a failure, requests do not shorten the delay.
     pub(super) fn ordered(&mut self, now: Instant) {
         if self.retry_period.is_none() {
             self.due = now;
         }
     }
 
-    /// One is done.
+    /// A checkpoint succeeded.
     pub(super) fn succeeded(&mut self, now: Instant) {
         *self = Schedule::new(now);
     }
 
-    /// One failed.
+    /// A checkpoint failed.
     pub(super) fn failed(&mut self, now: Instant) {
         let period = self
             .retry_period

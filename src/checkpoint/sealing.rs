@@ -1,6 +1,6 @@
-//! Sealing while the log is replayed. It costs several times what applying does, so it has all cores, behind the
-//! replay; the replay waits for it only where its rows would take too much memory. What has not been begun when the
-//! log ends is left to the buckets' actors: a restart does not wait for it.
+//! Sealing during log replay. Sealing costs several times as much as applying, so it runs on all cores, in parallel
+//! with the replay. The replay waits for it only when unsealed rows would take too much memory. Seals that have not
+//! started when the log ends are left to the buckets' actors, so that a restart does not wait for them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -13,13 +13,13 @@ use crate::bucket::{BucketState, SealTicket, Sealer};
 type Buckets = BTreeMap<u32, BucketState>;
 type Done = (u32, Option<Sealed>, SealTicket);
 
-/// Rows on their way into blocks.
+/// Rows that are being sealed into blocks during replay.
 pub(super) struct Sealing {
     sealer: Sealer,
-    /// Seals that keep all of its threads busy.
+    /// Number of running seals that keeps all threads busy.
     begun_max: usize,
     begun: usize,
-    /// Not begun, oldest first, with the bucket and the memory of each.
+    /// Seals not started, oldest first, with the bucket and the memory of each.
     waiting: VecDeque<(u32, usize, Seal, SealTicket)>,
     waiting_bytes: usize,
     waiting_bytes_max: usize,
@@ -31,13 +31,13 @@ impl Sealing {
     /// Starts the threads.
     ///
     /// # Errors
-    /// The operating system has no thread left.
+    /// The operating system cannot start a thread.
     pub(super) fn start(waiting_bytes_max: usize) -> std::io::Result<Self> {
         let threads = available_parallelism().map_or(1, usize::from);
         let (done, sealed) = channel();
         Ok(Sealing {
             sealer: Sealer::start(threads, crate::priority::lower)?,
-            // One more than threads: the next is at hand when one is done.
+            // One more than threads, so that a thread that finishes finds the next one queued.
             begun_max: threads + 1,
             begun: 0,
             waiting: VecDeque::new(),
@@ -48,7 +48,7 @@ impl Sealing {
         })
     }
 
-    /// Takes the rows of a bucket that fill blocks by now.
+    /// Queues the rows of a bucket that fill blocks.
     pub(super) fn take(&mut self, state: &mut BucketState) {
         for (seal, ticket) in state.take_seals() {
             let bytes = seal.memory_bytes();
@@ -57,7 +57,7 @@ impl Sealing {
         }
     }
 
-    /// Puts blocks that are done in their place and begins others; waits while too much waits.
+    /// Installs finished blocks and starts queued seals. Blocks while the queue uses too much memory.
     pub(super) fn advance(&mut self, buckets: &mut Buckets) {
         loop {
             self.begin();
@@ -71,7 +71,7 @@ impl Sealing {
         }
     }
 
-    /// Waits for what has been begun and gives back the rest.
+    /// Waits for the running seals and returns the queued ones to their buckets.
     pub(super) fn finish(mut self, buckets: &mut Buckets) {
         for (ordinal, _, seal, _) in self.waiting.drain(..) {
             if let Some(state) = buckets.get_mut(&ordinal) {
@@ -93,7 +93,7 @@ impl Sealing {
             self.begun += 1;
             let done = self.done.clone();
             self.sealer.seal(seal, move |sealed| {
-                // Received before the replay ends.
+                // The receiver lives until the replay ends.
                 let _ = done.send((ordinal, sealed, ticket));
             });
         }

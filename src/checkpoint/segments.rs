@@ -1,6 +1,6 @@
-//! The directory of segment files, shared by all buckets. A file is written and synced under its own name and counts
-//! once the manifest names it; what the manifest does not name is a leftover, and goes. Names are numbers that are not
-//! used twice, so that a prefix for a shard and an epoch is all that an object store needs.
+//! The directory of segment files, shared by all buckets. A file is written and synced under its final name and becomes
+//! valid when the manifest names it. Files that the manifest does not name are leftovers and are removed. File numbers
+//! are never reused, so that an object store would need no more than a prefix for the shard and the epoch.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,41 +15,32 @@ use crate::sealed_file;
 
 const SUFFIX: &str = ".segment";
 
-/// Where the segments are.
+/// The path of the directory of segments.
 #[derive(Clone, Debug)]
 pub struct SegmentsDir(PathBuf);
 
-/// What is in the directory, by name.
+/// The contents of the directory, by name.
 #[derive(Clone, Debug, Default)]
 pub struct Listing {
     /// Numbers of segment files.
     pub segments: Vec<u64>,
-    /// Names that are none of ours.
+    /// Names that are not segment files.
     pub others: Vec<OsString>,
 }
 
 /// Why a segment does not open.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum SegmentError {
-    /// The disk's.
+    /// A disk error.
+    #[error("{0}: {1}")]
     Io(PathBuf, io::Error),
-    /// Damage.
+    /// The file is damaged.
+    #[error("{0}: {1}")]
     Damaged(PathBuf, EngineError),
 }
 
-impl std::fmt::Display for SegmentError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            SegmentError::Io(path, error) => write!(f, "{}: {error}", path.display()),
-            SegmentError::Damaged(path, error) => write!(f, "{}: {error}", path.display()),
-        }
-    }
-}
-
-impl std::error::Error for SegmentError {}
-
 impl SegmentsDir {
-    /// That of a data directory.
+    /// The segments of a data directory.
     pub fn of(data_dir: &Path) -> Self {
         SegmentsDir(data_dir.join("segments"))
     }
@@ -62,10 +53,10 @@ impl SegmentsDir {
         self.0.join(format!("{id:012}{SUFFIX}"))
     }
 
-    /// What is in it; nothing when it does not exist.
+    /// Lists the directory; empty if it does not exist.
     ///
     /// # Errors
-    /// The disk's.
+    /// A disk error.
     pub fn list(&self, disk: &dyn Disk) -> io::Result<Listing> {
         let mut listing = Listing::default();
         for name in list_existing(disk, &self.0)? {
@@ -79,10 +70,10 @@ impl SegmentsDir {
         Ok(listing)
     }
 
-    /// Opens a segment: reads its table of buckets.
+    /// Opens a segment and reads its table of buckets.
     ///
     /// # Errors
-    /// The disk's, or damage.
+    /// A disk error, or damage.
     pub fn open(&self, disk: &dyn Disk, id: u64) -> Result<Arc<SegmentFile>, SegmentError> {
         let path = self.segment_path(id);
         let mapped = disk.map(&path);
@@ -90,10 +81,10 @@ impl SegmentsDir {
         SegmentFile::open(id, shared(bytes)).map_err(|error| SegmentError::Damaged(path, error))
     }
 
-    /// Writes and syncs a segment, its name included; it counts once the manifest names it.
+    /// Writes and syncs a segment and its directory entry. It becomes valid when the manifest names it.
     ///
     /// # Errors
-    /// The disk's, or those of `write`; what was written of the file is removed.
+    /// A disk error, or an error of `write`. The incomplete file is removed.
     pub fn write<E: From<io::Error>>(
         &self,
         disk: &dyn Disk,
@@ -104,14 +95,14 @@ impl SegmentsDir {
         let bytes = sealed_file::write(disk, &path, write)?;
         let opened = SegmentFile::open(id, shared(bytes));
         opened.map_err(|error| {
-            // Whoever wrote it tries again under another number.
+            // The caller retries under another number.
             drop(disk.remove(&path));
             io::Error::other(format!("{} was just written: {error}", path.display())).into()
         })
     }
 }
 
-/// The same bytes as the engine wants them.
+/// Converts bytes to the type that the engine expects.
 pub fn shared(bytes: Arc<dyn Bytes>) -> engine::SharedBytes {
     struct Home(Arc<dyn Bytes>);
     impl AsRef<[u8]> for Home {
@@ -122,21 +113,21 @@ pub fn shared(bytes: Arc<dyn Bytes>) -> engine::SharedBytes {
     Arc::new(Home(bytes))
 }
 
-/// The segments in use, opened. Owned by the checkpointer: one writer.
+/// The open segments in use. Owned by the checkpointer, the only writer.
 pub struct Segments {
     disk: Arc<dyn Disk>,
     dir: SegmentsDir,
     open: BTreeMap<u64, Arc<SegmentFile>>,
-    /// Files that no manifest in force names.
+    /// Files that the manifest in force does not name.
     leftovers: Vec<u64>,
     next: u64,
 }
 
 impl Segments {
-    /// Opens the segments that a manifest names. Alters nothing.
+    /// Opens the segments that a manifest names. Changes nothing on disk.
     ///
     /// # Errors
-    /// One that does not open.
+    /// A segment does not open.
     pub fn open(
         disk: Arc<dyn Disk>,
         data_dir: &Path,
@@ -160,33 +151,33 @@ impl Segments {
         })
     }
 
-    /// Where they are.
+    /// The directory of the segments.
     pub fn dir(&self) -> &SegmentsDir {
         &self.dir
     }
 
-    /// The number of the next segment, given out once.
+    /// Allocates the number of a new segment.
     pub fn take_id(&mut self) -> u64 {
         self.next += 1;
         self.next - 1
     }
 
-    /// The number that the next segment gets.
+    /// The number that the next segment will get.
     pub fn next_id(&self) -> u64 {
         self.next
     }
 
-    /// The segments that are open.
+    /// All open segments.
     pub fn all(&self) -> impl Iterator<Item = &Arc<SegmentFile>> {
         self.open.values()
     }
 
-    /// An open segment.
+    /// The open segment with this number.
     pub fn get(&self, id: u64) -> Option<&Arc<SegmentFile>> {
         self.open.get(&id)
     }
 
-    /// The segments that hold rows of a bucket, with how many they hold, by their tables.
+    /// The segments that hold rows of a bucket, with the number of rows, from their tables.
     pub fn rows_of(&self, bucket: u32) -> Vec<(u64, u64)> {
         let of_bucket = |segment: &Arc<SegmentFile>| {
             let part = segment.parts().find(|part| part.bucket == bucket)?;
@@ -195,13 +186,12 @@ impl Segments {
         self.all().filter_map(of_bucket).collect()
     }
 
-    /// Takes in one that was written.
+    /// Adds a segment that was written.
     pub fn add(&mut self, segment: Arc<SegmentFile>) {
         self.open.insert(segment.id(), segment);
     }
 
-    /// Removes the files that are not `used`. That the disk does not remove one is only logged: it is tried again with
-    /// the next call.
+    /// Removes the files that are not `used`. A failed removal is only logged and retried by the next call.
     pub fn retain(&mut self, used: impl Fn(u64) -> bool) {
         let mut gone = std::mem::take(&mut self.leftovers);
         self.open.retain(|id, _| {
@@ -213,10 +203,10 @@ impl Segments {
         });
         for id in gone {
             let path = self.dir.segment_path(id);
-            // Readers may have it mapped: the bytes stay until they are done.
+            // Readers may have the file mapped: its bytes remain until they are done.
             match self.disk.remove(&path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
-                    tracing::warn!(path = %path.display(), %error, "a file no longer in use stays for now");
+                    tracing::warn!(path = %path.display(), %error, "a file that is no longer in use could not be removed yet");
                     self.leftovers.push(id);
                 }
                 _ => {}

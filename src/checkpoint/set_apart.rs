@@ -1,6 +1,5 @@
-//! Buckets that are set apart, so that one cannot stop the others: those that did not open, and those whose actor is
-//! gone. The log is trimmed all the same; what it holds of them is carried on in files of
-//! its own.
+//! Buckets that are set apart, so that a failed bucket does not stop the others: those that did not open, and those
+//! whose actor has panicked. The log is trimmed nevertheless; their records are copied from it to carried files.
 
 use std::collections::BTreeSet;
 
@@ -12,16 +11,16 @@ use super::layout::Layout;
 use crate::bucket::{CARRIED_AT_ONCE_MAX, CarriedDir};
 use crate::journal::Record;
 
-/// Which buckets are set apart.
+/// The set of buckets that are set apart.
 #[derive(Default)]
 pub(super) struct SetApart {
     buckets: BTreeSet<u32>,
-    /// Up to this record all is carried; `None` before the first time.
+    /// Records up to this one are in carried files; `None` before the first time.
     carried_until: Option<Sequence>,
 }
 
 impl SetApart {
-    /// Those that did not open.
+    /// Creates the set from the buckets that did not open.
     pub(super) fn new(unopened: impl Iterator<Item = u32>) -> Self {
         SetApart {
             buckets: unopened.collect(),
@@ -37,20 +36,21 @@ impl SetApart {
         self.buckets.iter().copied()
     }
 
-    /// Adds a bucket whose records are carried on.
+    /// Adds a bucket whose records have been carried.
     pub(super) fn add(&mut self, ordinal: u32) {
         self.buckets.insert(ordinal);
     }
 
-    /// Notes that the manifest names what was carried up to here. Not before: what it does not name may be removed.
+    /// Notes that the manifest names the files carried up to here. Call it only then: files that it does not name may
+    /// be removed.
     pub(super) fn carried(&mut self, covered: Sequence) {
         if !self.buckets.is_empty() {
             self.carried_until = Some(covered);
         }
     }
 
-    /// Carries the records of all that are set apart, and of `also`, in the log behind `mark` up to `covered`, on in
-    /// files. Records that a file has already are applied once all the same: they keep their sequences.
+    /// Copies the records of all buckets that are set apart, and of `also`, from the log after `mark` up to `covered`,
+    /// to carried files. A record that is copied twice is applied once, because records keep their sequences.
     pub(super) fn carry(
         &self,
         disk: &dyn Disk,

@@ -1,5 +1,5 @@
-//! From a data directory to running rooms: recovery, then the journal's thread, the buckets' actors and the
-//! checkpointer, each given what it needs of the others.
+//! Starts the rooms on a data directory: recovery, then the journal's thread, the buckets' actors and the checkpointer,
+//! connected to each other.
 
 use std::collections::HashSet;
 use std::io;
@@ -27,40 +27,41 @@ use crate::config::{Config, SyncMode};
 use crate::journal::{JournalHandle, JournalOptions, JournalWriter, RelaxedDisk};
 use crate::ledger::Ledger;
 
-/// Bytes that may be on their way into one bucket: some of the largest batches the API takes.
+/// Limit on bytes queued for one bucket: a few batches of the largest size that the API accepts.
 const MAILBOX_BYTES_MAX: u64 = 32 << 20;
-/// Bytes that may wait for the log, over all buckets.
+/// Limit on bytes queued for the log, over all buckets.
 const QUEUE_BYTES_MAX: usize = 64 << 20;
 
-/// Files that the log has between two checkpoints. One being written cannot be dropped, so that a checkpoint leaves up
-/// to a whole one of log that it covers: with few, the next would be due soon behind it.
+/// Log files between two checkpoints. The file being written cannot be dropped, so a checkpoint leaves up to one whole
+/// file of log that it covers. With few files, the next checkpoint would be due soon afterwards.
 const LOG_FILES: u64 = 4;
-/// Smaller ones would be begun more often than they are synced; larger ones save nothing.
+/// Limits on the size of a log file. Smaller files would be created more often than they are synced; larger ones save
+/// nothing.
 const LOG_FILE_BYTES: RangeInclusive<u64> = 1 << 20..=64 << 20;
 
 /// The running rooms that keep state.
 pub struct Rooms {
-    /// What exists.
+    /// The catalog's objects.
     pub catalog: CatalogHandle,
-    /// Takes commands.
+    /// Accepts commands.
     pub journal: JournalHandle,
     /// The points.
     pub buckets: Buckets,
     /// Histories and deliveries.
     pub ledger: Ledger,
-    /// Closes it all in order.
+    /// Takes checkpoints, and closes all of this in order.
     pub checkpointer: Checkpointer,
     /// What recovery found.
     pub recovered: Recovered,
 }
 
-/// What the rooms are given besides their disks.
+/// Options of the rooms, besides their disks.
 pub(crate) struct RoomsOptions {
     pub(crate) journal: JournalOptions,
     pub(crate) buckets: BucketsOptions,
-    /// Log bytes after which a checkpoint is ordered.
+    /// Log bytes after which a checkpoint is requested.
     pub(crate) checkpoint_bytes: u64,
-    /// Bytes that the stores of all buckets keep decoded.
+    /// Size of the block cache that the stores of all buckets share.
     pub(crate) cache_bytes_max: u64,
 }
 
@@ -74,11 +75,11 @@ impl RoomsOptions {
     }
 }
 
-/// Recovers the data directory, whose lock the caller holds, on a thread of its own, and starts the rooms. Must be
-/// called within an actix system.
+/// Recovers the data directory on a thread of its own and starts the rooms. The caller holds the directory's lock. Must
+/// be called within an actix system.
 ///
 /// # Errors
-/// The disk's, or damage.
+/// A disk error, or damage.
 pub async fn start(config: &Config, clock: Arc<dyn Clock>) -> Result<Rooms, OpenError> {
     let disk: Arc<dyn Disk> = Arc::new(StdDisk);
     let relaxed = |interval| Some(Arc::new(RelaxedDisk::new(Arc::clone(&disk), interval)));
@@ -107,7 +108,7 @@ pub async fn start(config: &Config, clock: Arc<dyn Clock>) -> Result<Rooms, Open
     start_on(disk, relaxed, layout, options, clock).await
 }
 
-/// The same over a given disk; `relaxed` is the one of the log, when its syncs are put off.
+/// Like `start`, over a given disk. `relaxed` is the disk of the log when its syncs are delayed.
 pub(crate) async fn start_on(
     disk: Arc<dyn Disk>,
     relaxed: Option<Arc<RelaxedDisk>>,
@@ -128,7 +129,7 @@ pub(crate) async fn start_on(
     std::thread::Builder::new()
         .name("recovery".to_owned())
         .spawn(move || {
-            // Nobody waits for it any more when the process is about to end.
+            // Sending fails only when the process is about to end and nobody waits.
             let _ = done.send(recover(&of_thread, log_disk, &dirs, log_options, cache));
         })
         .map_err(failed)?;
@@ -139,7 +140,7 @@ pub(crate) async fn start_on(
     Ok(rooms)
 }
 
-/// Opens the directory, converted where an older program wrote it.
+/// Opens the directory, after converting it from format 1 if necessary.
 fn recover(
     disk: &Arc<dyn Disk>,
     log_disk: Arc<dyn Disk>,
@@ -152,7 +153,7 @@ fn recover(
     open_with(disk, log_disk, layout, log_options, cache)
 }
 
-/// The log's own disk, when its syncs are put off.
+/// The disk of the log: `relaxed` when its syncs are delayed.
 fn log_disk(disk: &Arc<dyn Disk>, relaxed: Option<&Arc<RelaxedDisk>>) -> Arc<dyn Disk> {
     match relaxed {
         Some(relaxed) => Arc::clone(relaxed) as Arc<dyn Disk>,
@@ -160,7 +161,8 @@ fn log_disk(disk: &Arc<dyn Disk>, relaxed: Option<&Arc<RelaxedDisk>>) -> Arc<dyn
     }
 }
 
-/// All but recovery and the checkpointer's thread: who has the task decides when a checkpoint is taken.
+/// Connects everything except recovery and the checkpointer's thread. The owner of the task decides when a checkpoint
+/// is taken.
 pub(super) fn assemble(
     opened: Opened,
     disk: Arc<dyn Disk>,
@@ -185,7 +187,7 @@ pub(super) fn assemble(
         usage.set(state.ordinal, state.store.live_segments());
     }
     for ordinal in opened.set_apart.keys() {
-        // What it has is not known block by block: all of it is in use.
+        // Its live rows are not known per block, so all its rows count as live.
         usage.set(*ordinal, opened.segments.rows_of(*ordinal));
     }
     let (on_full, on_deleted) = (checkpointer.clone(), checkpointer.clone());
@@ -229,7 +231,7 @@ pub(super) fn assemble(
         relaxed,
         set_apart,
     };
-    // Leftovers of a crash: what was in them was replayed.
+    // Remove leftovers of a crash: their content was replayed from the log.
     task.remove_unnamed();
     let rooms = Rooms {
         catalog,

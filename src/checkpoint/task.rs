@@ -1,6 +1,6 @@
-//! The steps of one checkpoint, in the order that makes a crash between any two harmless:
-//! segment and runs → manifest naming them → readers adopt them → the log is trimmed → the ledger's merges. Merges of
-//! segments have steps of their own, which may fall between any two checkpoints.
+//! The steps of a checkpoint, in an order that makes a crash between any two of them harmless: segment and runs →
+//! manifest naming them → readers adopt them → the log is trimmed → the ledger's merges. Merges of segments have steps
+//! of their own, which may fall between any two checkpoints.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::Write;
@@ -24,10 +24,10 @@ use crate::clock::{Clock, MINUTE_NS};
 use crate::journal::{JournalWriter, RelaxedDisk};
 use crate::ledger::{Keep, LedgerFiles, NewEntry, Runs, Saving};
 
-/// What has expired goes from the files within this time, besides what [`DeletionClock`] waits for.
+/// Expired rows are removed from files within this time, in addition to the delay of [`DeletionClock`].
 const SWEEP_PERIOD_NS: u64 = 10 * MINUTE_NS as u64;
 
-/// What the checkpointer's thread owns.
+/// The state owned by the checkpointer's thread.
 pub(super) struct Task {
     pub(super) disk: Arc<dyn Disk>,
     pub(super) layout: Layout,
@@ -35,9 +35,9 @@ pub(super) struct Task {
     pub(super) catalog: CatalogHandle,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) deletion: DeletionClock,
-    /// The moment that the last checkpoint deleted by; `None` when it deleted nothing.
+    /// The deletion time of the last checkpoint; `None` if it deleted nothing.
     pub(super) deletes_at_ns: Option<i64>,
-    /// The same of the last checkpoint that asked all buckets for what has expired.
+    /// The deletion time of the last checkpoint that asked all buckets to drop expired rows.
     pub(super) swept_at_ns: Option<i64>,
     pub(super) journal: JournalWriter,
     pub(super) segments: Segments,
@@ -45,41 +45,41 @@ pub(super) struct Task {
     pub(super) ledger: LedgerFiles,
     /// The manifest in force.
     pub(super) manifest: Manifest,
-    /// Whether the disk may have another one, as writing it has failed.
+    /// Whether the manifest on disk may differ from this one, because writing it has failed.
     pub(super) manifest_in_doubt: bool,
-    /// The catalog as its runs have it.
+    /// The catalog as stored in its runs.
     pub(super) saved: Frozen,
     pub(super) merges: u64,
-    /// Until then, in monotonic nanoseconds, nothing is merged: the last merge has failed.
+    /// No merge starts before this time, in monotonic nanoseconds, because the last one failed.
     pub(super) merge_again_at_ns: i64,
     /// Segments with a damaged block.
     pub(super) unmergeable: HashSet<u64>,
-    /// The log's disk, when its syncs are put off.
+    /// The disk of the log, when its syncs are delayed.
     pub(super) relaxed: Option<Arc<RelaxedDisk>>,
     pub(super) set_apart: SetApart,
 }
 
-/// What a checkpoint has written, and the manifest does not name yet.
+/// Files that a checkpoint has written, and that the manifest does not name yet.
 struct Written {
     segment: Option<Arc<SegmentFile>>,
-    /// What the segment holds of each bucket.
+    /// The part of the segment that belongs to each bucket.
     parts: BTreeMap<u32, SegmentPart>,
     runs: Runs,
 }
 
 impl Task {
-    /// Brings everything that is dispatched now into segments and runs, and trims the log.
+    /// Writes everything dispatched so far to segments and runs, and trims the log.
     pub(super) fn checkpoint(&mut self) -> Result<(), CheckpointError> {
         self.checkpoint_files()?;
         self.journal.trim(self.manifest.covered)?;
-        // Last, for a merge needs room, and trimming makes some; and a merge that fails must not keep the log long.
+        // Last, because a merge needs disk space, which trimming frees, and a failed merge must not keep the log long.
         if let Err(error) = self.merge_ledger() {
-            tracing::warn!(%error, "a merge of the ledger failed; its runs stay as they are");
+            tracing::warn!(%error, "a merge of the ledger failed; its runs stay unmerged");
         }
         Ok(())
     }
 
-    /// The same but for the log, which still holds what the files cover.
+    /// The checkpoint without trimming: the log still holds what the files cover.
     pub(super) fn checkpoint_files(&mut self) -> Result<(), CheckpointError> {
         self.refuse_without_directory()?;
         let now = Reading {
@@ -87,7 +87,7 @@ impl Task {
             monotonic_ns: self.clock.monotonic_ns(),
         };
         self.deletes_at_ns = self.deletion.read(now, self.buckets.newest_ingest_ns());
-        // Messages sent from here on reach an actor behind all records up to `covered`.
+        // Messages sent from here on reach an actor after all records up to `covered`.
         let covered = self.journal.dispatched()?;
         let asked = self.buckets_to_ask();
         let done = self.checkpoint_of(&asked, covered);
@@ -97,8 +97,8 @@ impl Task {
         done
     }
 
-    /// The buckets that have something for a checkpoint. Now and then all of them: what has expired goes although
-    /// nothing has changed.
+    /// The buckets that have changed since the last checkpoint. Once per sweep period all buckets, because rows expire
+    /// even when nothing changes.
     fn buckets_to_ask(&mut self) -> Vec<(u32, BucketHandle)> {
         let is_near = |deletes_at_ns: i64| {
             let swept_at_ns = self.swept_at_ns.unwrap_or(i64::MIN);
@@ -106,27 +106,27 @@ impl Task {
         };
         let all = !self.deletes_at_ns.is_none_or(is_near);
         let mut asked = self.buckets.running();
-        // Each is taken: what is asked for now is not asked for again.
+        // `take_changed` is called for each bucket, so that a change is not processed twice.
         asked.retain(|(_, handle)| handle.take_changed() || all);
         self.swept_at_ns = if all { self.deletes_at_ns } else { self.swept_at_ns };
         asked
     }
 
-    /// Brings what these buckets have, and what changed in the catalog, into files.
+    /// Writes the rows of these buckets and the changes of the catalog to files.
     fn checkpoint_of(
         &mut self,
         asked: &[(u32, BucketHandle)],
         covered: Sequence,
     ) -> Result<(), CheckpointError> {
         let (begun, gone) = self.begin(asked);
-        // One whose actor is gone though it was not deleted has panicked: what only its memory had is in the log, and is
-        // carried on until a restart has replayed it.
+        // A bucket without an actor that was not deleted has panicked. The log still has what was only in its memory;
+        // those records are carried until a restart has replayed them.
         let failed: BTreeSet<u32> = gone.into_iter().filter(|ordinal| self.exists(*ordinal)).collect();
         for (ordinal, begun) in &begun {
             self.usage.set(*ordinal, begun.live_segments.clone());
         }
-        // Before the log is made durable: were a deletion lost with its end, the bucket would be there again, and its points
-        // missing.
+        // Must precede making the log durable: if the log lost the record of a deletion, the bucket would exist again
+        // without its points.
         self.forget_deleted();
         let (frozen, sequence) = self.journal.freeze_catalog()?;
         debug_assert!(sequence >= covered, "the journal never goes back");
@@ -146,7 +146,7 @@ impl Task {
         self.put_in_force(manifest)?;
         self.adopt_runs(&frozen, runs);
         self.saved = frozen.without_tail();
-        self.settle(begun, parts);
+        self.adopt_parts(begun, parts);
         self.remove_unnamed();
         for ordinal in failed {
             self.set_apart.add(ordinal);
@@ -162,7 +162,7 @@ impl Task {
         let mut parts = BTreeMap::new();
         let segment = self.write_segment(begun)?;
         if let Some(segment) = &segment {
-            // Read now, as nothing may fail once the manifest names it.
+            // Read the parts before the manifest names the file: nothing may fail after that.
             for part in segment.parts() {
                 parts.extend(segment.part(part.bucket)?.map(|read| (part.bucket, read)));
             }
@@ -171,7 +171,7 @@ impl Task {
         Ok(Written { segment, parts, runs })
     }
 
-    /// Writes the rows of all buckets to one segment; none where there are no rows.
+    /// Writes the rows of all buckets to one segment; writes none if there are no rows.
     fn write_segment(&mut self, begun: &[(u32, Begun)]) -> Result<Option<Arc<SegmentFile>>, CheckpointError> {
         let mut checkpoints = Vec::new();
         for (ordinal, begun) in begun {
@@ -196,7 +196,7 @@ impl Task {
         Ok(Some(written))
     }
 
-    /// Writes the ledger's tail, the answers to idempotency keys, and what changed in the catalog.
+    /// Writes the ledger's tail, the answers to idempotency keys, and the changes of the catalog.
     fn write_runs(&mut self, begun: &[(u32, Begun)], frozen: &Frozen) -> Result<Runs, CheckpointError> {
         let mut catalog = Vec::new();
         for change in frozen.changes_since(&self.saved) {
@@ -211,7 +211,7 @@ impl Task {
         Ok(self.ledger.save(saving, &keep)?)
     }
 
-    /// The manifest in force, with what these buckets have now and the segments that are used.
+    /// The next manifest: the one in force, with the new marks of these buckets and the segments in use.
     fn manifest_of(
         &self,
         begun: &[(u32, Begun)],
@@ -226,8 +226,8 @@ impl Task {
                 manifest.buckets.insert(*ordinal, begun.mark);
             }
         }
-        // Those that the stores read from, not those that the manifest named before: where an earlier try failed behind
-        // its manifest, the same rows would count twice.
+        // Use the segments that the stores read from, not those of the previous manifest. If an earlier attempt failed
+        // after writing its manifest, the same rows would otherwise count twice.
         manifest.segments = self.usage.segments().collect();
         manifest.segments.extend(written.map(SegmentFile::id));
         manifest.unconverted.retain(|ordinal| known.contains(ordinal));
@@ -235,7 +235,7 @@ impl Task {
         manifest
     }
 
-    /// The files of carried records that count: those of buckets that are set apart, or are about to be.
+    /// The carried files in use: those of buckets that are set apart, or are about to be.
     fn carried_files(&self, failed: &BTreeSet<u32>) -> Result<Vec<(u32, Sequence)>, CheckpointError> {
         let files = CarriedDir::of(&self.layout.data_dir).list(&*self.disk)?;
         let counts = |bucket: u32| self.set_apart.contains(bucket) || failed.contains(&bucket);
@@ -243,7 +243,7 @@ impl Task {
         Ok(files.map(|file| (file.bucket, file.first)).collect())
     }
 
-    /// Replaces the manifest on the disk, where it is another one.
+    /// Replaces the manifest on disk, if it has changed.
     pub(super) fn put_in_force(&mut self, manifest: Manifest) -> Result<(), CheckpointError> {
         if manifest == self.manifest && !self.manifest_in_doubt {
             return Ok(());
@@ -257,7 +257,8 @@ impl Task {
         Ok(())
     }
 
-    /// Nothing is written to, or removed from, what stands in the place of a data directory that is gone.
+    /// Fails if the data directory was removed or replaced: nothing is written to or removed from the directory now at
+    /// its path.
     fn refuse_without_directory(&self) -> Result<(), CheckpointError> {
         match self.journal.directory_is_gone() {
             true => Err(CheckpointError::DirectoryGone),
@@ -265,34 +266,35 @@ impl Task {
         }
     }
 
-    /// Has readers find these runs, which hold the frozen tail.
+    /// Makes these runs, which hold the frozen tail, visible to readers.
     fn adopt_runs(&mut self, frozen: &Frozen, runs: Runs) {
         let ledger = &self.ledger;
         self.catalog
             .ledger_saved(frozen.ledger_tail(), || ledger.adopt(runs));
     }
 
-    /// Gives the stores what was written of their rows.
-    fn settle(&mut self, begun: Vec<(u32, Begun)>, mut parts: BTreeMap<u32, SegmentPart>) {
-        let mut settled = Vec::with_capacity(begun.len());
+    /// Gives the stores the written parts, which replace their rows in memory.
+    fn adopt_parts(&mut self, begun: Vec<(u32, Begun)>, mut parts: BTreeMap<u32, SegmentPart>) {
+        let mut replies = Vec::with_capacity(begun.len());
         for (ordinal, begun) in begun {
             let (part, cutoff_ns) = (parts.remove(&ordinal), self.cutoff_ns(ordinal));
-            // What a store that panics meanwhile will use at the next start.
+            // If the store panics now, this is what it uses after the next start.
             let mut after = begun.live_segments.clone();
             after.extend(part.as_ref().map(|part| (part.segment(), part.rows())));
             self.usage.set(ordinal, after);
-            settled.extend(begun.finish(part, cutoff_ns).map(|told| (ordinal, told)));
+            replies.extend(begun.finish(part, cutoff_ns).map(|reply| (ordinal, reply)));
         }
-        for (ordinal, told) in settled {
-            self.note_usage(ordinal, told);
+        for (ordinal, reply) in replies {
+            self.note_usage(ordinal, reply);
         }
     }
 
-    /// Notes what a store uses, once it has told.
-    pub(super) fn note_usage(&mut self, ordinal: u32, told: LiveSegments) {
-        match told.blocking_recv() {
+    /// Notes what a store uses, once its actor has replied.
+    pub(super) fn note_usage(&mut self, ordinal: u32, reply: LiveSegments) {
+        match reply.blocking_recv() {
             Ok(live_segments) => self.usage.set(ordinal, live_segments),
-            // Deleted meanwhile; or it has panicked, and what it had is what it will have at the next start.
+            // Either the bucket was deleted, or its actor panicked; then what it used is what it will use after the
+            // next start.
             Err(_) if !self.exists(ordinal) => self.usage.remove(ordinal),
             Err(_) => {}
         }
@@ -309,12 +311,12 @@ impl Task {
         if let Err(error) =
             dir.remove_others(&*self.disk, |file| carried.contains(&(file.bucket, file.first)))
         {
-            tracing::warn!(%error, "files of carried records that are no longer in use stay for now");
+            tracing::warn!(%error, "files of carried records that are no longer in use could not be removed yet");
         }
     }
 
-    /// Removes what was written for a checkpoint that failed, so that tries on a full disk do not fill it further. What
-    /// the manifest on the disk names stays: a new one may be in force although writing it failed.
+    /// Removes the files of a failed checkpoint, so that retries on a full disk do not fill it further. Files that the
+    /// manifest on disk names are kept: the new one may be in force although writing it reported an error.
     pub(super) fn discard(&mut self) {
         if self.journal.directory_is_gone() {
             return;
@@ -331,8 +333,8 @@ impl Task {
         self.ledger.remove_unnamed(&on_disk.runs);
     }
 
-    /// Before which moment a bucket's rows may be removed, by its retention at the time of the call. Called by the
-    /// bucket's actor: there, rows that a longer retention let in are never met before that retention is.
+    /// The time before which a bucket's rows may be removed, by its retention at the time of the call. Called by the
+    /// bucket's actor, so that rows admitted by a longer retention are never compared with the shorter one before it.
     pub(super) fn cutoff_ns(&self, ordinal: u32) -> impl Fn() -> i64 + Send + use<> {
         let (catalog, deletes_at_ns) = (self.catalog.clone(), self.deletes_at_ns);
         move || {
@@ -347,7 +349,8 @@ impl Task {
         }
     }
 
-    /// Which of a bucket's rows are gone although its retention reaches them, and may be removed; as for the cutoff.
+    /// Rows of a bucket that have expired although its present retention reaches them, and that may be removed. Called
+    /// like `cutoff_ns`.
     pub(super) fn expired_rows(&self, ordinal: u32) -> impl Fn() -> Arc<[ExpiredRows]> + Send + use<> {
         let (catalog, deletes_at_ns) = (self.catalog.clone(), self.deletes_at_ns);
         move || {
@@ -357,7 +360,7 @@ impl Task {
         }
     }
 
-    /// Lets go of what deleted buckets used, of which nobody may have told yet.
+    /// Drops the usage of deleted buckets, whose deletion may not have been reported yet.
     pub(super) fn forget_deleted(&mut self) {
         let catalog = &self.catalog;
         let known = catalog.read(|catalog| catalog.buckets().map(|it| it.ordinal).collect::<HashSet<u32>>());
@@ -369,17 +372,17 @@ impl Task {
         self.catalog.read(exists)
     }
 
-    /// Before anything says to have covered a part of the log, that part must be on the disk.
+    /// Makes the log durable. Required before a file claims to cover a part of the log.
     pub(super) fn make_log_durable(&self) -> Result<(), CheckpointError> {
         Ok(self.relaxed.as_ref().map_or(Ok(()), |relaxed| relaxed.flush())?)
     }
 
-    /// Which entries of the ledger are kept in the files that a checkpoint writes.
+    /// Which entries of the ledger a checkpoint keeps in the files that it writes.
     fn keep(&self, frozen: &Frozen) -> Keep {
         Keep::of(frozen, self.deletes_at_ns.unwrap_or(i64::MIN))
     }
 
-    /// Merges runs that are worth it.
+    /// Merges runs of the ledger, where worthwhile.
     fn merge_ledger(&mut self) -> Result<(), CheckpointError> {
         let keep = self.keep(&self.saved);
         let merged = self.ledger.merge(&keep);
@@ -395,17 +398,17 @@ impl Task {
         Ok(())
     }
 
-    /// Lets go of a deleted bucket's rows; files that nobody else uses go at once, the others when they are merged.
+    /// Drops a deleted bucket's rows. Files that no other bucket uses are removed now, the others when they are merged.
     pub(super) fn remove_bucket(&mut self, ordinal: u32) -> Result<(), CheckpointError> {
         self.usage.remove(ordinal);
         self.drop_unused()
     }
 
-    /// Removes the segments that nobody uses any more.
+    /// Removes the segments that no bucket uses any more.
     pub(super) fn drop_unused(&mut self) -> Result<(), CheckpointError> {
         let unused = |id: &u64| self.usage.live_rows(*id) == 0;
         if self.manifest.segments.iter().any(unused) {
-            // Were the deletion lost with the log's end, the bucket would be there again, and its points missing.
+            // If the log lost the record of the deletion, the bucket would exist again without its points.
             self.make_log_durable()?;
             let mut manifest = self.manifest.clone();
             manifest.segments.retain(|id| !unused(id));

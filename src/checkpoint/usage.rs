@@ -1,18 +1,18 @@
-//! How many rows of each segment the buckets use: what is merged, and when a file can go.
+//! Live rows of each segment by bucket: decides what is merged, and when a file can be removed.
 
 use std::collections::{BTreeMap, HashMap};
 
-/// By bucket and by segment. A change costs what the bucket uses.
+/// Live rows by bucket and by segment. The cost of an update depends on the number of segments that the bucket uses.
 #[derive(Default)]
 pub(super) struct Usage {
-    /// Segments with the rows in use, by the bucket's ordinal.
+    /// Segments with the number of live rows, by bucket ordinal.
     by_bucket: HashMap<u32, Vec<(u64, u64)>>,
-    /// Rows in use, by segment.
+    /// Live rows, by segment.
     live_rows: BTreeMap<u64, u64>,
 }
 
 impl Usage {
-    /// Notes what a bucket uses now.
+    /// Replaces the usage of a bucket.
     pub(super) fn set(&mut self, bucket: u32, segments: Vec<(u64, u64)>) {
         self.remove(bucket);
         for (segment, rows) in &segments {
@@ -23,7 +23,7 @@ impl Usage {
         }
     }
 
-    /// Notes that a bucket uses nothing any more.
+    /// Removes the usage of a bucket.
     pub(super) fn remove(&mut self, bucket: u32) {
         for (segment, rows) in self.by_bucket.remove(&bucket).unwrap_or_default() {
             if let Some(live) = self.live_rows.get_mut(&segment) {
@@ -35,7 +35,7 @@ impl Usage {
         }
     }
 
-    /// Notes that nobody uses these segments any more.
+    /// Removes these segments from the usage of all buckets.
     pub(super) fn forget(&mut self, segments: &[u64]) {
         for used in self.by_bucket.values_mut() {
             used.retain(|(id, _)| !segments.contains(id));
@@ -43,7 +43,7 @@ impl Usage {
         self.live_rows.retain(|id, _| !segments.contains(id));
     }
 
-    /// Notes that nobody but these buckets uses anything.
+    /// Removes the usage of all buckets except those to `keep`.
     pub(super) fn retain(&mut self, keep: impl Fn(u32) -> bool) {
         let gone = self.by_bucket.keys().copied().filter(|bucket| !keep(*bucket));
         let gone: Vec<u32> = gone.collect();
@@ -55,7 +55,7 @@ impl Usage {
         self.of_with_rows(bucket).map(|(id, _)| id)
     }
 
-    /// The same, with the rows that it uses of each.
+    /// The segments that a bucket uses, with its live rows in each.
     pub(super) fn of_with_rows(&self, bucket: u32) -> impl Iterator<Item = (u64, u64)> {
         self.by_bucket.get(&bucket).into_iter().flatten().copied()
     }
@@ -65,7 +65,7 @@ impl Usage {
         self.live_rows.keys().copied()
     }
 
-    /// Rows of a segment that are in use.
+    /// Live rows of a segment.
     pub(super) fn live_rows(&self, segment: u64) -> u64 {
         self.live_rows.get(&segment).copied().unwrap_or(0)
     }

@@ -1,23 +1,23 @@
-//! How long things took.
+//! Histograms of durations.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Upper bounds of the buckets in microseconds: from an acknowledgement without a sync to a request that is nearly out of
-/// time. Few, for each route has all of them.
+/// Upper bounds of the buckets in microseconds: from an acknowledgement without a sync to a request that is close to
+/// its timeout. Few, because each route has all of them.
 const BOUNDS_US: [u64; 10] = [
     250, 1_000, 2_500, 5_000, 10_000, 25_000, 100_000, 500_000, 2_500_000, 10_000_000,
 ];
 
-/// Durations by buckets.
+/// Counts of durations by bucket.
 #[derive(Debug, Default)]
 pub struct Histogram {
-    /// The last one is for what is beyond all bounds.
+    /// The last one counts durations above all bounds.
     counts: [AtomicU64; BOUNDS_US.len() + 1],
     sum_ns: AtomicU64,
 }
 
-/// A histogram, or several of them together, at one moment.
+/// A snapshot of one histogram, or the sum of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Distribution {
     counts: [u64; BOUNDS_US.len() + 1],
@@ -25,7 +25,7 @@ pub struct Distribution {
 }
 
 impl Histogram {
-    /// Counts one.
+    /// Records a duration.
     pub fn observe(&self, took: Duration) {
         let took_ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         let bucket = BOUNDS_US.iter().position(|bound_us| took_ns <= bound_us * 1_000);
@@ -33,7 +33,7 @@ impl Histogram {
         self.sum_ns.fetch_add(took_ns, Ordering::Relaxed);
     }
 
-    /// Adds what it holds.
+    /// Adds the present counts to `all`.
     pub fn add_to(&self, all: &mut Distribution) {
         for (sum, count) in all.counts.iter_mut().zip(&self.counts) {
             *sum += count.load(Ordering::Relaxed);
@@ -43,17 +43,17 @@ impl Histogram {
 }
 
 impl Distribution {
-    /// How many there were.
+    /// Number of durations.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// Their durations together, in seconds.
+    /// Sum of the durations in seconds.
     pub fn sum_seconds(&self) -> f64 {
         self.sum_ns as f64 / 1e9
     }
 
-    /// Each bound in seconds with how many took no longer.
+    /// Each bound in seconds, with the number of durations up to it.
     pub fn cumulative(&self) -> impl Iterator<Item = (f64, u64)> {
         let mut below = 0;
         BOUNDS_US.iter().zip(self.counts).map(move |(bound_us, count)| {

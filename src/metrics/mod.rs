@@ -1,8 +1,8 @@
-//! Counting without locks, and the text that Prometheus reads.
+//! Lock-free counters, and the Prometheus text format.
 //!
-//! Each room counts what it does, in atomics of its own; what every request counts stands in [`Sharded`], so that no two
-//! threads write to one cache line. This room knows no other: `http` puts the figures of all rooms into one text when it
-//! is asked for it.
+//! Each room has atomic counters of its own. Counters that every request updates are [`Sharded`], so that threads do
+//! not write to the same cache line. This room depends on no other: `http` renders the statistics of all rooms when
+//! they are requested.
 
 mod histogram;
 mod sharded;

@@ -1,8 +1,8 @@
-//! Counters that many threads write and one reads now and then.
+//! Counters that many threads update and that are rarely read.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// More threads than this share: still right, a little slower.
+/// If there are more threads, some share a shard, which is correct but slower.
 const SHARDS: usize = 8;
 
 thread_local! {
@@ -12,27 +12,27 @@ thread_local! {
     };
 }
 
-/// One `T` for each of a few groups of threads.
+/// One `T` per group of threads.
 #[derive(Debug)]
 pub struct Sharded<T>([Line<T>; SHARDS]);
 
-/// Two cache lines: processors fetch them in pairs.
+/// Two cache lines, because processors prefetch them in pairs.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Line<T>(T);
 
 impl<T> Sharded<T> {
-    /// One of each by `make`.
+    /// Creates each shard by `make`.
     pub fn new(make: impl Fn() -> T) -> Self {
         Self(std::array::from_fn(|_| Line(make())))
     }
 
-    /// The calling thread's.
+    /// The shard of the calling thread.
     pub fn mine(&self) -> &T {
         &self.0[SHARD.with(|shard| *shard)].0
     }
 
-    /// All of them, to add up.
+    /// All shards, to be added up.
     pub fn all(&self) -> impl Iterator<Item = &T> {
         self.0.iter().map(|line| &line.0)
     }

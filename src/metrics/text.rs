@@ -1,14 +1,14 @@
-//! The Prometheus text format, version 0.0.4: three kinds of lines.
+//! The Prometheus text format, version 0.0.4, which has three kinds of lines.
 
 use std::fmt::{Display, Write};
 
 use super::Distribution;
 
-/// A text in the making. Names follow the conventions of Prometheus: base units, counters end in `_total`.
+/// Builds the text. Names follow the conventions of Prometheus: base units, counters end in `_total`.
 #[derive(Debug, Default)]
 pub struct Exposition(String);
 
-/// One metric, whose samples follow.
+/// A metric, whose samples follow.
 #[derive(Debug)]
 pub struct Family<'a> {
     text: &'a mut String,
@@ -16,7 +16,7 @@ pub struct Family<'a> {
 }
 
 impl Exposition {
-    /// What its answer says it is.
+    /// The content type of the response.
     pub const CONTENT_TYPE: &'static str = "text/plain; version=0.0.4; charset=utf-8";
 
     /// A counter without labels.
@@ -65,12 +65,12 @@ impl Exposition {
 }
 
 impl Family<'_> {
-    /// One sample. Labels are words of the program, never of its users: they are not escaped.
+    /// Adds a sample. Labels are constants of the program, never user input, so they are not escaped.
     pub fn sample(&mut self, labels: &[(&str, &str)], value: impl Display) {
         self.line("", labels, None, value);
     }
 
-    /// The samples of one histogram.
+    /// Adds the samples of one histogram.
     pub fn distribution(&mut self, labels: &[(&str, &str)], value: &Distribution) {
         for (bound, count) in value.cumulative() {
             self.line("_bucket", labels, Some(&bound), count);

@@ -1,12 +1,14 @@
-//! The threads that scan and aggregate: few, so that queries never take the cores that ingest needs; with a bounded
-//! queue, so that too many are refused at once; at a lower priority, so that a full scan does not delay an
-//! acknowledgement. A query whose client has gone, or whose time is up, stops at the next block.
+//! The thread pool that scans and aggregates. It has few threads, so that queries do not take the cores that ingest
+//! needs; a bounded queue, so that excess queries are refused immediately; and a lower priority, so that a full scan
+//! does not delay an acknowledgement. A query whose client has gone, or whose time is up, stops at the next block.
 //!
-//! Organizations take turns (`turns`). A query first gets a short turn, in which it is planned and, if that costs
-//! little, answered; one that will take its time gives up what it holds and waits in a lane of its own. One thread more
-//! than was asked for takes short turns only, so that nobody's small query waits behind a neighbour's scans.
+//! Organizations are scheduled round-robin (`turns`). A query first gets a short turn, in which it is planned and, if
+//! it is cheap, answered. A long query releases what it holds and is queued again in a lane of its own. There is one
+//! thread in addition to the configured number that runs only short turns, so that small queries never wait behind
+//! another organization's scans.
 //!
-//! Each query counts the memory it holds (`Stop::budget`), so all of them together hold at most so much for each thread.
+//! Each query accounts for its memory (`Stop::budget`), so the memory of all queries is limited by the number of
+//! threads.
 
 mod turns;
 
@@ -27,7 +29,7 @@ use crate::ids::ObjectId;
 use crate::metrics::{Distribution, Histogram};
 use turns::{Lane, Turns};
 
-/// The pool. Cheap to clone; its threads end with the last clone.
+/// The pool. Cheap to clone; its threads end when the last clone is dropped.
 #[derive(Clone)]
 pub struct QueryPool(Arc<Owner>);
 
@@ -39,7 +41,7 @@ struct Owner {
 
 struct Shared {
     queue: Mutex<Queue>,
-    /// Somebody waits, in whichever lane.
+    /// Notified when a job is queued, in any lane.
     arrived: Condvar,
     counts: Counts,
 }
@@ -49,13 +51,13 @@ struct Queue {
     closed: bool,
 }
 
-/// A query that waits. Called when it has its turn; answers whether it wants a long one.
+/// A queued query. Called when it is scheduled; returns whether it needs a long turn.
 type Job = Box<dyn FnMut(Call) -> bool + Send>;
 
 #[derive(Clone, Copy)]
 enum Call {
     Run(Turn),
-    /// There is no place for it.
+    /// The queue is full.
     Refuse,
 }
 
@@ -68,49 +70,49 @@ struct Counts {
     blocks: AtomicU64,
 }
 
-/// What waits, and what was done since the start.
+/// State of the queue, and statistics since the start of the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueryPoolStats {
     /// Queries that wait for a thread.
     pub waiting: u64,
-    /// Queries that may wait.
+    /// Maximum number of waiting queries.
     pub waiting_max: u64,
-    /// Queries refused for want of room.
+    /// Queries refused because the queue was full.
     pub refused: u64,
-    /// Queries that waited until nobody wanted their answer any more.
+    /// Queries dropped from the queue because their client had gone or their time was up.
     pub abandoned: u64,
-    /// How long the others took on their thread.
+    /// Time that the other queries ran on their thread.
     pub durations: Distribution,
-    /// Rows and cells of rollups that queries looked at.
+    /// Rows and rollup cells that queries read.
     pub touched: u64,
     /// Blocks that queries opened.
     pub blocks_opened: u64,
 }
 
-/// How long a query may take the thread.
+/// How long a query may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// Some milliseconds: others wait for it to be over.
+    /// Some milliseconds, because others wait for it to end.
     Short,
-    /// As long as it takes.
+    /// Without limit, except for the query's deadline.
     Long,
 }
 
-/// What a query comes to in a turn.
+/// The result of a turn.
 #[derive(Debug)]
 pub enum Step<R> {
     Answer(R),
-    /// It takes more than a short turn, and has let go of what it held.
+    /// The query needs more than a short turn, and has released what it held.
     Long,
 }
 
-/// A short turn that has taken so long was no small query: it begins anew as a long one.
+/// A short turn that exceeds this time is aborted and restarted as a long one.
 const SHORT_TURN_MAX: Duration = Duration::from_millis(25);
 
-/// Tells a running query whether to go on and what it may hold, and is told what it did.
+/// Passed to a running query: tells it when to stop, limits its memory, and collects its statistics.
 pub struct Stop {
     deadline: Instant,
-    /// When the turn is over; `None` for a long one.
+    /// The end of a short turn; `None` for a long one.
     turn_ends: Cell<Option<Instant>>,
     abandoned: Arc<AtomicBool>,
     shared: Arc<Shared>,
@@ -118,7 +120,7 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Counts what the query looked at.
+    /// Counts what the query read.
     pub fn touched(&self, touched: Touched) {
         let counts = &self.shared.counts;
         counts
@@ -127,12 +129,12 @@ impl Stop {
         counts.blocks.fetch_add(touched.blocks, Ordering::Relaxed);
     }
 
-    /// Whether to stop: nobody waits for the answer any more, or the turn is over.
+    /// Whether to stop: the answer is no longer wanted, or the turn is over.
     pub fn now(&self) -> bool {
         self.is_unwanted() || self.turn_is_over()
     }
 
-    /// Whether a short turn has taken longer than one may.
+    /// Whether a short turn has exceeded its time.
     pub fn turn_is_over(&self) -> bool {
         self.turn_ends.get().is_some_and(|end| Instant::now() >= end)
     }
@@ -141,7 +143,7 @@ impl Stop {
         self.abandoned.load(Ordering::Relaxed) || Instant::now() >= self.deadline
     }
 
-    /// The memory that the query may hold.
+    /// The memory that the query may allocate.
     pub fn budget(&self) -> &Budget {
         &self.budget
     }
@@ -157,10 +159,10 @@ impl Drop for Abandon {
 }
 
 impl QueryPool {
-    /// Starts so many threads, one at least, and one more for short turns. A query may hold `memory_bytes_max` bytes.
+    /// Starts this many threads, at least one, and one more for short turns. A query may hold `memory_bytes_max` bytes.
     ///
     /// # Errors
-    /// The operating system has no thread left.
+    /// The operating system cannot start a thread.
     pub fn start(
         threads: usize,
         queue_max: usize,
@@ -190,11 +192,11 @@ impl QueryPool {
         })))
     }
 
-    /// Runs a query of an organization on the pool and waits for it. It is called with a short turn first, and once
-    /// more with a long one when it says so.
+    /// Runs a query of an organization on the pool and waits for its result. The query is called with a short turn
+    /// first, and again with a long one if it returns [`Step::Long`].
     ///
     /// # Errors
-    /// 503 when too many queries wait already, of all or of this organization; whatever the query answers.
+    /// 503 if too many queries are queued, in total or of this organization; any error of the query.
     pub async fn run<R: Send + 'static>(
         &self,
         organization: ObjectId,
@@ -231,7 +233,7 @@ impl QueryPool {
                             Err(ServiceError::internal("BUG: a long turn was not enough"))
                         }
                         (Ok(Step::Answer(answer)), _) => Ok(answer),
-                        // Stopped because the turn was over, not for the client.
+                        // Stopped because the turn was over, not because of the client.
                         (Err(error), Turn::Short)
                             if error.kind == ErrorKind::Unavailable
                                 && stop.turn_is_over()
@@ -246,7 +248,7 @@ impl QueryPool {
                 }
             };
             if let Some(done) = done.take() {
-                // The asker may have gone meanwhile.
+                // The receiver may have been dropped meanwhile.
                 let _ = done.send(answer);
             }
             false
@@ -264,7 +266,7 @@ impl QueryPool {
         })
     }
 
-    /// What waits, and what was done since the start.
+    /// State of the queue, and statistics since the start of the server.
     pub fn stats(&self) -> QueryPoolStats {
         let shared = &self.0.shared;
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
@@ -297,14 +299,14 @@ impl Shared {
         if let Some(mut evicted) = evicted {
             evicted(Call::Refuse);
         }
-        // All, for whoever is woken first may not be one that takes this lane.
+        // Notify all: the first thread to wake up may not serve this lane.
         self.arrived.notify_all();
         Ok(())
     }
 
     fn run(&self, takes_long: bool) {
         while let Some((organization, mut job, turn)) = self.next(takes_long) {
-            // A panic is one query's matter: its sender is dropped, and its request answered with an error.
+            // A panic affects only this query: its sender is dropped, and its request gets an error.
             let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 let wants_long = job(Call::Run(turn));
                 if wants_long && let Err(mut job) = self.wait_in(organization, Lane::Long, job) {
@@ -317,8 +319,8 @@ impl Shared {
         }
     }
 
-    /// Waits for the next turn; `None` at the end. Who may take long turns takes them first: the others have their own
-    /// thread.
+    /// Waits for the next job; returns `None` after the pool was closed. Threads that run long turns prefer them,
+    /// because short ones have a thread of their own.
     fn next(&self, takes_long: bool) -> Option<(ObjectId, Job, Turn)> {
         let mut queue = self.queue.lock();
         loop {
@@ -343,7 +345,7 @@ impl Drop for Owner {
     }
 }
 
-/// Waits on a thread of the pool for what another thread is going to answer.
+/// Blocks a thread of the pool until a future completes that another thread resolves.
 pub fn wait<F: Future>(answer: F) -> F::Output {
     struct Unpark(Thread);
     impl Wake for Unpark {

@@ -1,20 +1,20 @@
-//! Whose query is next: organizations take turns, whatever each of them has waiting, and none of them holds more than
-//! half of the places. Queries that cost little have a lane of their own.
+//! Fair scheduling of queries: organizations are served round-robin, however many queries each of them has queued, and
+//! none of them occupies more than half of the queue. Cheap queries have a lane of their own.
 
 use std::collections::{HashMap, VecDeque};
 
 use crate::ids::ObjectId;
 
-/// Which queries wait together.
+/// Queries that are queued together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// Not looked at yet, or found to cost little.
+    /// Not planned yet, or found to be cheap.
     Cheap,
-    /// Known to take their time.
+    /// Known to be long.
     Long,
 }
 
-/// Waiting jobs of all organizations, a bounded number of them.
+/// The queued jobs of all organizations, limited in number.
 pub struct Turns<J> {
     cheap: Round<J>,
     long: Round<J>,
@@ -24,7 +24,7 @@ pub struct Turns<J> {
     share_max: usize,
 }
 
-/// The jobs of one lane, by organization, and the order of the organizations that have any.
+/// The jobs of one lane by organization, and the order in which organizations are served.
 struct Round<J> {
     order: VecDeque<ObjectId>,
     jobs: HashMap<ObjectId, VecDeque<J>>,
@@ -42,7 +42,7 @@ impl<J> Turns<J> {
         }
     }
 
-    /// Jobs that wait.
+    /// Number of queued jobs.
     pub fn waiting(&self) -> usize {
         self.waiting
     }
@@ -52,13 +52,13 @@ impl<J> Turns<J> {
         self.long.jobs.values().map(VecDeque::len).sum()
     }
 
-    /// Jobs that may wait.
+    /// Maximum number of queued jobs.
     pub fn waiting_max(&self) -> usize {
         self.waiting_max
     }
 
-    /// Puts a job behind those of its organization; gives it back when there is no place for it. Where all places are
-    /// taken, an organization that holds fewer gets one from whoever holds most, whose newest job is given back then.
+    /// Queues a job after those of its organization; returns it as an error if there is no room. If the queue is full,
+    /// an organization with fewer jobs displaces the newest job of the organization with the most, which is returned.
     pub fn push(&mut self, organization: ObjectId, lane: Lane, job: J) -> Result<Option<J>, J> {
         let held = self.held(organization);
         if held >= self.share_max {
@@ -85,7 +85,7 @@ impl<J> Turns<J> {
         self.places.get(&organization).copied().unwrap_or(0)
     }
 
-    /// Takes the newest job of an organization, of those that take their time if there are any.
+    /// Removes the newest job of an organization, preferably a long one.
     fn evict(&mut self, organization: ObjectId) -> Option<J> {
         let job = self.long.pop_newest(organization);
         let job = job.or_else(|| self.cheap.pop_newest(organization))?;
@@ -103,7 +103,7 @@ impl<J> Turns<J> {
         }
     }
 
-    /// The next job of a lane: of the organization whose last turn in it is longest ago.
+    /// The next job of a lane: that of the organization that was served least recently.
     pub fn pop(&mut self, lane: Lane) -> Option<(ObjectId, J)> {
         let (organization, job) = self.lane(lane).pop()?;
         self.leave(organization);
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(drained(&mut turns, Lane::Cheap), ["a1", "a3"]);
     }
 
-    /// Two organizations that asked for more at once than there are places had everybody else refused.
+    /// Regression: two organizations that queued more than there is room for had all others refused.
     #[test]
     fn who_holds_few_places_gets_one_from_who_holds_most() {
         let mut turns = Turns::new(4);

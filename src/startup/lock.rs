@@ -1,8 +1,8 @@
-//! One process per data directory: an advisory lock on `LOCK`, taken before anything is read.
+//! Limits a data directory to one process by an advisory lock on `LOCK`, taken before anything is read.
 //!
-//! The file is never deleted: whoever deleted it while another waited would leave two processes
-//! holding two files of one name. The kernel drops the lock with the process, so that a kill leaves
-//! nothing to clean up; the process id inside is for people.
+//! The file is never deleted: if it were deleted while another process waits, two processes could hold locks on two
+//! files of the same name. The kernel releases the lock when the process ends, so a kill leaves nothing to clean up.
+//! The process id in the file is only informational.
 
 use std::fmt;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
@@ -14,33 +14,31 @@ use std::time::Duration;
 
 use super::lock_path;
 
-/// The holder writes its process id right behind taking the lock: whoever comes in between looks
-/// again, this often and with this pause.
-const HOLDER_LOOKS_MAX: usize = 20;
+/// The holder writes its process id right after taking the lock. A process that reads the file before that retries,
+/// this often and with this pause.
+const HOLDER_READS_MAX: usize = 20;
 const HOLDER_PAUSE: Duration = Duration::from_millis(10);
 
-/// The lock, held until dropped.
+/// The lock, held until it is dropped.
 #[derive(Debug)]
 pub struct DirectoryLock {
     file: File,
     path: PathBuf,
 }
 
-/// The directory cannot be had.
+/// Why the directory cannot be locked.
 #[derive(Debug)]
 pub enum LockError {
-    /// Another process has it.
+    /// Another process holds the lock.
     Held {
-        /// The directory.
         data_dir: PathBuf,
-        /// What the lock file says.
+        /// The process id in the lock file.
         pid: Option<u32>,
     },
-    /// The disk.
+    /// A disk error.
     Io {
-        /// What was touched.
+        /// The path of the failed operation.
         path: PathBuf,
-        /// Why not.
         source: io::Error,
     },
 }
@@ -71,12 +69,12 @@ impl fmt::Display for LockError {
 impl std::error::Error for LockError {}
 
 impl DirectoryLock {
-    /// Takes the lock of a directory, which is made when it does not exist. Never waits for a holder.
+    /// Locks a directory, and creates it if it does not exist. Does not wait if the lock is held.
     ///
     /// # Errors
-    /// Another process holds it; the disk.
+    /// Another process holds the lock, or a disk error.
     pub fn take(data_dir: &Path) -> Result<Self, LockError> {
-        // Password hashes and secrets are inside: for the owner alone.
+        // Only for the owner, because it contains password hashes and secrets.
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -92,13 +90,13 @@ impl DirectoryLock {
             .open(&path)
             .map_err(io(&path))?;
         let locked = file.try_lock();
-        had(locked, &mut file, data_dir)?;
+        check_locked(locked, &mut file, data_dir)?;
         write_pid(&mut file).map_err(io(&path))?;
         Ok(Self { file, path })
     }
 
-    /// Whether the file that is locked is still the one of its name: else the directory was removed or replaced, and what
-    /// is written goes to files that nobody will find. What the disk cannot tell is taken for yes.
+    /// Whether the locked file is still the one at its path. Otherwise the directory was removed or replaced, and
+    /// writes go to files that can no longer be found. If the check itself fails, the answer is yes.
     pub fn is_in_place(&self) -> bool {
         let identity = |found: &Metadata| (found.dev(), found.ino());
         let Ok(held) = self.file.metadata() else {
@@ -113,11 +111,11 @@ impl DirectoryLock {
         }
     }
 
-    /// Keeps servers out while a directory is only read, also one that cannot be written. `None` where no server ever
-    /// ran: there is nothing to lock.
+    /// Keeps servers out while a directory is only read; works for a read-only directory, too. Returns `None` if no
+    /// server ever ran there, so that there is no file to lock.
     ///
     /// # Errors
-    /// A server holds it; the disk.
+    /// A server holds the lock, or a disk error.
     pub fn take_to_read(data_dir: &Path) -> Result<Option<Self>, LockError> {
         let path = lock_path(data_dir);
         let mut file = match File::open(&path) {
@@ -125,7 +123,7 @@ impl DirectoryLock {
             opened => opened.map_err(io(&path))?,
         };
         let locked = file.try_lock_shared();
-        had(locked, &mut file, data_dir)?;
+        check_locked(locked, &mut file, data_dir)?;
         Ok(Some(Self { file, path }))
     }
 }
@@ -135,7 +133,7 @@ fn io(path: &Path) -> impl FnOnce(io::Error) -> LockError {
     move |source| LockError::Io { path, source }
 }
 
-fn had(locked: Result<(), TryLockError>, file: &mut File, data_dir: &Path) -> Result<(), LockError> {
+fn check_locked(locked: Result<(), TryLockError>, file: &mut File, data_dir: &Path) -> Result<(), LockError> {
     locked.map_err(|error| match error {
         TryLockError::WouldBlock => LockError::Held {
             data_dir: data_dir.to_owned(),
@@ -156,7 +154,7 @@ fn write_pid(file: &mut File) -> io::Result<()> {
 }
 
 fn holder(file: &mut File) -> Option<u32> {
-    for _ in 0..HOLDER_LOOKS_MAX {
+    for _ in 0..HOLDER_READS_MAX {
         let mut text = String::new();
         if file.rewind().is_ok() && file.read_to_string(&mut text).is_ok() && text.ends_with('\n') {
             return text.trim().parse().ok();

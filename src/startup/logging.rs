@@ -1,4 +1,4 @@
-//! Log lines on standard error.
+//! Log messages on standard error.
 
 use std::io::{IsTerminal, stderr};
 
@@ -8,9 +8,9 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::config::{LogConfig, LogFormat};
 
-/// Sends log lines to standard error from now on. A second call changes nothing.
+/// Starts logging to standard error. A second call has no effect.
 pub fn start_logging(config: &LogConfig) {
-    // The configuration was checked: a filter that does not parse cannot get here.
+    // The configuration was validated, so the filter parses.
     let filter = config
         .filter
         .parse()

@@ -1,4 +1,4 @@
-//! The signals that ask a process to stop, or to read its certificate again.
+//! Signals that ask the process to stop, or to reload its certificate.
 
 use std::future::poll_fn;
 use std::io;
@@ -6,17 +6,17 @@ use std::task::Poll;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// SIGTERM and SIGINT, heard instead of ending the process.
+/// Receives SIGTERM and SIGINT, which then no longer end the process.
 pub struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
 }
 
 impl StopSignals {
-    /// Listens from now on.
+    /// Starts to listen.
     ///
     /// # Errors
-    /// The operating system gives no signals.
+    /// The operating system cannot deliver signals.
     pub fn listen() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
@@ -24,7 +24,7 @@ impl StopSignals {
         })
     }
 
-    /// Waits for the first of them and names it.
+    /// Waits for the first of them and returns its name.
     pub async fn received(mut self) -> &'static str {
         poll_fn(|context| {
             if self.terminate.poll_recv(context).is_ready() {
@@ -36,19 +36,19 @@ impl StopSignals {
     }
 }
 
-/// SIGHUP, heard instead of ending the process.
+/// Receives SIGHUP, which then no longer ends the process.
 pub(super) struct ReloadSignals(Signal);
 
 impl ReloadSignals {
-    /// Listens from now on.
+    /// Starts to listen.
     ///
     /// # Errors
-    /// The operating system gives no signals.
+    /// The operating system cannot deliver signals.
     pub fn listen() -> io::Result<Self> {
         Ok(Self(signal(SignalKind::hangup())?))
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     pub async fn received(&mut self) {
         self.0.recv().await;
     }

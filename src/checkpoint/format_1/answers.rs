@@ -1,5 +1,5 @@
-//! Answers files, one for each checkpoint and bucket: how older programs kept what was answered to idempotency keys. They
-//! are only read, to bring what they hold to the ledger. Drawn in src/journal/FORMAT.md, "Answers".
+//! Answers files, one per checkpoint and bucket, in which older programs stored the answers to idempotency keys. They
+//! are only read, to move their entries to the ledger. Documented in src/journal/FORMAT.md, "Answers".
 
 use std::sync::Arc;
 
@@ -8,20 +8,20 @@ use wal::disk::Bytes;
 use crate::journal::{AnswerView, IdempotencyView};
 
 const MAGIC: &[u8; 8] = b"TWANSW01";
-/// Behind magic, count and newest creation.
+/// After the magic, the count and the newest creation time.
 const CHECKSUM_AT: usize = 8 + 8 + 8;
 const HEADER_BYTES: usize = CHECKSUM_AT + 4;
-/// Key, body, creation, status, offset and length of the answer.
+/// Key, body, creation time, status, offset and length of the answer.
 const ENTRY_BYTES: usize = 16 + 16 + 8 + 2 + 8 + 4;
 
-/// A whole file of entries.
+/// An answers file whose checksum has been verified.
 pub struct AnswersFile {
     count: usize,
     bytes: Arc<dyn Bytes>,
 }
 
 impl AnswersFile {
-    /// Opens a file; `None` when it is not whole.
+    /// Opens a file; returns `None` if it is damaged or truncated.
     pub fn open(bytes: Arc<dyn Bytes>) -> Option<Self> {
         let all = (*bytes).as_ref();
         let rest = all.strip_prefix(MAGIC)?;
@@ -40,9 +40,9 @@ impl AnswersFile {
         reads.then_some(file)
     }
 
-    /// Its entries in order of their keys, each with when its request was taken, in UTC nanoseconds.
+    /// The entries in the order of their keys, each with the time of its request in UTC nanoseconds.
     pub fn entries(&self) -> impl Iterator<Item = (IdempotencyView<'_>, i64)> {
-        // All of them read when the file was opened.
+        // All entries were read successfully when the file was opened.
         (0..self.count).filter_map(|index| self.entry(index))
     }
 
@@ -69,7 +69,7 @@ impl AnswersFile {
     }
 }
 
-/// Of all of a file but the checksum itself.
+/// The checksum of a whole file except the checksum itself.
 fn checksum(file: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&file[..CHECKSUM_AT]);
@@ -149,7 +149,7 @@ mod tests {
         file.entries().map(owned).collect()
     }
 
-    /// `TIDEWATCH_WRITE_FIXTURES=1` wrote the file, when the programs that write such files were the present ones.
+    /// `TIDEWATCH_WRITE_FIXTURES=1` wrote the file at the time when this was the present format.
     #[test]
     fn an_answers_file_of_version_1_is_read() {
         let present = encode(&entries());

@@ -1,4 +1,4 @@
-//! From format 1 to the present one.
+//! Converts format 1 to the present format.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -17,24 +17,24 @@ use crate::checkpoint::manifest::{BucketMark, Manifest};
 use crate::checkpoint::segments::{Segments, shared};
 use crate::ledger::{Keep, LedgerFiles, NewEntry, Saving, encode_answer};
 
-/// Segments of the buckets are put together up to this size.
+/// Segments of the buckets are combined up to this size.
 const SEGMENT_BYTES_MAX: u64 = 1 << 30;
-/// Answers that are held in memory at a time.
+/// Limit on answers held in memory at a time.
 const ANSWERS_MAX: usize = 100_000;
 
 /// What to do with a bucket that is damaged.
 pub enum Damage<'a> {
-    /// Its directory stays as it is, and the bucket is set apart until it has been repaired.
+    /// Leave its directory unchanged, and set the bucket apart until it has been repaired.
     SetApart,
-    /// What reads of it is taken, what is lost is said, and its directory is kept under another name.
+    /// Take what reads, report what is lost, and keep the directory under another name.
     Salvage(&'a mut dyn FnMut(String)),
 }
 
-/// Converts a data directory whose lock the caller holds, where it is of format 1 or a bucket of it is still; removes
-/// what is left of one that was converted. Answers whether there was anything to do.
+/// Converts a data directory that is of format 1, or that still has a bucket of format 1, and removes the remains of an
+/// earlier conversion. The caller holds the directory's lock. Returns whether there was anything to do.
 ///
 /// # Errors
-/// For people. Nothing has changed then, but for files that nothing names.
+/// A message for the operator. Then nothing has changed, except for files that nothing names.
 pub fn convert<'a>(disk: &'a Arc<dyn Disk>, data_dir: &'a Path, damage: Damage<'_>) -> Result<bool, String> {
     let Some(path) = files::exists(&**disk, data_dir).map_err(|error| said(data_dir, &error))? else {
         return Ok(false);
@@ -58,15 +58,15 @@ struct Conversion<'a, 'd> {
     data_dir: &'a Path,
     damage: Damage<'d>,
     manifest: Manifest,
-    /// Whether the manifest on the disk does not say what this one says.
+    /// Whether the manifest on disk differs from this one.
     changed: bool,
     segments: Segments,
     ledger: LedgerFiles,
-    /// The catalog of the snapshot; `None` where that was converted.
+    /// The snapshot with the old catalog; `None` if it was converted earlier.
     snapshot: Option<Snapshot>,
-    /// Directories of these buckets are of no use any more.
+    /// Buckets whose old directory is no longer needed.
     done: BTreeSet<u32>,
-    /// Directories of these buckets are kept aside.
+    /// Buckets whose old directory is kept aside.
     aside: BTreeSet<u32>,
 }
 
@@ -138,7 +138,7 @@ impl<'a, 'd> Conversion<'a, 'd> {
                     self.done.insert(ordinal);
                     buckets.push(bucket);
                 }
-                // Never written by a checkpoint: its points are in the log.
+                // No checkpoint has written it: its points are in the log.
                 Ok(None) => {}
                 Err(fault) => buckets.extend(self.damaged(ordinal, fault)?),
             }
@@ -157,14 +157,14 @@ impl<'a, 'd> Conversion<'a, 'd> {
         Ok(())
     }
 
-    /// Ordinals of the buckets to convert. Directories of deleted ones go.
+    /// Ordinals of the buckets to convert. Directories of deleted buckets are marked for removal.
     fn ordinals(&mut self) -> Result<BTreeSet<u32>, String> {
         let dir = files::buckets_dir(self.data_dir);
         let names = list_existing(&**self.disk, &dir).map_err(|error| said(&dir, &error))?;
         let present = names.iter().filter_map(BucketDir::ordinal);
         let Some(snapshot) = &self.snapshot else {
             let waiting: BTreeSet<u32> = self.manifest.unconverted.iter().copied().collect();
-            // The others were converted before, and their directories were not removed, or put aside, to the end.
+            // The others were converted earlier, but removing or moving their directories was interrupted.
             for ordinal in present.filter(|ordinal| !waiting.contains(ordinal)) {
                 match self.manifest.aside.contains(&ordinal) {
                     true => self.aside.insert(ordinal),
@@ -176,7 +176,7 @@ impl<'a, 'd> Conversion<'a, 'd> {
         let catalog = &snapshot.catalog;
         let present: BTreeSet<u32> = present.collect();
         let is_gone = |ordinal: &u32| !present.contains(ordinal);
-        // The log is read for it only where a directory is gone.
+        // The log is read only if a directory is missing.
         let deleted_in_log = match snapshot.manifests.iter().any(is_gone) {
             true => {
                 let after = self.manifest.catalog_covered;
@@ -191,7 +191,7 @@ impl<'a, 'd> Conversion<'a, 'd> {
         let (deleted, there): (BTreeSet<u32>, BTreeSet<u32>) =
             present.iter().partition(|ordinal| is_deleted(**ordinal));
         self.done.extend(deleted);
-        // One that must have a manifest and has no directory is damaged, not new.
+        // A bucket that must have a manifest but has no directory is damaged, not new.
         let must = snapshot
             .manifests
             .iter()
@@ -228,7 +228,8 @@ impl<'a, 'd> Conversion<'a, 'd> {
         let opened = SegmentFile::open_of_bucket(id, ordinal, shared(bytes));
         let damaged = |error: engine::EngineError| format!("{}: {error}", path.display());
         let segment = opened.map_err(damaged)?;
-        // Reads all entries, so that copying fails of no damage but that of single blocks, which is copied.
+        // Read all entries, so that copying does not fail later. Only damage of single blocks goes unnoticed, and
+        // damaged blocks are copied as they are.
         segment.part(ordinal).map_err(damaged)?;
         Ok(segment)
     }
@@ -239,7 +240,7 @@ impl<'a, 'd> Conversion<'a, 'd> {
         AnswersFile::open(bytes).ok_or_else(|| format!("{} is damaged", path.display()))
     }
 
-    /// What to convert of a bucket that is damaged, if anything.
+    /// What can be converted of a damaged bucket, if anything.
     fn damaged(&mut self, ordinal: u32, fault: String) -> Result<Option<OldBucket>, String> {
         let Damage::Salvage(say) = &mut self.damage else {
             tracing::error!(ordinal, fault, "a bucket cannot be converted and is set apart");
@@ -254,7 +255,7 @@ impl<'a, 'd> Conversion<'a, 'd> {
         self.manifest.aside.push(ordinal);
         let dir = BucketDir::of(self.data_dir, ordinal);
         let listing = dir.list(&**self.disk).map_err(|error| said(dir.path(), &error))?;
-        // Without a manifest nobody knows which files count: merged ones have the same rows as those they were made of.
+        // Without a manifest it is unknown which files are in use: a merged segment has the same rows as its inputs.
         let found = dir.read_manifest(&**self.disk).ok().flatten();
         let is_lost = found.is_none();
         let manifest = found.unwrap_or_else(|| BucketManifest::of_newest(&listing));
@@ -279,7 +280,7 @@ impl<'a, 'd> Conversion<'a, 'd> {
         Ok(Some(bucket))
     }
 
-    /// Copies the blocks of old segments to one.
+    /// Copies the blocks of old segments to one new segment.
     fn write_segment(&mut self, batch: &[(u32, Arc<SegmentFile>)]) -> Result<(), String> {
         let id = self.segments.take_id();
         let dir = self.segments.dir().clone();
@@ -304,7 +305,7 @@ impl<'a, 'd> Conversion<'a, 'd> {
     }
 
     fn write_answers(&mut self, buckets: &[OldBucket]) -> Result<(), String> {
-        // By owner and place, each once: of two the newer file's counts.
+        // Keyed by owner and place; the entry of the newer file wins.
         let mut answers = BTreeMap::new();
         for bucket in buckets {
             for (view, created_at_ns) in bucket.answers.iter().flat_map(AnswersFile::entries) {
@@ -361,7 +362,7 @@ impl<'a, 'd> Conversion<'a, 'd> {
         Ok(())
     }
 
-    /// Puts the manifest in force and removes what it took the place of.
+    /// Installs the manifest and removes the files that it replaces.
     fn finish(mut self) -> Result<(), String> {
         if self.changed {
             self.manifest.next_segment = self.segments.next_id();
@@ -411,7 +412,7 @@ impl<'a, 'd> Conversion<'a, 'd> {
 }
 
 impl OldBucket {
-    /// The number behind the last of its rows.
+    /// The sequence after the last of its rows.
     fn next_row(&self) -> Result<u64, engine::EngineError> {
         let mut next = 1;
         for segment in &self.segments {
@@ -438,7 +439,7 @@ impl OldBucket {
     }
 }
 
-/// Which old segments go into one new one, in order of their buckets.
+/// Groups the old segments into new ones, in the order of their buckets.
 fn batches(buckets: &[OldBucket]) -> Vec<Vec<(u32, Arc<SegmentFile>)>> {
     let mut batches: Vec<Vec<_>> = Vec::new();
     let mut bytes = u64::MAX;

@@ -1,4 +1,4 @@
-//! The directory of a bucket: its names, and the manifest that says which of them count.
+//! The directory of a bucket in format 1, and the manifest that names the files in use.
 
 use std::ffi::OsString;
 use std::io;
@@ -15,15 +15,15 @@ const MANIFEST_MAGIC: &[u8; 8] = b"TWMANI01";
 const MANIFEST_NAME: &str = "manifest";
 const SEGMENT_SUFFIX: &str = ".segment";
 const ANSWERS_SUFFIX: &str = ".answers";
-/// Ending of the name under which the directory of a damaged bucket is kept.
+/// Suffix of the name under which the directory of a damaged bucket is kept.
 const ASIDE_SUFFIX: &str = ".damaged";
 
 /// Which files make up a bucket.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BucketManifest {
-    /// Records up to here are in the segments.
+    /// Records up to this one are in the segments.
     pub covered: Sequence,
-    /// Sequence the next row gets.
+    /// Sequence of the next row.
     pub next_sequence: u64,
     /// Id of the next file.
     pub next_file: u64,
@@ -31,7 +31,7 @@ pub struct BucketManifest {
     pub segments: Vec<u64>,
     /// Answers files in use, oldest first.
     pub answers: Vec<u64>,
-    /// When the last of the ingests covered was taken, UTC nanoseconds; `None` also where an older program wrote this.
+    /// Time of the last of these ingests, in UTC nanoseconds; `None` also if an older program wrote this.
     #[serde(default)]
     pub ingested_at_ns: Option<i64>,
 }
@@ -40,7 +40,7 @@ pub struct BucketManifest {
 #[derive(Clone, Debug)]
 pub struct BucketDir(PathBuf);
 
-/// What is in a bucket's directory, by name.
+/// The contents of a bucket's directory, by name.
 #[derive(Clone, Debug, Default)]
 pub struct Listing {
     /// Ids of segment files.
@@ -50,12 +50,12 @@ pub struct Listing {
 }
 
 impl BucketDir {
-    /// Where the directory of a bucket is.
+    /// Path of the directory of a bucket.
     pub fn of(data_dir: &Path, ordinal: u32) -> Self {
         BucketDir(data_dir.join("buckets").join(format!("{ordinal:08}")))
     }
 
-    /// The ordinal that a name in `buckets/` stands for; `None` for a name that is none of ours.
+    /// The ordinal of a name in `buckets/`; `None` if it is not the name of a bucket.
     pub fn ordinal(name: &OsString) -> Option<u32> {
         let name = name.to_str()?;
         let ordinal = name.parse::<u32>().ok()?;
@@ -79,10 +79,10 @@ impl BucketDir {
         self.0.join(format!("{id:012}{ANSWERS_SUFFIX}"))
     }
 
-    /// The manifest, `None` when there is none.
+    /// Reads the manifest; returns `None` if there is none.
     ///
     /// # Errors
-    /// The disk's, or damage, for people.
+    /// A disk error, or damage, as a message for the operator.
     pub fn read_manifest(&self, disk: &dyn Disk) -> Result<Option<BucketManifest>, String> {
         let path = self.manifest_path();
         let content = checked_file::read(disk, &path, MANIFEST_MAGIC).map_err(|error| error.to_string())?;
@@ -90,10 +90,10 @@ impl BucketDir {
         decoded.map_err(|error| format!("{} does not read: {error}", path.display()))
     }
 
-    /// What is in it; nothing when it does not exist.
+    /// Lists the directory; empty if it does not exist.
     ///
     /// # Errors
-    /// The disk's.
+    /// A disk error.
     pub fn list(&self, disk: &dyn Disk) -> io::Result<Listing> {
         let mut listing = Listing::default();
         let names = list_existing(disk, &self.0)?;
@@ -108,10 +108,10 @@ impl BucketDir {
         Ok(listing)
     }
 
-    /// Has it bear another name, which nobody removes.
+    /// Moves the directory to a name that is never removed automatically.
     ///
     /// # Errors
-    /// The disk's.
+    /// A disk error.
     pub fn move_aside(&self, disk: &dyn Disk) -> io::Result<()> {
         let mut aside = self.0.as_os_str().to_owned();
         aside.push(ASIDE_SUFFIX);
@@ -126,8 +126,8 @@ impl BucketDir {
 }
 
 impl BucketManifest {
-    /// What a bucket has whose manifest is lost, as far as the names of its files tell: the newest segment, for a merge
-    /// may have written the rows of the others again.
+    /// Reconstructs the manifest of a bucket that has lost it from its file names. Takes only the newest segment,
+    /// because a merge may have rewritten the rows of the others.
     pub fn of_newest(listing: &Listing) -> Self {
         BucketManifest {
             next_sequence: SEQUENCES_UNKNOWN_MAX,

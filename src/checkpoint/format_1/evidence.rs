@@ -1,4 +1,4 @@
-//! What the log and the carried records tell of a directory that does not say it by itself any more.
+//! What the log and the carried records reveal about a directory that is incomplete.
 
 use std::io;
 use std::path::Path;
@@ -13,8 +13,8 @@ use crate::checkpoint::layout::Layout;
 use crate::checkpoint::manifest::Manifest;
 use crate::journal::Record;
 
-/// The last record, of those carried on and of the log, whose rows are among those before this one: a checkpoint
-/// takes whole records, in their order. 0 where there is none.
+/// The last record, carried or in the log, whose rows precede `next_row`: a checkpoint takes whole records in order, so
+/// the segments hold it. 0 if there is none.
 pub(super) fn last_held(
     disk: &dyn Disk,
     data_dir: &Path,
@@ -49,8 +49,8 @@ pub(super) fn last_held(
     Ok(last)
 }
 
-/// Without a catalog, only a log that has everything tells a directory of format 1 from one that was converted and has
-/// lost its manifest.
+/// Refuses a directory that has lost its manifest. Without a catalog, it can be distinguished from a directory of
+/// format 1 only by a log that is complete from its first record.
 pub(super) fn refuse_lost_manifest(disk: &dyn Disk, data_dir: &Path) -> Result<(), String> {
     let layout = Layout {
         data_dir: data_dir.to_owned(),

@@ -26,17 +26,17 @@ pub(super) fn buckets_dir(data_dir: &Path) -> PathBuf {
     data_dir.join("buckets")
 }
 
-/// A file that only format 1 has, if there is one.
+/// A file that exists only in format 1, if there is one.
 ///
 /// # Errors
-/// The disk's.
+/// A disk error.
 pub fn exists(disk: &dyn Disk, data_dir: &Path) -> io::Result<Option<PathBuf>> {
     for path in [catalog_path(data_dir), mark_path(data_dir)] {
         if disk.exists(&path)? {
             return Ok(Some(path));
         }
     }
-    // The directory alone says nothing: every start of an older program made it.
+    // An empty directory proves nothing: every start of an older program created it.
     let dir = buckets_dir(data_dir);
     let names = list_existing(disk, &dir)?;
     let bucket = names
@@ -45,10 +45,10 @@ pub fn exists(disk: &dyn Disk, data_dir: &Path) -> io::Result<Option<PathBuf>> {
     Ok(bucket.map(|name| dir.join(name)))
 }
 
-/// The catalog's snapshot, and the log sequence that it covers; an empty catalog when there is none.
+/// Reads the catalog's snapshot and the log sequence that it covers; an empty catalog if there is none.
 ///
 /// # Errors
-/// The disk's, or damage, for people.
+/// A disk error, or damage, as a message for the operator.
 pub(super) fn read_catalog(disk: &dyn Disk, data_dir: &Path) -> Result<(Snapshot, Sequence), String> {
     let path = catalog_path(data_dir);
     let content = checked_file::read(disk, &path, CATALOG_MAGIC).map_err(|error| error.to_string())?;
@@ -61,8 +61,8 @@ pub(super) fn read_catalog(disk: &dyn Disk, data_dir: &Path) -> Result<(Snapshot
     Ok((snapshot, u64::from_le_bytes(*covered)))
 }
 
-/// Ordinals of the buckets of a catalog whose deletion only the log has, behind this record. A log that does not read is
-/// for the recovery to refuse.
+/// Ordinals of the buckets of a catalog that were deleted after this record, according to the log. A log that does not
+/// read is ignored here; recovery refuses it.
 pub(super) fn deleted_in_log(
     disk: &dyn Disk,
     data_dir: &Path,
@@ -90,10 +90,10 @@ pub(super) fn log_dir(data_dir: &Path) -> PathBuf {
     data_dir.join("log")
 }
 
-/// The mark: all records up to here are in segments and snapshot. 0 before the first checkpoint.
+/// Reads the mark: all records up to it are in segments and snapshot. 0 before the first checkpoint.
 ///
 /// # Errors
-/// The disk's, or damage, for people.
+/// A disk error, or damage, as a message for the operator.
 pub(super) fn read_mark(disk: &dyn Disk, data_dir: &Path) -> Result<Sequence, String> {
     let path = mark_path(data_dir);
     match checked_file::read(disk, &path, MARK_MAGIC).map_err(|error| error.to_string())? {

@@ -1,6 +1,6 @@
-//! Data directories of format 1, which older programs wrote: a directory for each bucket, the catalog as one file, and
-//! a mark. A start converts them; nothing of the old files is removed before the manifest names all that took their
-//! place, so that a conversion that is cut short begins anew. Drawn in src/journal/FORMAT.md, "Format 1".
+//! Data directories of format 1, written by older programs: a directory per bucket, the catalog as one file, and a
+//! mark. A start converts them. No old file is removed before the manifest names all files that replace it, so that an
+//! interrupted conversion starts over. Documented in src/journal/FORMAT.md, "Format 1".
 
 mod answers;
 mod convert;

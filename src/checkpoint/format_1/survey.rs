@@ -1,4 +1,4 @@
-//! What a data directory of format 1 holds, for `tidewatch check`: all of it is read, nothing is altered.
+//! Reads a whole data directory of format 1 for `tidewatch check`, without changing it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,25 +13,25 @@ use super::files;
 use crate::catalog::Catalog;
 use crate::checkpoint::segments::shared;
 
-/// What was found.
+/// The result of a survey.
 #[derive(Default)]
 pub struct Survey {
-    /// What existed, and the record it covers; `None` where that does not read.
+    /// The catalog and the record that it covers; `None` if it does not read.
     pub catalog: Option<(Catalog, Sequence)>,
-    /// The run files of the ledger that count.
+    /// The run files of the ledger in use.
     pub ledger_runs: Vec<u64>,
-    /// Everything up to this record is in the files; `None` where that does not read.
+    /// Everything up to this record is in the files; `None` if the mark does not read.
     pub covered: Option<Sequence>,
-    /// Up to which record each bucket is in its segments, and how many points read there.
+    /// For each bucket, the record up to which its segments are complete, and the number of readable points in them.
     pub buckets: BTreeMap<u32, (Sequence, u64)>,
-    /// What does not read, for people.
+    /// Messages about damage, for the operator.
     pub damages: Vec<String>,
 }
 
 /// Reads the catalog, the mark, and every block of every bucket.
 ///
 /// # Errors
-/// The disk's, for people.
+/// A disk error, as a message for the operator.
 pub fn survey(disk: &dyn Disk, data_dir: &Path) -> Result<Survey, String> {
     let mut found = Survey::default();
     let catalog = files::read_catalog(disk, data_dir);
@@ -57,13 +57,13 @@ pub fn survey(disk: &dyn Disk, data_dir: &Path) -> Result<Survey, String> {
     ordinals.extend(manifests.iter().filter(|ordinal| found.exists(**ordinal)));
     ordinals.sort_unstable();
     ordinals.dedup();
-    // Read from the log where something is missing, and once.
+    // Read from the log at most once, and only if something is missing.
     let mut deleted: Option<BTreeSet<u32>> = None;
     for ordinal in ordinals {
         let dir = BucketDir::of(data_dir, ordinal);
         match dir.read_manifest(disk) {
             Ok(Some(manifest)) => found.add_bucket(disk, &dir, ordinal, &manifest),
-            // Never written by a checkpoint, unless the catalog says that it was.
+            // Skip a bucket that no checkpoint has written, unless the catalog says otherwise.
             Ok(None) if manifests.contains(&ordinal) && found.exists(ordinal) => {
                 let deleted = deleted.get_or_insert_with(|| found.deleted_in_log(disk, data_dir));
                 if !deleted.contains(&ordinal) {
@@ -79,7 +79,7 @@ pub fn survey(disk: &dyn Disk, data_dir: &Path) -> Result<Survey, String> {
 }
 
 impl Survey {
-    /// Buckets whose deletion only the log has.
+    /// Buckets that were deleted according to the log only.
     fn deleted_in_log(&self, disk: &dyn Disk, data_dir: &Path) -> BTreeSet<u32> {
         let catalog = self.catalog.as_ref();
         catalog.map_or_else(BTreeSet::new, |(catalog, covered)| {
@@ -112,7 +112,7 @@ impl Survey {
     }
 }
 
-/// Reads a segment; answers the points that read.
+/// Reads a segment; returns the number of readable points.
 fn read_segment(
     disk: &dyn Disk,
     dir: &BucketDir,
