@@ -104,17 +104,21 @@ fn put_in_force(disk: &dyn Disk, layout: &Layout) -> io::Result<()> {
     disk.sync_dir(&layout.data_dir)
 }
 
-/// Removes the restored files. Files that cannot be removed make the next restore fail with `Occupied`.
+/// Removes the restored files, then the marker, each durably. While a file cannot be removed the marker stays, so that no
+/// server starts on a part of a backup; the next restore fails with `Occupied`.
 fn discard(disk: &dyn Disk, layout: &Layout) {
-    for name in ROOTS {
+    let removed = ROOTS.iter().all(|name| {
         let path = layout.data_dir.join(name);
-        let _ = disk.remove_dir_all(&path);
-        let _ = disk.remove(&path);
+        let gone = |result: io::Result<()>| match result {
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+            Ok(()) => true,
+        };
+        disk.remove_dir_all(&path).is_ok() || gone(disk.remove(&path))
+    });
+    if removed && disk.sync_dir(&layout.data_dir).is_ok() {
+        // The restore has failed already; that error is the one to report.
+        let _ = disk.remove(&layout.restoring_path());
     }
-    // The marker last, after the removals are durable.
-    let _ = disk
-        .sync_dir(&layout.data_dir)
-        .and_then(|()| disk.remove(&layout.restoring_path()));
 }
 
 fn of_copy(error: CopyError, source: &Path, target: &Path) -> BackupError {
