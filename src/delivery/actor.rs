@@ -1,6 +1,5 @@
 //! The delivery actor: the only place where attempts start and end. Each delivery goes schedule → attempt → record,
-//! then
-//! back to the schedule or done. Results of owed deliveries go to the log; best-effort ones stay in memory.
+//! then back to the schedule or done. Results of owed deliveries go to the log; best-effort ones stay in memory.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -179,8 +178,7 @@ impl DeliveryActor {
     }
 
     /// Removes deliveries that are no longer owed because their webhook was deleted or they were given up. Otherwise
-    /// they
-    /// would stay until they are due, which may be years. The cost is amortized: a sweep waits until the schedule
+    /// they would stay until they are due, which may be years. The cost is amortized: a sweep waits until the schedule
     /// doubled.
     fn sweep(&mut self) {
         if self.schedule.len() < self.sweep_at {

@@ -42,8 +42,7 @@ pub fn is_link_local(address: IpAddr) -> bool {
         IpAddr::V4(address) => address.is_link_local(),
         IpAddr::V6(address) => match address.segments() {
             // IPv4-mapped and IPv4-compatible; IPv4-translated; NAT64 including local prefixes; 6to4; Teredo, which
-            // inverts
-            // the client's bits.
+            // inverts the client's bits.
             [0, 0, 0, 0, 0, 0 | 0xffff, high, low]
             | [0, 0, 0, 0, 0xffff, 0, high, low]
             | [0x64, 0xff9b, .., high, low]

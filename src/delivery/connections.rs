@@ -1,6 +1,5 @@
 //! Connections kept open briefly between attempts. There is one pool per origin and checked address, so that a
-//! connection
-//! is never reused after the name resolves to a different address.
+//! connection is never reused after the name resolves to a different address.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

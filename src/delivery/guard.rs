@@ -107,8 +107,7 @@ impl Guard {
     }
 
     /// Checks a URL as [`Guard::check_form`] does, and the addresses its name resolves to now. A name that does not
-    /// resolve
-    /// yet passes, because it is checked again at every attempt.
+    /// resolve yet passes, because it is checked again at every attempt.
     ///
     /// # Errors
     /// Describes what to change.
@@ -142,8 +141,7 @@ impl Guard {
     }
 
     /// One disallowed address refuses the whole host: a mix of public and private addresses is an attack or a mistake.
-    /// The
-    /// message does not include the addresses, which would reveal names of the internal network.
+    /// The message does not include the addresses, which would reveal the internal network.
     fn check_addresses(&self, host: &str, addresses: &[SocketAddr]) -> Result<(), String> {
         if addresses.iter().all(|address| (self.admits)(address.ip())) {
             return Ok(());

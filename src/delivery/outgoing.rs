@@ -35,8 +35,7 @@ impl Destination {
     }
 
     /// The request of an attempt at `now_ns`, UTC nanoseconds. `None` if the body is only in the ledger, which is never
-    /// the
-    /// case for an owed delivery.
+    /// the case for an owed delivery.
     pub fn request(self, delivery: &Delivery, now_ns: i64) -> Option<Request> {
         let body = delivery.body.sent_as(delivery.webhook_id)?;
         let headers = match self.secret {

@@ -1,8 +1,7 @@
 //! Limits the best-effort deliveries made for a webhook that cannot take them all. As many as fit into its queue are
-//! made
-//! at once. Beyond that, each new delivery evicts an older one that was never sent, which is wasted work. So evictions
-//! are limited to a rate that keeps the queue fresh, and the rest is dropped before a delivery is built. Under overload
-//! the server spends little more than on the ingests themselves.
+//! made at once. Beyond that, each new delivery evicts an older one that was never sent, which is wasted work. So
+//! evictions are limited to a rate that keeps the queue fresh, and the rest is dropped before a delivery is built.
+//! Under overload the server spends little more than on the ingests themselves.
 //!
 //! Pure: `now` is monotonic time since the start.
 

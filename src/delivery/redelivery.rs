@@ -68,7 +68,7 @@ impl Handler<Redeliver> for DeliveryActor {
             (None, None) if known.status != DeliveryStatus::Pending => known,
             (None, None) => return read_again(vec![reply]),
         };
-        // The delivery needs its own copy of the body, because other deliveries of the event may have been finished.
+        // The delivery needs its own copy of the body, because no other delivery of the event may be left.
         let Some(bytes) = found.body.sent_as(found.webhook_id) else {
             return read_again(vec![reply]);
         };

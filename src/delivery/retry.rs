@@ -16,8 +16,7 @@ pub(super) fn backoff(retry: RetryConfig, attempts: u8) -> Option<Duration> {
 }
 
 /// The rest of a wait that an earlier process started. `due_ns` and `now_ns` are UTC nanoseconds of a clock that may
-/// have
-/// been set since, so the result is capped at the backoff of this attempt.
+/// have been set since, so the result is capped at the backoff of this attempt.
 pub(super) fn remaining(retry: RetryConfig, attempts: u8, due_ns: i64, now_ns: i64) -> Duration {
     let step = match attempts {
         0 => Duration::ZERO,

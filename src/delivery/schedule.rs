@@ -276,8 +276,7 @@ impl Schedule {
     }
 
     /// Removes one delivery from a receiver's count. A proven receiver without deliveries is remembered, so that it
-    /// does not
-    /// have to compete with dead receivers next time.
+    /// does not have to compete with dead receivers next time.
     fn leave(&mut self, receiver: &ReceiverKey) {
         let Some(queue) = self.receivers.get_mut(receiver) else {
             return;
