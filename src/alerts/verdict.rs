@@ -21,7 +21,7 @@ pub struct Judgement {
 /// An accepted verdict.
 #[derive(Debug)]
 pub struct Judged {
-    /// What it did.
+    /// The effect on the rule.
     pub transition: Transition,
     /// When the rule is due next, UTC nanoseconds.
     pub next_due_at_ns: i64,
