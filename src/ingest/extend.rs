@@ -11,9 +11,9 @@ use crate::limits::SCHEMA_FIELDS_MAX;
 /// A field to add to a source's schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewField {
-    /// The source whose schema is to grow.
+    /// The source whose schema is extended.
     pub source_id: ObjectId,
-    /// The field's name, valid as one.
+    /// A valid field name.
     pub name: String,
     /// The type of its first value.
     pub kind: FieldType,

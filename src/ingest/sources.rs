@@ -19,7 +19,7 @@ pub struct SourceView {
     pub oldest_ns: i64,
 }
 
-/// Provides data sources to the parser. Called at most once per id within a request.
+/// Provides data sources to the parser. Called at most once per id in a pass over the body.
 pub trait SourceLookup {
     /// The source with this id, in any bucket.
     fn source(&mut self, id: ObjectId) -> Option<SourceView>;
