@@ -93,8 +93,8 @@ impl Schedule {
             .map(|(_, _, rule_id)| *rule_id)
     }
 
-    /// Number of rules that are due and unclaimed, over all organizations. Claims that ended since the last poll still
-    /// count.
+    /// Number of rules that are due and unclaimed, over all organizations. Excludes rules whose claims ended since the
+    /// last poll of their organization.
     pub fn due_count(&self, now_ns: i64) -> usize {
         let due = |queue: &Queue| queue.free.iter().take_while(|turn| turn.0 <= now_ns).count();
         self.queues.values().map(due).sum()

@@ -1,7 +1,7 @@
 //! Best-effort deliveries: the newest of every webhook, pending or finished, in memory only.
 //!
 //! Limited by deliveries per webhook and by total bytes. A delivery above a limit evicts the oldest one of its own
-//! webhook, or of the webhook that uses the most memory, so a flood displaces mainly its own deliveries. A delivery in
+//! webhook, or of the webhook that uses the most memory, so a flood displaces only its own deliveries. A delivery in
 //! flight is not evicted until its attempt has ended. The actor writes; requests that list deliveries read.
 
 use std::collections::{BTreeMap, HashMap};

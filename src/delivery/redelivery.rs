@@ -118,7 +118,8 @@ impl Handler<Requeued> for DeliveryActor {
         if let (Err(_), Some(kept)) = (&outcome, taken) {
             self.recent.put_back(kept);
         }
-        // Handle these first: the result of an attempt that was in flight must not finish the requeued delivery.
+        // Before `Queued`: the delivery must not be in flight any more to be scheduled at once. A failed attempt counts
+        // against the new retry schedule instead of ending the delivery.
         for ended in ended {
             self.handle(ended, context);
         }

@@ -161,7 +161,7 @@ async fn show(
     let history_stop = stop.clone();
     let history = spawn(async move {
         if let Some(points) = feed.send_rest(&history_stop).await {
-            tracing::info!(points, took = ?began.elapsed(), "history is in");
+            tracing::info!(points, took = ?began.elapsed(), "history sent");
         }
     });
     let (evaluator_base, key) = (base.clone(), site.integration_key.clone());

@@ -113,7 +113,7 @@ impl Rounds {
             }
             Err(panic) => {
                 let rule = self.in_work.remove(&panic.id());
-                tracing::error!(?rule, %panic, "BUG: judging a rule panicked, it stays due");
+                tracing::error!(?rule, %panic, "BUG: evaluating a rule panicked; it stays due");
                 Ok(())
             }
         }

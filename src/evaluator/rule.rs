@@ -26,12 +26,12 @@ pub async fn evaluate(calls: &Calls, due: DueRule, since: Instant, claim: Durati
         Err(Interruption::Unreachable(cause)) => {
             tracing::warn!(
                 cause,
-                "no verdict: the service is out of reach, the rule stays due"
+                "no verdict: the service is not reachable; the rule stays due"
             );
             return Ok(());
         }
         Err(Interruption::Stopped) => {
-            tracing::info!("no verdict: stopping, the rule stays due");
+            tracing::info!("no verdict: stopping; the rule stays due");
             return Ok(());
         }
     };
@@ -44,7 +44,7 @@ pub async fn evaluate(calls: &Calls, due: DueRule, since: Instant, claim: Durati
         Ok(Posted::TooLate(answer)) => tracing::info!(%outcome, answer, "verdict not needed"),
         Ok(Posted::RuleGone) => tracing::info!("verdict not needed: the rule is gone"),
         Err(Failure::Refused(message)) => return Err(Refused(message)),
-        Err(failure) => tracing::error!(%outcome, ?failure, "verdict not taken: the rule stays due"),
+        Err(failure) => tracing::error!(%outcome, ?failure, "verdict not recorded; the rule stays due"),
     }
     Ok(())
 }

@@ -71,8 +71,8 @@ impl UnsavedCalls {
 }
 
 impl Service {
-    /// Counted calls of this month. Refused calls, calls of integration keys and calls made by viewing the dashboard do
-    /// not count.
+    /// Counted calls of this month. Refused calls, calls of integration keys and calls by which signed-in users only
+    /// look at data do not count.
     pub fn calls_this_month(&self, organization_id: ObjectId) -> u64 {
         let month = month_of(self.now_ns());
         self.catalog.read(|catalog| {

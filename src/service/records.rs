@@ -119,7 +119,7 @@ impl Service {
         let page = page.map_err(ServiceError::internal)?;
         page.damaged
             .iter()
-            .for_each(|error: &LedgerError| tracing::error!(%error, "an entry of the ledger is left out"));
+            .for_each(|error: &LedgerError| tracing::error!(%error, "a damaged ledger entry is skipped"));
         Ok(page)
     }
 }

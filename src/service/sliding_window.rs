@@ -87,7 +87,8 @@ impl<K: Hash + Eq + Clone> SlidingWindow<K> {
     }
 }
 
-/// Also drops times too far in the future: if the clock is set back, nobody is locked out for longer than the window.
+/// Drops times outside the window, including times too far in the future: if the clock is set back, nobody is locked
+/// out for longer than the window.
 fn forget_old(times: &mut VecDeque<i64>, window_ns: i64, now_ns: i64) {
     times.retain(|time| (now_ns - window_ns + 1..=now_ns + window_ns).contains(time));
 }
