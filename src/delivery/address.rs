@@ -28,9 +28,9 @@ const IPV4_REFUSED: &[([u8; 4], u32)] = &[
 
 /// Ranges within 2000::/3 that are not public. All public IPv6 addresses are in 2000::/3, except those of NAT64.
 const IPV6_REFUSED: &[([u16; 2], u32)] = &[
-    ([0x2001, 0], 23), // protocol assignments; Teredo, which is within, is checked separately
+    ([0x2001, 0], 23),      // protocol assignments; Teredo is checked separately
     ([0x2001, 0x0db8], 32), // documentation
-    ([0x3fff, 0], 20), // documentation
+    ([0x3fff, 0], 20),      // documentation
 ];
 
 /// Whether an address is link-local, in any embedding: cloud metadata services, and neighbours without another address.

@@ -175,7 +175,7 @@ impl Feed {
     /// Sends a batch and retries while that may help.
     async fn insist(&self, batch: &Batch<'_>, stop: &Stop) {
         while let Err(error) = self.send(batch).await {
-            tracing::warn!(%error, "the service refused a batch");
+            tracing::warn!(%error, "sending a batch failed");
             if !error.passing || stop.told_within(AGAIN_AFTER).await {
                 return;
             }
