@@ -1,5 +1,5 @@
-//! The rule actor: one for the server. A change's way is `Change` → decided → journal → `Written` → answered; while it
-//! is on its way, further changes of the same rule are parked.
+//! The rule actor, one per server. A change goes `Change` → decide → journal → `Written` → reply. While it is in
+//! progress, further changes of the same rule are queued.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -16,22 +16,22 @@ use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::journal::JournalError;
 
-/// Half the shortest interval: a clock set back further could hide rules that are due.
+/// Half the shortest interval. If the clock is set back further, rules that are due could be missed.
 const CLOCK_STEP_NS: i64 = 30 * SECOND_NS;
 
-/// What a change decided, and how to answer it.
+/// The decision of a change, and the callback that replies to the caller.
 pub(super) struct Step {
     pub(super) decision: Decision,
     pub(super) done: Done,
 }
 
-/// How a rule gets its place in the schedule.
+/// How a rule is entered into the schedule.
 type Put = fn(&mut Schedule, ObjectId, ObjectId, u64, i64);
 
 type Done = Box<dyn FnOnce(Result<(), ServiceError>) + Send>;
 type Decide = Box<dyn FnOnce(Option<&Arc<Rule>>, i64) -> Step + Send>;
 
-/// A change of one rule.
+/// Changes one rule.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Change {
@@ -40,19 +40,19 @@ pub(super) struct Change {
     pub(super) _waits: OwnedSemaphorePermit,
 }
 
-/// What the journal made of a change.
+/// The journal accepted or refused a change.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Written {
     rule_id: ObjectId,
-    /// Only a verdict ends a claim.
+    /// How to reschedule the rule; only a verdict ends its claim.
     put: Put,
     outcome: Result<(), JournalError>,
     deliveries: Vec<ObjectId>,
     done: Done,
 }
 
-/// Asks for the rules that are due.
+/// Requests the rules that are due.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Due {
@@ -63,7 +63,7 @@ pub(super) struct Due {
     pub(super) _waits: OwnedSemaphorePermit,
 }
 
-/// Asks how many rules are due.
+/// Requests the number of rules that are due.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct CountDue {
@@ -74,9 +74,9 @@ pub(super) struct CountDue {
 pub(super) struct RuleActor {
     neighbours: Neighbours,
     schedule: Schedule,
-    /// Changes that wait for one of the same rule, which is on its way.
+    /// Changes queued behind one in progress, by rule.
     parked: HashMap<ObjectId, VecDeque<Change>>,
-    /// The latest moment seen.
+    /// The latest wall-clock time seen.
     seen_ns: i64,
 }
 
@@ -103,7 +103,7 @@ impl RuleActor {
             .for_each(|id| self.place(id, Schedule::postpone));
     }
 
-    /// Puts the rule where it stands now.
+    /// Updates the rule's entry in the schedule from the catalog.
     fn place(&mut self, rule_id: ObjectId, put: Put) {
         let found = self.neighbours.catalog.read(|catalog| {
             let rule = catalog.rule(rule_id)?;
@@ -154,10 +154,10 @@ impl RuleActor {
             Command::VerdictRecorded { .. } => Schedule::put,
             _ => Schedule::postpone,
         };
-        // From here on the rule is busy, until `Written` comes back.
+        // From here on the rule is busy until `Written` arrives.
         self.parked.entry(rule_id).or_default();
         let (address, deliveries) = (context.address(), decision.deliveries);
-        // Shared, for a journal that refuses drops the completion, and the asker must be told why.
+        // Shared, because a journal that refuses drops its callback, and the caller still needs an answer.
         let done = Arc::new(parking_lot::Mutex::new(Some(done)));
         let refused = Arc::clone(&done);
         let submitted = self.neighbours.journal.submit_command(command, move |outcome| {
@@ -194,7 +194,7 @@ impl RuleActor {
                         bytes += text_bytes::of_rule(&rule.settings);
                         listed.push(Arc::clone(rule));
                     }
-                    // It went with its bucket or source, which nobody tells the actor.
+                    // Deleted with its bucket or source, of which the actor is not notified.
                     None => gone.push(rule_id),
                 }
             }
@@ -246,7 +246,7 @@ impl Handler<Written> for RuleActor {
             }
         }
         done(outcome.map_err(ServiceError::from));
-        // Those that waited, up to the first that is on its way itself.
+        // Apply the queued changes, up to the first that is written to the journal itself.
         let mut parked = self.parked.remove(&rule_id).unwrap_or_default();
         while let Some(change) = parked.pop_front() {
             self.change(change, context);
@@ -264,7 +264,7 @@ impl Handler<Due> for RuleActor {
     fn handle(&mut self, due: Due, _: &mut Self::Context) {
         let now_ns = self.neighbours.clock.now_ns();
         let listed = self.due(due.organization_id, due.limit, due.claim_seconds);
-        // An asker that has gone leaves its claims to end by themselves.
+        // If the caller is gone, the claims simply expire.
         let _ = due.reply.send((now_ns, listed));
     }
 }

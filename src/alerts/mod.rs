@@ -1,9 +1,9 @@
-//! Alert rules: what their conditions say, which are due, and what a verdict does.
+//! Alert rules: parsing conditions, scheduling evaluations, and applying verdicts.
 //!
-//! No rule is judged here: external evaluators do. The room keeps their state. Every change of a rule (creation,
-//! patch, verdict, deletion) goes through one actor, which decides it against the rule as it is, has it logged, and
-//! lets the next one in when it is durable: two verdicts meet in its mailbox, and one of them wins. Called by the
-//! service; knows neither HTTP nor how a delivery is made.
+//! Rules are evaluated by external evaluators, not here; this module keeps their state. Every change of a rule
+//! (creation, patch, verdict, deletion) goes through one actor. It decides the change against the current rule, writes
+//! it to the log, and accepts the next change of that rule once it is durable. Of two concurrent verdicts, one wins.
+//! Called by the service; knows neither HTTP nor how deliveries are made.
 
 mod actor;
 pub mod condition;
@@ -26,33 +26,33 @@ use actor::{Change, CountDue, Due, RuleActor, Step};
 
 pub use verdict::{Judged, Judgement, Refusal, judge};
 
-/// Changes and polls that may wait at once: more than that are answered 503.
+/// Maximum number of queued changes and polls. Above it, requests are answered with 503.
 const WAITING_MAX: usize = 2_048;
-/// Bytes of the texts of rules that are listed as due at once: the rule that goes past it is the last one.
+/// Limit for the texts of the rules in one list of due rules, in bytes. The rule that exceeds it is the last one.
 const DUE_BYTES_MAX: usize = 4 << 20;
 
-/// The rooms that the actor works with.
+/// The other modules that the actor uses.
 pub struct Neighbours {
-    /// What exists.
+    /// Holds the rules.
     pub catalog: CatalogHandle,
     /// Makes changes durable.
     pub journal: JournalHandle,
-    /// The time of day.
+    /// Wall clock and monotonic clock.
     pub clock: Arc<dyn Clock>,
-    /// Told the deliveries that a change owes, once they are durable.
+    /// Called with the deliveries that a change owes, once they are durable.
     pub owed: Box<dyn Fn(Vec<ObjectId>) + Send>,
 }
 
-/// What a change is to write, and whom it owes something.
+/// What a change writes, and the deliveries it causes.
 pub struct Decision {
-    /// Nothing to write when the rule is as it should be already.
+    /// `None` if the rule does not change.
     pub command: Option<Command>,
-    /// Deliveries of the command.
+    /// The deliveries that the command creates.
     pub deliveries: Vec<ObjectId>,
 }
 
 impl Decision {
-    /// The rule stays as it is.
+    /// A decision that changes nothing.
     pub const fn nothing() -> Self {
         Self {
             command: None,
@@ -62,13 +62,13 @@ impl Decision {
 }
 
 pub struct DueRule {
-    /// As it stands.
+    /// The rule in its current state.
     pub rule: Arc<Rule>,
-    /// Since when, in UTC nanoseconds.
+    /// When it became due, UTC nanoseconds.
     pub due_at_ns: i64,
 }
 
-/// The actor's handle.
+/// Handle of the rule actor. Cheap to clone.
 #[derive(Clone)]
 pub struct Alerts {
     address: Addr<RuleActor>,
@@ -76,7 +76,7 @@ pub struct Alerts {
 }
 
 impl Alerts {
-    /// Starts the actor on a thread of its own with the rules of the catalog. Must be called within an actix system.
+    /// Starts the actor on its own thread with the rules of the catalog. Must be called within an actix system.
     pub fn start(neighbours: Neighbours) -> Self {
         let address = RuleActor::start_in_arbiter(&Arbiter::new().handle(), |_| RuleActor::new(neighbours));
         Self {
@@ -85,11 +85,11 @@ impl Alerts {
         }
     }
 
-    /// Changes one rule, in order with all other changes of it: `decide` sees the rule as it is then (`None` when there
-    /// is none) and the moment, and what it decided is durable and applied when this returns.
+    /// Changes one rule, serialized with all other changes of it. `decide` gets the current rule (`None` if there is
+    /// none) and the time. When this returns, the decision is durable and applied.
     ///
     /// # Errors
-    /// What `decide` refuses with; 503 when the log takes no writes or too much waits.
+    /// The error of `decide`; 503 if the log refuses writes or the queue is full.
     pub async fn change<T: Send + 'static>(
         &self,
         rule_id: ObjectId,
@@ -97,7 +97,7 @@ impl Alerts {
     ) -> Result<T, ServiceError> {
         let waits = self.wait()?;
         let (reply, answer) = oneshot::channel();
-        // Whoever asked may have gone; what was decided stands all the same.
+        // If the caller is gone, the decision still takes effect.
         let decide = move |rule: Option<&Arc<Rule>>, now_ns: i64| match decide(rule, now_ns) {
             Ok((decision, answer)) => Step {
                 decision,
@@ -120,10 +120,11 @@ impl Alerts {
         answer.await.map_err(|_| stopping())?
     }
 
-    /// The rules of an organization that are due and free, most overdue first; claimed for so many seconds, if any.
+    /// The unclaimed rules of an organization that are due, most overdue first. Claims them for `claim_seconds`, if
+    /// given.
     ///
     /// # Errors
-    /// 503 when too much waits.
+    /// 503 if the queue is full.
     pub async fn due(
         &self,
         organization_id: ObjectId,
@@ -142,10 +143,10 @@ impl Alerts {
         answer.await.map_err(|_| stopping())
     }
 
-    /// How many rules are due and free, over all organizations; the cost grows with them.
+    /// Number of rules that are due and unclaimed, over all organizations. The cost is linear in that number.
     ///
     /// # Errors
-    /// 503 when too much waits.
+    /// 503 if the queue is full.
     pub async fn due_count(&self) -> Result<usize, ServiceError> {
         let waits = self.wait()?;
         let (reply, answer) = oneshot::channel();
@@ -153,7 +154,7 @@ impl Alerts {
         answer.await.map_err(|_| stopping())
     }
 
-    /// Changes and polls that wait, and how many may.
+    /// Number of queued changes and polls, and the limit.
     pub fn waiting(&self) -> (usize, usize) {
         (WAITING_MAX - self.waiting.available_permits(), WAITING_MAX)
     }

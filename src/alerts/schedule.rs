@@ -1,19 +1,19 @@
-//! Which rules are due: by organization in the order in which they become due, claimed ones apart. Pure: moments are
-//! arguments. A poll costs what it lists and what became free since the last one, not what exists.
+//! Which rules are due: per organization, ordered by due time, claimed rules separately. Pure: times are arguments. The
+//! cost of a poll depends on the rules listed and the claims ended since the last one, not on all rules.
 
 use std::collections::{BTreeSet, HashMap};
 
 use crate::ids::ObjectId;
 
-/// Due moment in UTC nanoseconds, then age of the rule.
+/// Due time in UTC nanoseconds, then the rule's age as a tiebreaker.
 type Turn = (i64, u64, ObjectId);
 
-/// The rules with an evaluation block that are active.
+/// All active rules with an evaluation block.
 #[derive(Default)]
 pub struct Schedule {
     places: HashMap<ObjectId, Place>,
     queues: HashMap<ObjectId, Queue>,
-    /// Ends of the claims of rules that have no place at present: one that is resumed is still claimed.
+    /// Ends of the claims of rules that are not scheduled now. A rule that is resumed is still claimed.
     absent: HashMap<ObjectId, i64>,
 }
 
@@ -21,19 +21,19 @@ pub struct Schedule {
 struct Place {
     organization_id: ObjectId,
     turn: Turn,
-    /// Monotonic nanoseconds until which somebody has it.
+    /// Monotonic nanoseconds until which an evaluator has claimed the rule.
     claimed_until: Option<i64>,
 }
 
 #[derive(Default)]
 struct Queue {
     free: BTreeSet<Turn>,
-    /// By the end of the claim.
+    /// Ordered by the end of the claim.
     claimed: BTreeSet<(i64, ObjectId)>,
 }
 
 impl Schedule {
-    /// The rule is due from this moment on. A claim ends: it was for the turn before.
+    /// Schedules the rule for `due_at_ns` and ends its claim, which was for the previous evaluation.
     pub fn put(&mut self, organization_id: ObjectId, rule_id: ObjectId, ordinal: u64, due_at_ns: i64) {
         self.remove(rule_id);
         self.absent.remove(&rule_id);
@@ -47,7 +47,7 @@ impl Schedule {
         self.queues.entry(organization_id).or_default().free.insert(turn);
     }
 
-    /// The rule is due from this moment on for another reason than a verdict; a claim goes on.
+    /// Schedules the rule for `due_at_ns` for a reason other than a verdict. A claim is kept.
     pub fn postpone(&mut self, organization_id: ObjectId, rule_id: ObjectId, ordinal: u64, due_at_ns: i64) {
         let claimed_until = match self.places.get(&rule_id) {
             Some(place) => place.claimed_until,
@@ -59,7 +59,7 @@ impl Schedule {
         }
     }
 
-    /// The rule is not due until it is put again.
+    /// Removes the rule until it is scheduled again.
     pub fn remove(&mut self, rule_id: ObjectId) {
         let Some(place) = self.places.remove(&rule_id) else {
             return;
@@ -78,7 +78,7 @@ impl Schedule {
         }
     }
 
-    /// The free rules of an organization that are due, most overdue first, then oldest.
+    /// The unclaimed rules of an organization that are due, most overdue first, then oldest first.
     pub fn due(
         &mut self,
         organization_id: ObjectId,
@@ -93,13 +93,14 @@ impl Schedule {
             .map(|(_, _, rule_id)| *rule_id)
     }
 
-    /// Rules that are due and free, over all organizations; claims that have ended since the last poll not among them.
+    /// Number of rules that are due and unclaimed, over all organizations. Excludes rules whose claims ended since the
+    /// last poll of their organization.
     pub fn due_count(&self, now_ns: i64) -> usize {
         let due = |queue: &Queue| queue.free.iter().take_while(|turn| turn.0 <= now_ns).count();
         self.queues.values().map(due).sum()
     }
 
-    /// Nobody else is told of the rule until then.
+    /// Hides the rule from other evaluators until `until`.
     pub fn claim(&mut self, rule_id: ObjectId, until: i64) {
         if let Some(place) = self.places.get_mut(&rule_id)
             && place.claimed_until.is_none()
@@ -111,7 +112,7 @@ impl Schedule {
         }
     }
 
-    /// Frees the rules whose claims have ended.
+    /// Releases the rules whose claims have ended.
     fn release(&mut self, organization_id: ObjectId, monotonic_ns: i64) {
         self.absent.retain(|_, until| *until > monotonic_ns);
         let Some(queue) = self.queues.get_mut(&organization_id) else {
@@ -205,7 +206,7 @@ mod tests {
         assert_eq!(due(&mut schedule, 30, 1_000), [2, 1]);
     }
 
-    /// Against a list that is searched from end to end.
+    /// Compares with a model that searches a plain list.
     #[test]
     fn random_turns_claims_and_removals_agree_with_a_plain_list() {
         let seed = fastrand::u64(..);
@@ -229,7 +230,7 @@ mod tests {
                     list.retain(|(other, ..)| *other != number);
                 }
                 2 => {
-                    // A poll comes first, as it always does.
+                    // In practice a claim always follows a poll.
                     let _ = due(&mut schedule, now, monotonic);
                     let until = monotonic + dice.i64(1..30);
                     schedule.claim(id(number), until);

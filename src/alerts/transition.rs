@@ -1,23 +1,23 @@
-//! How a verdict moves a rule between its states (contract, chapter 6). Pure: the moment is an argument.
+//! How a verdict changes the state of a rule (contract, chapter 6). Pure: the time is an argument.
 //!
-//! Clocks step. A rule judged "later than now" is due again at once when it lies more than an interval ahead, and a
-//! dwell that began "later than now" begins anew with the next `not_met`: no step of the clock holds a rule up for
-//! longer than its own interval and dwell, and small steps back let no verdict in twice.
+//! The clock may be set back. If the last evaluation is then more than an interval ahead of the clock, the rule is due
+//! at once; if the start of a dwell is in the future, the dwell restarts with the next `not_met`. So a clock step
+//! delays a rule by at most its own interval and dwell, and a small step back does not admit a second verdict.
 
 use crate::catalog::{Outcome, RuleRuntime, RuleState};
 
-/// What a verdict does.
+/// The effect of a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transition {
-    /// Where the rule stood at that moment.
+    /// The state at that time, before the verdict.
     pub previous_state: RuleState,
-    /// Where it stands now.
+    /// The state after the verdict.
     pub runtime: RuleRuntime,
-    /// Whether it fired.
+    /// Whether the rule fired.
     pub triggered: bool,
 }
 
-/// Where a rule stands at a moment: a clearing one is armed when the dwell is over.
+/// The state of a rule at a time. A clearing rule is armed once the dwell is over.
 pub fn state_at(runtime: &RuleRuntime, dwell_ns: i64, now_ns: i64) -> RuleState {
     let cleared_ns = runtime.condition_cleared_at_ns;
     let over = |since_ns: i64| now_ns.saturating_sub(since_ns) >= dwell_ns;
@@ -27,7 +27,7 @@ pub fn state_at(runtime: &RuleRuntime, dwell_ns: i64, now_ns: i64) -> RuleState 
     }
 }
 
-/// The same rule with what the dwell has done by now: before a change of the dwell, which must not undo it.
+/// Applies the dwell up to now. Used before a change of the dwell, which must not undo it.
 pub fn settled(runtime: &RuleRuntime, dwell_ns: i64, now_ns: i64) -> RuleRuntime {
     RuleRuntime {
         state: state_at(runtime, dwell_ns, now_ns),
@@ -35,7 +35,7 @@ pub fn settled(runtime: &RuleRuntime, dwell_ns: i64, now_ns: i64) -> RuleRuntime
     }
 }
 
-/// Since when the rule is due, or from when it will be.
+/// When the rule became or will become due.
 pub fn due_at_ns(runtime: &RuleRuntime, interval_ns: i64, now_ns: i64) -> i64 {
     match runtime.last_evaluated_at_ns {
         None => runtime.due_from_ns.min(now_ns),
@@ -45,7 +45,7 @@ pub fn due_at_ns(runtime: &RuleRuntime, interval_ns: i64, now_ns: i64) -> i64 {
     }
 }
 
-/// The verdict of a rule that is due.
+/// Applies the verdict on a rule that is due.
 pub fn judge(runtime: &RuleRuntime, dwell_ns: i64, outcome: Outcome, now_ns: i64) -> Transition {
     let previous_state = state_at(runtime, dwell_ns, now_ns);
     let mut after = RuleRuntime {
@@ -72,7 +72,7 @@ pub fn judge(runtime: &RuleRuntime, dwell_ns: i64, outcome: Outcome, now_ns: i64
             if previous_state == RuleState::Firing {
                 after.state = RuleState::Clearing;
                 after.condition_cleared_at_ns = Some(now_ns);
-                // Without a dwell it is armed at once.
+                // Without a dwell the rule is armed at once.
                 after.state = state_at(&after, dwell_ns, now_ns);
             }
         }
@@ -84,7 +84,7 @@ pub fn judge(runtime: &RuleRuntime, dwell_ns: i64, outcome: Outcome, now_ns: i64
     }
 }
 
-/// Whole intervals that have passed beyond the one that is due.
+/// Number of whole intervals that have passed since the one that is due.
 pub fn missed_intervals(due_at_ns: i64, interval_ns: i64, now_ns: i64) -> i64 {
     (now_ns.saturating_sub(due_at_ns).max(0)) / interval_ns.max(1)
 }
@@ -109,7 +109,7 @@ mod tests {
         }
     }
 
-    /// The contract's table, every state × outcome × position of the timer, row by row.
+    /// The contract's table row by row: every state × outcome × position of the timer.
     #[test]
     fn every_state_outcome_and_timer_does_what_the_contract_says() {
         use Outcome::{Inconclusive, Met, NotMet};
@@ -211,7 +211,7 @@ mod tests {
                 "{state:?} cleared {cleared:?} ago, dwell {dwell}, {outcome:?}"
             );
         }
-        // The table names every state with every outcome.
+        // The table covers every state with every outcome.
         for state in RuleState::ALL {
             for outcome in Outcome::ALL {
                 assert!(table.iter().any(|row| row.0 == state && row.3 == outcome));
@@ -219,11 +219,11 @@ mod tests {
         }
     }
 
-    /// The rules of the contract written out once more, as a narrator would, over the whole course of verdicts.
+    /// An independent, step-by-step model of the contract's rules over a whole sequence of verdicts.
     struct Narrator {
         fired: Vec<i64>,
         firing: bool,
-        /// Since when a rule that fired is not met any more.
+        /// Since when a rule that has fired is no longer met.
         calm_since: Option<i64>,
     }
 
@@ -313,7 +313,7 @@ mod tests {
         let hour_back = NOW - 3600 * SECOND_NS;
         assert_eq!(due_at_ns(&judged, INTERVAL, hour_back), hour_back, "due at once");
 
-        // Clearing since a moment that is now in the future: the dwell counts from the next verdict on.
+        // Clearing since a time that is now in the future: the dwell counts from the next verdict.
         let clearing = judge(&judged, DWELL, Outcome::NotMet, NOW).runtime;
         let again = judge(&clearing, DWELL, Outcome::NotMet, hour_back);
         assert_eq!(again.runtime.condition_cleared_at_ns, Some(hour_back));

@@ -1,4 +1,4 @@
-//! Whether a verdict is accepted, and what it writes. Pure: run by the actor on the rule as it is then.
+//! Whether a verdict is accepted, and what it writes. Pure: the actor calls it with the current rule.
 
 use super::transition::{self, Transition, due_at_ns};
 use crate::catalog::{Command, Outcome, Owing, Rule, RuleStatus, Verdict};
@@ -6,46 +6,46 @@ use crate::ids::ObjectId;
 
 /// A verdict as an evaluator posted it.
 pub struct Judgement {
-    /// What the evaluator found.
+    /// The evaluator's result.
     pub outcome: Outcome,
-    /// A JSON object, as sent.
+    /// A JSON object, as received.
     pub evidence: Option<Box<str>>,
-    /// The key, or the user, that sent it.
+    /// The API key or user that sent it.
     pub key_id: ObjectId,
-    /// Of its entry in the history.
+    /// Id of its entry in the history.
     pub verdict_id: ObjectId,
-    /// Of the trigger's entry, should it fire.
+    /// Id of the trigger's entry, if the rule fires.
     pub trigger_id: ObjectId,
 }
 
 /// An accepted verdict.
 #[derive(Debug)]
 pub struct Judged {
-    /// What it did.
+    /// The effect on the rule.
     pub transition: Transition,
-    /// When the rule is due next, in UTC nanoseconds.
+    /// When the rule is due next, UTC nanoseconds.
     pub next_due_at_ns: i64,
-    /// What is to be written.
+    /// The command to write.
     pub command: Command,
-    /// The deliveries it owes.
+    /// The deliveries that the command creates.
     pub owed: Vec<ObjectId>,
 }
 
-/// Why a verdict is not accepted.
+/// Why a verdict is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The rule has no evaluation block.
     Plain,
     /// The rule is paused or inactive.
     NotActive(RuleStatus),
-    /// The rule is not due: the verdict of this interval is in.
+    /// The rule is not due: the current interval already has a verdict.
     NotDue,
 }
 
-/// Decides about a verdict. `owed` makes the deliveries of a trigger at that moment.
+/// Decides on a verdict. `owed` makes the deliveries of a trigger at that time.
 ///
 /// # Errors
-/// Why the verdict is not accepted.
+/// Why the verdict is refused.
 pub fn judge<E: From<Refusal>>(
     rule: &Rule,
     judgement: Judgement,

@@ -8,13 +8,14 @@ use super::value::Given;
 use super::{Config, LogFormat, SyncMode};
 use crate::catalog::Plan;
 
-/// One key: its name, its meaning, how it is written as a default, and how it is set.
+/// A key of the configuration.
 pub(super) struct Key {
     pub name: &'static str,
     pub meaning: &'static str,
+    /// The default as written in TOML.
     pub default: &'static str,
     pub set: fn(&mut Config, &Given) -> Result<(), String>,
-    /// Its value must not be repeated in messages.
+    /// Whether its value must not appear in messages.
     pub secret: bool,
 }
 
@@ -33,7 +34,7 @@ const fn key(
     }
 }
 
-/// A terabyte: above it, a size is a slip of the pen.
+/// A terabyte. A larger size is assumed to be a typing error.
 const BYTES_MAX: u64 = 1 << 40;
 const DAY_SECONDS: u64 = 86_400;
 
@@ -41,7 +42,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "server.listen",
         "\"127.0.0.1:8080\"",
-        "address and port to listen on; port 0 takes a free one",
+        "address and port to listen on; port 0 selects a free port",
         |c, v| {
             let text = v.text()?;
             c.server.listen = text
@@ -53,7 +54,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "server.workers",
         "0",
-        "threads that serve requests; 0: one per core",
+        "worker threads for requests; 0: one per core",
         |c, v| {
             c.server.workers = v.integer(0, 1_024)? as usize;
             Ok(())
@@ -62,7 +63,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "server.connections_max",
         "16384",
-        "open connections of the whole server; fewer where descriptors or memory for them are short",
+        "maximum open connections; lower if file descriptors or memory do not suffice",
         |c, v| {
             c.server.connections_max = v.integer(1, 1_000_000)? as usize;
             Ok(())
@@ -71,7 +72,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "server.head_timeout_seconds",
         "10",
-        "time for a request's head to arrive",
+        "timeout for receiving a request's head",
         |c, v| {
             c.server.head_timeout = v.seconds(1, DAY_SECONDS)?;
             Ok(())
@@ -80,7 +81,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "server.keep_alive_seconds",
         "75",
-        "time an idle connection stays open",
+        "time after which an idle connection is closed",
         |c, v| {
             c.server.keep_alive = v.seconds(1, DAY_SECONDS)?;
             Ok(())
@@ -89,7 +90,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "server.request_timeout_seconds",
         "30",
-        "time for a whole request, its body included; then 503, its work cancelled",
+        "timeout for a whole request, including its body; after it the request is cancelled with 503",
         |c, v| {
             c.server.request_timeout = v.seconds(1, DAY_SECONDS)?;
             Ok(())
@@ -98,7 +99,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "server.write_timeout_seconds",
         "30",
-        "time for a client to take what it was sent; then its connection is cut",
+        "timeout for a client to read what was sent; after it the connection is closed",
         |c, v| {
             c.server.write_timeout = v.seconds(1, DAY_SECONDS)?;
             Ok(())
@@ -107,7 +108,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "server.answer_bytes_max",
         "134217728",
-        "memory of large answers that wait for their clients to take them, of one organization half as much; above it 503",
+        "memory for large answers that clients have not read yet, half of it per organization; above it 503",
         |c, v| {
             c.server.answer_bytes_max = v.integer(1 << 20, BYTES_MAX)?;
             Ok(())
@@ -116,7 +117,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "server.shutdown_timeout_seconds",
         "30",
-        "time for requests in flight when the server stops",
+        "time that requests in flight get to finish when the server stops",
         |c, v| {
             c.server.shutdown_timeout = v.seconds(1, DAY_SECONDS)?;
             Ok(())
@@ -125,7 +126,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "server.tls_certificate",
         "\"\"",
-        "PEM file with the server's certificate and those that vouch for it; empty: no TLS; SIGHUP reads it again",
+        "PEM file with the server's certificate chain; empty: no TLS; reloaded on SIGHUP",
         |c, v| {
             c.server.tls_certificate = path(v)?;
             Ok(())
@@ -134,7 +135,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "server.tls_key",
         "\"\"",
-        "PEM file with the certificate's private key",
+        "PEM file with the certificate's private key; reloaded on SIGHUP",
         |c, v| {
             c.server.tls_key = path(v)?;
             Ok(())
@@ -143,7 +144,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "server.cors_origins",
         "[]",
-        "origins whose pages may call the API, like \"https://app.example.com\"; comma-separated in the environment",
+        "origins whose pages may call the API, such as \"https://app.example.com\"; comma-separated in the environment",
         |c, v| {
             let origins = v.list()?;
             for origin in &origins {
@@ -156,7 +157,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "storage.data_dir",
         "\"./data\"",
-        "directory that holds everything; one process at a time",
+        "data directory; used by one process at a time",
         |c, v| {
             let text = v.text()?;
             if text.is_empty() {
@@ -169,7 +170,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "storage.memory_bytes_max",
         "1073741824",
-        "memory for unsealed points, dictionaries and mailboxes; above it ingests get 503",
+        "memory for request bodies, queues and points that are not in segments yet; above it ingests get 503",
         |c, v| {
             c.storage.memory_bytes_max = v.integer(16 << 20, BYTES_MAX)?;
             Ok(())
@@ -178,7 +179,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "storage.checkpoint_bytes",
         "67108864",
-        "log bytes after which points are sealed into segments",
+        "log size in bytes at which points are written to segments",
         |c, v| {
             c.storage.checkpoint_bytes = v.integer(64 << 10, BYTES_MAX)?;
             Ok(())
@@ -187,7 +188,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "storage.cache_bytes_max",
         "67108864",
-        "memory for block summaries and rollups read from files; above it those asked for least are read again",
+        "cache for block summaries and rollups read from files; the least used are evicted",
         |c, v| {
             c.storage.cache_bytes_max = v.integer(1 << 20, BYTES_MAX)?;
             Ok(())
@@ -196,7 +197,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "wal.sync",
         "\"always\"",
-        "always: acknowledged means on disk; interval, never: a power cut may take acknowledged points back",
+        "always: acknowledged points are on disk; interval, never: a power failure may lose acknowledged points",
         |c, v| {
             c.wal.sync = v.one_of(&[
                 ("always", SyncMode::Always),
@@ -209,7 +210,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "wal.sync_interval_ms",
         "1000",
-        "period of wal.sync = \"interval\"",
+        "time between syncs with wal.sync = \"interval\"",
         |c, v| {
             c.wal.sync_interval = Duration::from_millis(v.integer(1, 60_000)?);
             Ok(())
@@ -218,7 +219,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "wal.tail_bytes_max",
         "268435456",
-        "log that a restart may have to replay; above it ingests get 503",
+        "maximum log size in bytes that a restart has to replay; above it ingests get 503",
         |c, v| {
             c.wal.tail_bytes_max = v.integer(1 << 20, BYTES_MAX)?;
             Ok(())
@@ -227,7 +228,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "query.threads",
         "0",
-        "threads that run queries; 0: half the cores, at least one; one more runs small queries only",
+        "query threads; 0: half the cores, at least one; one additional thread runs only small queries",
         |c, v| {
             c.query.threads = v.integer(0, 1_024)? as usize;
             Ok(())
@@ -236,7 +237,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "query.queue_max",
         "256",
-        "queries that may wait for a thread, of one organization half as many; above it 503",
+        "maximum queued queries, half of them per organization; above it 503",
         |c, v| {
             c.query.queue_max = v.integer(1, 1_000_000)? as usize;
             Ok(())
@@ -245,7 +246,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "query.memory_bytes_max",
         "134217728",
-        "memory one query may hold; one that needs more is refused with 400; all together so much for each thread",
+        "memory limit of one query; above it 400; the limit of all queries together is this times the number of threads",
         |c, v| {
             c.query.memory_bytes_max = v.integer(1 << 20, 1 << 40)? as usize;
             Ok(())
@@ -254,7 +255,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "query.timeout_seconds",
         "30",
-        "time for one query, its waiting included; then 503",
+        "timeout for a query, including its time in the queue; after it 503",
         |c, v| {
             c.query.timeout = v.seconds(1, DAY_SECONDS)?;
             Ok(())
@@ -263,7 +264,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "accounts.default_plan",
         "\"Free\"",
-        "plan of a new organization: Free, Pro or Enterprise",
+        "plan of new organizations: Free, Pro or Enterprise",
         |c, v| {
             c.accounts.default_plan = v.one_of(&Plan::ALL.map(|plan| (plan.name(), plan)))?;
             Ok(())
@@ -276,7 +277,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "accounts.signups_per_hour_max",
         "1000",
-        "sign-ups from one address; then 429; 0: no limit; behind a proxy all clients have the proxy's address",
+        "maximum sign-ups per hour from one address; above it 429; 0: no limit; behind a proxy all clients have its address",
         |c, v| {
             c.accounts.signups_per_hour_max = v.integer(0, 1_000_000)? as usize;
             Ok(())
@@ -285,7 +286,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "limits.buckets_max",
         "20000",
-        "buckets of an organization, besides what its plan allows; then 403",
+        "maximum buckets of an organization, in addition to its plan's limit; above it 403",
         |c, v| {
             c.limits.buckets_max = v.integer(1, 1_000_000)?;
             Ok(())
@@ -294,7 +295,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "limits.sources_max",
         "1000000",
-        "data sources of an organization; then 403",
+        "maximum data sources of an organization; above it 403",
         |c, v| {
             c.limits.sources_max = v.integer(1, 100_000_000)?;
             Ok(())
@@ -303,7 +304,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "limits.keys_max",
         "10000",
-        "API keys of an organization; then 403",
+        "maximum API keys of an organization; above it 403",
         |c, v| {
             c.limits.keys_max = v.integer(1, 10_000_000)?;
             Ok(())
@@ -312,7 +313,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "limits.rules_max",
         "100000",
-        "alert rules of an organization; then 403",
+        "maximum alert rules of an organization; above it 403",
         |c, v| {
             c.limits.rules_max = v.integer(1, 10_000_000)?;
             Ok(())
@@ -321,7 +322,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "limits.webhooks_max",
         "1000",
-        "webhooks of an organization; then 403",
+        "maximum webhooks of an organization; above it 403",
         |c, v| {
             c.limits.webhooks_max = v.integer(1, 1_000_000)?;
             Ok(())
@@ -330,7 +331,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "limits.catalog_bytes_max",
         "67108864",
-        "names, descriptions, schemas, rules and webhooks of an organization, in bytes of text; then 403",
+        "maximum text of an organization in bytes: names, descriptions, schemas, rules, webhooks; above it 403",
         |c, v| {
             c.limits.catalog_bytes_max = v.integer(1, BYTES_MAX)?;
             Ok(())
@@ -339,7 +340,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "limits.owed_deliveries_max",
         "100000",
-        "deliveries that an organization owes at once; then 403, and triggers end its oldest as failed",
+        "maximum pending deliveries of an organization; above it 403, and triggers fail the oldest deliveries",
         |c, v| {
             c.limits.owed_deliveries_max = v.integer(1, 100_000_000)?;
             Ok(())
@@ -348,7 +349,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "limits.owed_bytes_max",
         "134217728",
-        "memory of these, at most half of what the server has for all; then the same",
+        "memory limit of an organization's pending deliveries, at most half of the server's; above it as for the count",
         |c, v| {
             c.limits.owed_bytes_max = v.integer(1, BYTES_MAX)?;
             Ok(())
@@ -359,7 +360,7 @@ pub(super) const KEYS: &[Key] = &[
         ..key(
             "operator.token",
             "\"\"",
-            "bearer token of the operator routes; empty: the routes do not exist",
+            "bearer token of the operator routes; empty: the routes are disabled",
             |c, v| {
                 let text = v.text()?;
                 c.operator.token = (!text.is_empty()).then(|| text.to_owned());
@@ -370,7 +371,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "webhooks.allow_private_networks",
         "false",
-        "whether deliveries may go to loopback and private addresses; they never go to link-local ones",
+        "whether deliveries may go to loopback and private addresses; link-local addresses are never allowed",
         |c, v| {
             c.webhooks.allow_private_networks = v.boolean()?;
             Ok(())
@@ -379,7 +380,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "log.filter",
         "\"info,actix_server=warn,actix_http=off\"",
-        "which log lines: a level (error, warn, info, debug, trace), or target=level pairs, comma-separated",
+        "log filter: a level (error, warn, info, debug, trace), or target=level pairs, comma-separated",
         |c, v| {
             let text = v.text()?;
             text.parse::<tracing_subscriber::filter::Targets>()
@@ -391,7 +392,7 @@ pub(super) const KEYS: &[Key] = &[
     key(
         "log.format",
         "\"text\"",
-        "text: for people; json: one object a line",
+        "text: human-readable; json: one object per line",
         |c, v| {
             c.log.format = v.one_of(&[("text", LogFormat::Text), ("json", LogFormat::Json)])?;
             Ok(())
@@ -399,7 +400,7 @@ pub(super) const KEYS: &[Key] = &[
     ),
 ];
 
-/// A file; none when the text is empty.
+/// A path; `None` if the text is empty.
 fn path(given: &Given) -> Result<Option<PathBuf>, String> {
     let text = given.text()?;
     Ok((!text.is_empty()).then(|| text.into()))
@@ -424,11 +425,11 @@ pub fn environment_name(key: &str) -> String {
     format!("TIDEWATCH_{}", key.replace('.', "__").to_ascii_uppercase())
 }
 
-/// All keys with default and meaning, as `--help` shows them.
+/// All keys with their defaults and meanings, for `--help`.
 pub fn describe_all() -> String {
     let mut text = String::from(
         "Config keys, in the TOML file as `[section]` and `key`, in the environment as TIDEWATCH_<SECTION>__<KEY>\n\
-         (flags win over environment, environment over file, file over defaults):\n",
+         (flags override the environment, the environment overrides the file, the file overrides the defaults):\n",
     );
     for Key {
         name,

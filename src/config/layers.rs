@@ -1,19 +1,18 @@
-//! Reading the layers in order, each over the one before.
+//! Reads the layers of configuration in order; each overrides the one before.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::Config;
 use super::keys::{KEYS, Key, environment_name};
 use super::value::Given;
 
-/// What every key's environment variable starts with.
+/// Prefix of the environment variables of all keys.
 const ENVIRONMENT_PREFIX: &str = "TIDEWATCH_";
-/// Only names with it are keys: `TIDEWATCH_BIN` is somebody else's variable.
+/// Separates section and key. A variable without it, such as `TIDEWATCH_BIN`, is not a key and is ignored.
 const ENVIRONMENT_SEPARATOR: &str = "__";
 
-/// What the command line sets.
+/// Options of the command line.
 #[derive(Clone, Debug, Default)]
 pub struct Flags {
     /// `--config`
@@ -24,22 +23,15 @@ pub struct Flags {
     pub data_dir: Option<String>,
 }
 
-/// A configuration that cannot be used; the text names the key and where it came from.
-#[derive(Debug, PartialEq, Eq)]
+/// An invalid configuration. The message names the key and its source.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct ConfigError(String);
 
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ConfigError {}
-
-/// The configuration of these flags, this environment and the file that the flags name.
+/// Loads the configuration from the flags, the environment and the file named by the flags.
 ///
 /// # Errors
-/// The file cannot be read, or a key or value is wrong.
+/// The file cannot be read, or a key or value is invalid.
 pub fn load(
     flags: &Flags,
     environment: impl IntoIterator<Item = (String, String)>,

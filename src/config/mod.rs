@@ -1,8 +1,8 @@
-//! What an operator can set: flags over environment over file over defaults.
+//! The configuration: flags override the environment, which overrides the file, which overrides the defaults.
 //!
-//! Every key stands once, in the table of `keys.rs`: its name, meaning, default and bounds. File,
-//! environment, `--help` and the shipped `config.toml` are all checked against that table, and a
-//! key or value that is wrong stops the start with a message naming the key and where it came from.
+//! Every key is defined once, in the table of `keys.rs`, with its name, meaning, default and bounds. The file, the
+//! environment, `--help` and the shipped `config.toml` are checked against that table. An invalid key or value stops
+//! the start with a message that names the key and its source.
 
 mod keys;
 mod layers;
@@ -17,69 +17,68 @@ use crate::catalog::Plan;
 pub use keys::{describe_all, environment_name};
 pub use layers::{ConfigError, Flags, load};
 
-/// The checked configuration.
+/// The validated configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// The HTTP side.
+    /// HTTP server.
     pub server: ServerConfig,
-    /// The data directory and its memory.
+    /// Data directory and memory.
     pub storage: StorageConfig,
-    /// The log.
+    /// Write-ahead log.
     pub wal: WalConfig,
-    /// The query pool.
+    /// Query pool.
     pub query: QueryConfig,
     /// Sign-up.
     pub accounts: AccountsConfig,
-    /// What one organization may have.
+    /// Limits of one organization.
     pub limits: LimitsConfig,
-    /// Who runs the server.
+    /// Access to the operator routes.
     pub operator: OperatorConfig,
-    /// Deliveries.
+    /// Webhook deliveries.
     pub webhooks: WebhooksConfig,
-    /// The program's own log lines.
+    /// Log output of the program.
     pub log: LogConfig,
 }
 
 /// `[server]`
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerConfig {
-    /// Address and port.
+    /// Address and port to listen on.
     pub listen: SocketAddr,
-    /// Threads that serve requests; 0 is one per core.
+    /// Worker threads for requests; 0 means one per core.
     pub workers: usize,
-    /// Open connections of the whole server.
+    /// Maximum open connections.
     pub connections_max: usize,
-    /// Time for a request's head, from the connection's opening.
+    /// Timeout for receiving a request's head, from the opening of the connection.
     pub head_timeout: Duration,
-    /// Time an idle connection stays open.
+    /// Time after which an idle connection is closed.
     pub keep_alive: Duration,
-    /// Time for a whole request, its body included.
+    /// Timeout for a whole request, including its body.
     pub request_timeout: Duration,
-    /// Time for a client to take what it was sent.
+    /// Timeout for a client to read what was sent.
     pub write_timeout: Duration,
-    /// Memory of large answers that wait for their clients to take them.
+    /// Memory for large answers that clients have not read yet.
     pub answer_bytes_max: u64,
-    /// Time for requests in flight when the server stops.
+    /// Time that requests in flight get to finish when the server stops.
     pub shutdown_timeout: Duration,
-    /// The PEM file with the certificate and those that vouch for it; TLS needs its key, too.
+    /// PEM file with the certificate chain; TLS requires its key too.
     pub tls_certificate: Option<PathBuf>,
-    /// The PEM file with the certificate's private key.
+    /// PEM file with the certificate's private key.
     pub tls_key: Option<PathBuf>,
-    /// Origins whose pages may call the API.
     pub cors_origins: Vec<String>,
 }
 
-/// The files that TLS needs.
+/// The files required for TLS.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TlsConfig {
-    /// PEM, the server's own certificate first.
+    /// PEM file, the server's own certificate first.
     pub certificate: PathBuf,
-    /// PEM.
+    /// PEM file with the private key.
     pub key: PathBuf,
 }
 
 impl ServerConfig {
-    /// The files of TLS; `None` without.
+    /// The TLS files; `None` if TLS is not configured.
     pub fn tls(&self) -> Option<TlsConfig> {
         Some(TlsConfig {
             certificate: self.tls_certificate.clone()?,
@@ -91,28 +90,29 @@ impl ServerConfig {
 /// `[storage]`
 #[derive(Clone, Debug, PartialEq)]
 pub struct StorageConfig {
-    /// Where everything is kept.
+    /// The data directory.
     pub data_dir: PathBuf,
-    /// Memory of unsaved points, what is on its way to become some, and request bodies, all together.
+    /// Memory for request bodies, queues and points that are not in segments yet, in total.
     pub memory_bytes_max: u64,
-    /// Log bytes after which heads are sealed.
+    /// Log size at which points are written to segments.
     pub checkpoint_bytes: u64,
-    /// Memory of block summaries and rollups that are kept decoded.
+    /// Size of the cache for decoded block summaries and rollups.
     pub cache_bytes_max: u64,
 }
 
 impl StorageConfig {
-    /// The part of the memory for request bodies: they are a passing thing, and get no more however large the server.
+    /// The share of the memory for request bodies. It is capped, because bodies are short-lived whatever the server's
+    /// size.
     pub fn body_bytes_max(&self) -> u64 {
         (self.memory_bytes_max / 4).min(256 << 20)
     }
 
-    /// Memory of deliveries that are owed, of all organizations, besides: a quarter as much.
+    /// Memory for pending deliveries of all organizations, in addition: a quarter of `memory_bytes_max`.
     pub const fn owed_bytes_max(&self) -> u64 {
         self.memory_bytes_max / 4
     }
 
-    /// The rest of it: for unsaved points and what is on its way to become some.
+    /// The rest of the memory: for queues and points that are not in segments yet.
     pub fn point_bytes_max(&self) -> u64 {
         self.memory_bytes_max - self.body_bytes_max()
     }
@@ -123,9 +123,9 @@ impl StorageConfig {
 pub struct WalConfig {
     /// When a record counts as durable.
     pub sync: SyncMode,
-    /// The period of `sync = "interval"`.
+    /// Time between syncs with [`SyncMode::Interval`].
     pub sync_interval: Duration,
-    /// Log that a restart may have to replay.
+    /// Maximum log size that a restart has to replay.
     pub tail_bytes_max: u64,
 }
 
@@ -134,60 +134,59 @@ pub struct WalConfig {
 pub enum SyncMode {
     /// After its sync: acknowledged means durable.
     Always,
-    /// After its write; synced once an interval.
+    /// After its write; the log is synced periodically.
     Interval,
-    /// After its write; synced when the operating system likes.
+    /// After its write; the operating system decides when to sync.
     Never,
 }
 
 /// `[query]`
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueryConfig {
-    /// Threads of the query pool, besides the one for small queries; 0 is half the cores.
+    /// Query threads, besides the one for small queries; 0 means half the cores.
     pub threads: usize,
-    /// Queries that may wait for a thread; of one organization half as many.
+    /// Maximum queued queries, half of them per organization.
     pub queue_max: usize,
-    /// Memory that one query may hold.
+    /// Memory limit of one query.
     pub memory_bytes_max: usize,
-    /// Time for one query, waiting included.
+    /// Timeout for a query, including its time in the queue.
     pub timeout: Duration,
 }
 
 /// `[accounts]`
 #[derive(Clone, Debug, PartialEq)]
 pub struct AccountsConfig {
-    /// Plan of a new organization.
+    /// Plan of new organizations.
     pub default_plan: Plan,
     /// Whether anyone may sign up.
     pub signup: bool,
-    /// Sign-ups from one address; 0 is no limit.
+    /// Maximum sign-ups per hour from one address; 0 means no limit.
     pub signups_per_hour_max: usize,
 }
 
-/// `[limits]`: what one organization may have. What there is already stays, whatever the limit.
+/// `[limits]` of one organization. Existing objects are kept if a limit is lowered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitsConfig {
-    /// Buckets, besides the plan's limit.
+    /// Maximum buckets, in addition to the plan's limit.
     pub buckets_max: u64,
-    /// Data sources of all its buckets.
+    /// Maximum data sources of all buckets.
     pub sources_max: u64,
-    /// API keys, those of its buckets included.
+    /// Maximum API keys, including those of buckets.
     pub keys_max: u64,
-    /// Alert rules.
     pub rules_max: u64,
     pub webhooks_max: u64,
-    /// Bytes of the texts of all these.
+    /// Maximum total text of all of these, in bytes.
     pub catalog_bytes_max: u64,
-    /// Deliveries that are owed at once.
+    /// Maximum pending deliveries.
     pub owed_deliveries_max: u64,
-    /// Memory that these take.
+    /// Memory limit of pending deliveries.
     pub owed_bytes_max: u64,
 }
 
 /// `[operator]`
 #[derive(Clone, PartialEq)]
 pub struct OperatorConfig {
-    /// Opens the operator routes; without it they do not exist.
+    /// Bearer token of the operator routes; `None` disables them.
     pub token: Option<String>,
 }
 
@@ -201,25 +200,25 @@ impl std::fmt::Debug for OperatorConfig {
 /// `[webhooks]`
 #[derive(Clone, Debug, PartialEq)]
 pub struct WebhooksConfig {
-    /// Whether deliveries may go to loopback and private addresses. They never go to link-local ones.
+    /// Whether deliveries may go to loopback and private addresses. Link-local addresses are never allowed.
     pub allow_private_networks: bool,
 }
 
 /// `[log]`
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogConfig {
-    /// Which lines: a level, or `target=level` pairs separated by commas.
+    /// Log filter: a level, or `target=level` pairs separated by commas.
     pub filter: String,
-    /// How a line looks.
+    /// Output format.
     pub format: LogFormat,
 }
 
-/// How a log line looks.
+/// Output format of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
-    /// For people.
+    /// Human-readable.
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
@@ -285,7 +284,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Faults that only two keys together have.
+    /// Checks constraints between keys.
     fn check(&self) -> Result<(), String> {
         let missing = match (&self.server.tls_certificate, &self.server.tls_key) {
             (Some(_), None) => Some("server.tls_key"),

@@ -1,8 +1,8 @@
-//! One value as a source gave it: typed in the file, text in the environment and on the command line.
+//! A value from one of the sources: typed in the file, text in the environment and on the command line.
 
 use std::time::Duration;
 
-/// A value before it is checked. The readers answer what was expected when it is something else.
+/// A value that is not validated yet. The methods return what was expected if the value has another type.
 pub(super) enum Given {
     Toml(toml::Value),
     Text(String),
@@ -40,7 +40,7 @@ impl Given {
         self.integer(min, max).map(Duration::from_secs)
     }
 
-    /// A list; in the environment its entries are separated by commas.
+    /// A list. In the environment its entries are separated by commas.
     pub fn list(&self) -> Result<Vec<String>, String> {
         let wrong = || format!("must be an array of strings, not {}", self.shown());
         match self {

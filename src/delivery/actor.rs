@@ -1,5 +1,5 @@
-//! The deliveries' actor: the one place where attempts begin and end. A delivery's way is schedule → attempt → record
-//! → schedule again or done; what is owed is recorded in the log, what is best effort in memory.
+//! The delivery actor: the only place where attempts start and end. Each delivery goes schedule → attempt → record,
+//! then back to the schedule or done. Results of owed deliveries go to the log; best-effort ones stay in memory.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -23,24 +23,24 @@ use crate::catalog::{AfterAttempt, Attempt, AttemptMade, Catalog, Command, Deliv
 use crate::ids::{ObjectId, ObjectIds};
 use crate::journal::JournalHandle;
 
-/// An answer that comes later does not prove that the receiver can take more at once.
+/// A slower answer does not prove that the receiver can take more requests at once.
 const PROMPT: Duration = Duration::from_secs(5);
-/// Totals of best-effort deliveries become durable this often.
+/// How often the totals of best-effort deliveries are made durable.
 const COUNT_PERIOD: Duration = Duration::from_secs(60);
-/// First wait before a result that the log did not take is offered to it again; doubled each time.
+/// Wait before a result that the log refused is submitted again; doubled each time up to the maximum.
 const RECORD_WAIT_MIN: Duration = Duration::from_secs(1);
 const RECORD_WAIT_MAX: Duration = Duration::from_secs(30);
-/// The schedule is swept from here on, so that small ones never are.
+/// Minimum length at which the schedule is swept. Small schedules are never swept.
 const SWEEP_LEN_MIN: usize = 4_096;
-/// The clock is looked at this often, however late the next delivery is due.
+/// Maximum time between two looks at the schedule, even if nothing is due for longer.
 const SLEEP_MAX: Duration = Duration::from_secs(3_600);
 
-/// Deliveries that are owed from now on, or again.
+/// Deliveries to schedule, for the first time or again.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Queued(pub(super) Vec<ObjectId>);
 
-/// Starts no attempt any more; answers when those in flight are over, at the latest after `within`.
+/// Stops starting attempts. Replies when those in flight have ended, or after `within` at the latest.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Stop {
@@ -48,7 +48,7 @@ pub(super) struct Stop {
     pub(super) reply: oneshot::Sender<()>,
 }
 
-/// An attempt is over.
+/// An attempt has ended.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Ended {
@@ -57,7 +57,7 @@ pub(super) struct Ended {
     outcome: Outcome,
 }
 
-/// What the log made of a result.
+/// The log accepted or refused a result.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Recorded {
@@ -65,16 +65,16 @@ struct Recorded {
     outcome: Result<(), String>,
 }
 
-/// A result on its way to the log.
+/// A result that is not in the log yet.
 pub(super) struct Unrecorded {
     made: AttemptMade,
     /// When the next attempt is due.
     due: Duration,
-    /// Whether the log did not take it.
+    /// Whether the log refused it.
     refused: bool,
-    /// Whether the delivery was queued once more meanwhile.
+    /// Whether the delivery was queued again in the meantime.
     again: bool,
-    /// Who asked for a redelivery meanwhile.
+    /// Callers that asked for a redelivery in the meantime.
     pub(super) waiting: Vec<oneshot::Sender<Redelivered>>,
 }
 
@@ -87,16 +87,16 @@ pub(super) struct DeliveryActor {
     pub(super) counters: Arc<Counters>,
     pub(super) schedule: Schedule,
     pub(super) pace: Pace,
-    /// Best-effort deliveries made so far.
-    pub(super) tellings: usize,
+    /// Best-effort deliveries made so far; rotates which sources are dropped.
+    pub(super) best_effort_made: usize,
     pub(super) unrecorded: HashMap<ObjectId, Unrecorded>,
     pub(super) requeuing: HashMap<ObjectId, Requeuing>,
     record_wait: Duration,
-    /// Deliveries in the schedule at which it is swept.
+    /// Schedule length that triggers the next sweep.
     sweep_at: usize,
-    /// Zero of the schedule's time.
+    /// Origin of the schedule's time.
     began: Instant,
-    /// When the actor wakes up by itself.
+    /// When the timer fires next.
     alarm: Option<Duration>,
     stopping: Option<oneshot::Sender<()>>,
     stopped: bool,
@@ -120,7 +120,7 @@ impl DeliveryActor {
             counters,
             schedule: Schedule::default(),
             pace: Pace::default(),
-            tellings: 0,
+            best_effort_made: 0,
             unrecorded: HashMap::new(),
             requeuing: HashMap::new(),
             record_wait: RECORD_WAIT_MIN,
@@ -148,7 +148,7 @@ impl DeliveryActor {
         self.neighbours.catalog.read(look)
     }
 
-    /// Schedules all that an earlier process left.
+    /// Schedules the pending deliveries of an earlier process.
     fn take_over(&mut self) {
         let (now, now_ns) = (self.now(), self.now_ns());
         let owed: Vec<_> = self.catalog(|catalog| {
@@ -177,8 +177,9 @@ impl DeliveryActor {
         }
     }
 
-    /// Forgets deliveries that are owed no longer, as their webhook is gone or they were given up: left alone, they would
-    /// stay until they are due, which may be in years. Costs little on average, for it waits until there are many.
+    /// Removes deliveries that are no longer owed because their webhook was deleted or they were given up. Otherwise
+    /// they would stay until they are due, which may be years. The cost is amortized: a sweep waits until the schedule
+    /// doubled.
     fn sweep(&mut self) {
         if self.schedule.len() < self.sweep_at {
             return;
@@ -193,7 +194,7 @@ impl DeliveryActor {
         self.sweep_at = (2 * self.schedule.len()).max(SWEEP_LEN_MIN);
     }
 
-    /// Starts what can be started, and sees to it that the rest is not forgotten.
+    /// Starts every attempt that may start now, sets the timer for the rest, and completes a pending stop.
     pub(super) fn go_on(&mut self, context: &mut Context<Self>) {
         if self.stopping.is_none() && !self.stopped {
             while let Some(id) = self.schedule.next(self.now()) {
@@ -237,14 +238,14 @@ impl DeliveryActor {
             destination.request(&delivery, at_ns)
         });
         let Some(request) = found else {
-            // Deleted meanwhile, with all that it was owed.
+            // The receiver was deleted in the meantime, and its deliveries with it.
             self.recent.forget(id);
             self.schedule.ended(id, None);
             return;
         };
         let attempt = self.transport.attempt(request);
         let address = context.address();
-        // A task of its own: the context would poll all attempts whenever one of them moves.
+        // A separate task, because the actor's context would poll all attempts whenever one makes progress.
         actix::spawn(async move {
             let outcome = attempt.await;
             address.do_send(Ended { id, at_ns, outcome });
@@ -264,7 +265,7 @@ impl DeliveryActor {
         }
     }
 
-    /// Offers a result to the log.
+    /// Submits a result to the log.
     fn record(&mut self, id: ObjectId, context: &mut Context<Self>) {
         let Some(unrecorded) = self.unrecorded.get_mut(&id) else {
             return;
@@ -284,14 +285,14 @@ impl DeliveryActor {
         }
     }
 
-    /// The log took no result: it is offered again later, and nothing is sent twice for that.
+    /// Retries later because the log refused a result. The request itself is not sent again for that.
     fn record_later(&mut self, error: &str, context: &mut Context<Self>) {
         let refused = self.unrecorded.values().filter(|one| one.refused).count();
         if refused > 1 {
-            // The first one set the alarm.
+            // The first refused result set the timer.
             return;
         }
-        tracing::warn!(%error, "results of deliveries are kept in memory until the log takes them");
+        tracing::warn!(%error, "the log refuses results of deliveries; they are kept in memory and retried");
         let wait = self.record_wait;
         self.record_wait = (2 * wait).min(RECORD_WAIT_MAX);
         context.run_later(wait, |actor, context| {
@@ -301,7 +302,7 @@ impl DeliveryActor {
         });
     }
 
-    /// Has the totals of best-effort deliveries made durable; `then` runs in any case.
+    /// Makes the totals of best-effort deliveries durable. `then` runs in any case.
     fn count(&self, then: impl FnOnce() + Send + 'static) {
         let catalog = &self.neighbours.catalog;
         let counts = self
@@ -342,11 +343,11 @@ impl DeliveryActor {
             tracing::info!(
                 in_flight,
                 unrecorded,
-                "deliveries cut short go on after the next start"
+                "unfinished deliveries continue after the next start"
             );
         }
         self.count(move || {
-            // Whoever asked may have gone.
+            // The caller may be gone.
             let _ = reply.send(());
         });
     }

@@ -1,13 +1,13 @@
-//! Which addresses are public: those that a delivery may go to when private networks are not allowed.
+//! Which addresses are public, and so allowed for deliveries when private networks are not.
 //!
-//! What is not known to be reachable over the public internet is refused. The ranges are those of the IANA registries
-//! of special-purpose addresses (<https://www.iana.org/assignments/iana-ipv4-special-registry>,
-//! <https://www.iana.org/assignments/iana-ipv6-special-registry>); an IPv6 address that carries an IPv4 address is
-//! public when both are.
+//! Everything that is not known to be reachable over the public internet is refused. The ranges come from the IANA
+//! registries of special-purpose addresses (<https://www.iana.org/assignments/iana-ipv4-special-registry>,
+//! <https://www.iana.org/assignments/iana-ipv6-special-registry>). An IPv6 address that embeds an IPv4 address is
+//! public if both are.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// First address and prefix length of what is not public, though IPv4 has it among its unicast addresses.
+/// IPv4 ranges that are not public: first address and prefix length.
 const IPV4_REFUSED: &[([u8; 4], u32)] = &[
     ([0, 0, 0, 0], 8),       // this network
     ([10, 0, 0, 0], 8),      // private
@@ -26,23 +26,23 @@ const IPV4_REFUSED: &[([u8; 4], u32)] = &[
     ([240, 0, 0, 0], 4),     // reserved, broadcast
 ];
 
-/// The same within 2000::/3, which holds all public addresses of IPv6 but for those of NAT64.
+/// Ranges within 2000::/3 that are not public. All public IPv6 addresses are in 2000::/3, except those of NAT64.
 const IPV6_REFUSED: &[([u16; 2], u32)] = &[
-    ([0x2001, 0], 23),      // protocol assignments; Teredo within is judged by itself
+    ([0x2001, 0], 23),      // protocol assignments; Teredo is checked separately
     ([0x2001, 0x0db8], 32), // documentation
     ([0x3fff, 0], 20),      // documentation
 ];
 
-/// Whether an address is link-local, whatever form carries it: metadata services of clouds, and neighbours that have no
-/// other address. No delivery goes there, also where private networks are allowed.
+/// Whether an address is link-local, in any embedding: cloud metadata services, and neighbours without another address.
+/// Deliveries never go there, even if private networks are allowed.
 pub fn is_link_local(address: IpAddr) -> bool {
     let of_v4 =
         |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)).is_link_local();
     match address {
         IpAddr::V4(address) => address.is_link_local(),
         IpAddr::V6(address) => match address.segments() {
-            // IPv4, mapped and compatible; translated; NAT64, its local networks included; 6to4; Teredo, whose client has
-            // its bits flipped.
+            // IPv4-mapped and IPv4-compatible; IPv4-translated; NAT64 including local prefixes; 6to4; Teredo, which
+            // inverts the client's bits.
             [0, 0, 0, 0, 0, 0 | 0xffff, high, low]
             | [0, 0, 0, 0, 0xffff, 0, high, low]
             | [0x64, 0xff9b, .., high, low]
@@ -55,7 +55,7 @@ pub fn is_link_local(address: IpAddr) -> bool {
     }
 }
 
-/// Whether an address is one of the public internet.
+/// Whether an address is on the public internet.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -75,7 +75,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     match address.segments() {
         // NAT64.
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => carried(high, low),
-        // Teredo: the server, and the client with its bits flipped.
+        // Teredo: the server, and the client with inverted bits.
         [0x2001, 0, high, low, _, _, client_high, client_low] => {
             carried(high, low) && carried(!client_high, !client_low)
         }
@@ -170,7 +170,7 @@ mod tests {
             "2a00:1450:4001:81b::200e",
             "3ffe:ffff::1",
             "3fff:1000::1",
-            // Carrying 8.8.8.8.
+            // Embeds 8.8.8.8.
             "64:ff9b::808:808",
             "2002:808:808::1",
             "2001:0:808:808::f7f7:f7f7",
@@ -215,13 +215,13 @@ mod tests {
             "::",
             "::1",
             "::2",
-            // IPv4 mapped and compatible, whatever they carry.
+            // IPv4-mapped and IPv4-compatible, whatever they embed.
             "::ffff:127.0.0.1",
             "::ffff:10.0.0.1",
             "::ffff:8.8.8.8",
             "::127.0.0.1",
             "::8.8.8.8",
-            // NAT64 to 127.0.0.1, 10.0.0.1, 169.254.169.254, 192.168.0.1, and of a local network.
+            // NAT64 to 127.0.0.1, 10.0.0.1, 169.254.169.254 and 192.168.0.1, and with a local prefix.
             "64:ff9b::7f00:1",
             "64:ff9b::a00:1",
             "64:ff9b::a9fe:a9fe",

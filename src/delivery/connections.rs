@@ -1,5 +1,5 @@
-//! Connections that are kept for a moment between attempts: one set for each origin and each checked address, so that
-//! a connection is never used for a name that has come to mean something else.
+//! Connections kept open briefly between attempts. There is one pool per origin and checked address, so that a
+//! connection is never reused after the name resolves to a different address.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use awc::http::Version;
 use awc::{Client, Connector};
 
-/// For TCP, and again for TLS.
+/// Applies to TCP, and separately to TLS.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// A connection idle for longer may just be closed by the receiver, and a request on it be lost; common servers keep
-/// theirs for 5 seconds and more.
+/// After a longer idle time the receiver may just be closing the connection, and a request sent on it is lost. Common
+/// servers keep idle connections for at least 5 seconds.
 const IDLE_MAX: Duration = Duration::from_secs(3);
 
 /// Clients by origin and address.
@@ -26,12 +26,11 @@ struct Kept {
 
 impl Connections {
     pub fn new() -> Rc<Self> {
-        // Whoever installed one before is as good; without one, awc's connector panics.
+        // An already installed provider is fine. Without any, awc's connector panics.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Rc::new(Self(RefCell::default()))
     }
 
-    /// The client for this origin at this address.
     pub fn client(self: &Rc<Self>, origin: String, address: SocketAddr) -> Client {
         let mut kept = self.0.borrow_mut();
         if kept.is_empty() {
@@ -46,7 +45,7 @@ impl Connections {
     }
 }
 
-/// Closes what is idle for too long, until nothing is left. An attempt under way keeps its own connection.
+/// Drops idle clients until none is left, then ends. An attempt in progress holds its own connection.
 async fn sweep(connections: Weak<Connections>) {
     loop {
         tokio::time::sleep(IDLE_MAX).await;
@@ -61,14 +60,14 @@ async fn sweep(connections: Weak<Connections>) {
     }
 }
 
-/// A client that does as it is told: no redirects, no headers and no time limit of its own.
+/// A client that adds nothing of its own: no redirects, no default headers, no timeout.
 fn new_client() -> Client {
     let connector = Connector::new()
         .max_http_version(Version::HTTP_11)
         .timeout(CONNECT_TIMEOUT)
         .handshake_timeout(CONNECT_TIMEOUT)
         .conn_keep_alive(IDLE_MAX)
-        // The schedule bounds what is in flight.
+        // The schedule limits the attempts in flight.
         .limit(0);
     Client::builder()
         .connector(connector)

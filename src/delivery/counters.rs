@@ -1,10 +1,10 @@
-//! What deliveries come to, counted since the start.
+//! Counters of delivery attempts since the start.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::transport::Outcome;
 
-/// Counters, shared between the actor and whoever shows them.
+/// Shared between the actor, which writes, and the statistics, which read.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     delivered: AtomicU64,
@@ -15,7 +15,7 @@ pub(super) struct Counters {
     in_flight: AtomicU64,
 }
 
-/// What deliveries came to since the start, and where they stand.
+/// Statistics of deliveries: counts since the start, and current gauges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeliveryStats {
     /// Attempts answered with a 2xx.
@@ -24,15 +24,15 @@ pub struct DeliveryStats {
     pub attempts_refused: u64,
     /// Attempts without an answer.
     pub attempts_unanswered: u64,
-    /// Best-effort deliveries and events dropped for want of room.
+    /// Best-effort deliveries and events that were dropped because a queue was full.
     pub dropped: u64,
     /// Deliveries that are waiting, ready or in flight.
     pub pending: u64,
     /// Attempts in flight.
     pub in_flight: u64,
-    /// Bytes of events that wait to be turned into deliveries.
+    /// Bytes of events that are not deliveries yet.
     pub offered_bytes: u64,
-    /// Bytes of events that may wait.
+    /// Limit of `offered_bytes`.
     pub offered_bytes_max: u64,
 }
 
@@ -55,7 +55,7 @@ impl Counters {
         self.in_flight.store(in_flight as u64, Ordering::Relaxed);
     }
 
-    /// All but what the handle knows.
+    /// All fields except those that [`super::Deliveries`] fills in.
     pub fn stats(&self) -> DeliveryStats {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         DeliveryStats {

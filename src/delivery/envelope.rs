@@ -1,7 +1,7 @@
-//! What receivers are told: the bodies of deliveries, and the deliveries of one event.
+//! The bodies of deliveries, and the deliveries that an event causes.
 //!
-//! Pure: ids, names, moments and values come in as data. A webhook's body is an envelope around the event's data; the
-//! `webhookUrl` of a rule gets a body of its own.
+//! Pure: ids, names, times and values are arguments. The body for a webhook is an envelope around the event's data. The
+//! `webhookUrl` of a rule gets a body in a different form.
 
 use std::sync::Arc;
 
@@ -14,36 +14,32 @@ use crate::catalog::{Body, Delivery, DeliveryStatus, Event, EventBody, FanOut, O
 use crate::ids::{ObjectId, ObjectIds};
 use crate::timestamp::Timestamp;
 
-/// A trigger of a rule.
+/// A rule has fired.
 #[derive(Clone, Copy)]
 pub struct Trigger<'a> {
     pub rule_id: ObjectId,
     pub rule_name: &'a str,
-    /// Its condition in words.
+    /// The condition as text.
     pub condition: &'a str,
-    /// The rule's bucket.
     pub bucket: Named<'a>,
-    /// The rule's data source.
     pub source: Named<'a>,
-    /// What the field was; `None` when nobody said.
+    /// The field's value; `None` if the caller did not give it.
     pub current_value: Option<&'a RawValue>,
-    /// What it was compared with; `None` when nobody said.
+    /// What the value was compared with; `None` if the caller did not give it.
     pub threshold: Option<&'a RawValue>,
-    /// How it was compared; `None` when nobody said.
+    /// How they were compared; `None` if the caller did not give it.
     pub operator: Option<&'a RawValue>,
     /// UTC nanoseconds.
     pub triggered_at_ns: i64,
-    /// The point that fired it; `None` when there is none.
+    /// The point that fired the rule, if any.
     pub point: Option<TriggerPoint<'a>>,
 }
 
-/// Something with an id and a name.
+/// Id and name of an object.
 #[derive(Clone, Copy, Serialize)]
 pub struct Named<'a> {
-    /// Identifies it.
     #[serde(rename = "_id")]
     pub id: ObjectId,
-    /// Shown name.
     pub name: &'a str,
 }
 
@@ -51,34 +47,31 @@ pub struct Named<'a> {
 #[derive(Clone, Copy, Serialize)]
 #[serde(untagged)]
 pub enum TriggerPoint<'a> {
-    /// As the evaluator gave it.
+    /// As the evaluator sent it.
     Evidence(&'a RawValue),
-    /// The newest of the source.
+    /// The newest point of the source.
     Newest(Point<'a>),
 }
 
 #[derive(Clone, Copy, Serialize)]
 pub struct Point<'a> {
-    /// When it was measured.
     pub timestamp: Timestamp,
-    /// An object of field names and values.
+    /// A JSON object of field names and values.
     pub values: &'a RawValue,
-    /// An object; `None` when the point has none.
+    /// A JSON object.
     #[serde(serialize_with = "object_or_empty")]
     pub metadata: Option<&'a RawValue>,
 }
 
-/// An ingest as one of its sources saw it.
+/// The part of an ingest that concerns one source.
 #[derive(Clone, Copy)]
 pub struct Received<'a> {
-    /// The bucket of the source.
     pub bucket_id: ObjectId,
     pub source: Named<'a>,
-    /// The newest point's id.
     pub point_id: &'a str,
-    /// The newest point.
+    /// The newest point of the source.
     pub point: Point<'a>,
-    /// Points of this source in the batch; `None` for a single ingest.
+    /// Number of points of this source in a batch; `None` for a single point.
     pub point_count: Option<u32>,
     /// UTC nanoseconds.
     pub received_at_ns: i64,
@@ -90,7 +83,7 @@ pub struct BucketUpdate<'a> {
     pub bucket_id: ObjectId,
     /// Field, old value, new value.
     pub changes: &'a [(&'static str, Value, Value)],
-    /// The key, or the user, that changed it.
+    /// The API key or user that made the change.
     pub updated_by: ObjectId,
     /// UTC nanoseconds.
     pub updated_at_ns: i64,
@@ -227,7 +220,7 @@ impl BucketUpdate<'_> {
     }
 }
 
-/// The body of `webhook.test`; the bucket is the one the webhook hears, `None` when it hears all.
+/// The body of `webhook.test`. `bucket_id` is the bucket the webhook subscribes to; `None` means all buckets.
 pub fn test_body(webhook_id: ObjectId, bucket_id: Option<ObjectId>, now_ns: i64) -> Body {
     #[derive(Serialize)]
     struct Data {
@@ -239,8 +232,8 @@ pub fn test_body(webhook_id: ObjectId, bucket_id: Option<ObjectId>, now_ns: i64)
     enveloped(Event::WebhookTest, now_ns, webhook_id, bucket_id, &data)
 }
 
-/// What webhooks are owed that hear of the event in this bucket, each a delivery. `body` makes the body with the id that
-/// the receiver knows the delivery by: for several webhooks once, for they differ in that id alone.
+/// The deliveries of an event to all webhooks that subscribe to it in this bucket. `body` makes the body for a given
+/// delivery id as the receiver sees it. Several webhooks share one body, because only that id differs.
 pub fn owing(
     event: Event,
     bucket_id: ObjectId,
@@ -250,8 +243,8 @@ pub fn owing(
     body: impl Fn(ObjectId) -> Body,
 ) -> Owing {
     let hears = |webhook: &&Arc<Webhook>| webhook.hears(event, bucket_id);
-    let hearers: Vec<&Arc<Webhook>> = webhooks.iter().filter(hears).collect();
-    match hearers.as_slice() {
+    let subscribers: Vec<&Arc<Webhook>> = webhooks.iter().filter(hears).collect();
+    match subscribers.as_slice() {
         [] => Owing::default(),
         [webhook] => Owing::of(vec![delivery_to(webhook, event, ids, now_ns, body)]),
         [first, ..] => {
@@ -262,7 +255,7 @@ pub fn owing(
                 fan_out: Some(FanOut {
                     event,
                     body: Arc::new(EventBody::new(id, first.organization_id, now_ns, text)),
-                    deliveries: hearers.iter().map(told).collect(),
+                    deliveries: subscribers.iter().map(told).collect(),
                 }),
                 ..Owing::default()
             }

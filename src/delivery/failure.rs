@@ -1,15 +1,15 @@
-//! Why an attempt failed, in words that whoever runs the receiver can act on.
+//! Texts that explain to the receiver's operator why an attempt failed.
 
 use std::io::{self, ErrorKind};
 
 use awc::error::{ConnectError, SendRequestError};
 use rustls::CertificateError;
 
-/// Whether the failure came before anything was sent.
+/// Whether the failure happened before anything was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NotConnected(pub bool);
 
-/// What an answer without success means.
+/// Describes an answer that is not a success.
 pub(super) fn refused(status: u16) -> String {
     match status {
         300..=399 => {
@@ -19,7 +19,7 @@ pub(super) fn refused(status: u16) -> String {
     }
 }
 
-/// Why there was no answer.
+/// Describes why there was no answer.
 pub(super) fn unreachable(error: &SendRequestError) -> (String, NotConnected) {
     let text = match error {
         SendRequestError::Connect(ConnectError::Io(error)) => return (connecting(error), NotConnected(true)),
@@ -29,7 +29,7 @@ pub(super) fn unreachable(error: &SendRequestError) -> (String, NotConnected) {
                 NotConnected(true),
             );
         }
-        // Between connecting and the answer's head.
+        // Between connecting and the head of the answer.
         SendRequestError::Connect(ConnectError::Disconnected) => {
             String::from("the receiver closed the connection without an answer")
         }

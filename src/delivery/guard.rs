@@ -1,7 +1,7 @@
-//! Which URLs deliveries may go to, so that nobody reaches into the operator's network through us.
+//! Checks which URLs deliveries may go to, to prevent requests into the operator's network (SSRF).
 //!
-//! The rule is applied when a URL is set, and at every attempt to what its name resolves to then
-//! ([`Guard::addresses`]): a connection goes to the addresses that were checked and to no others.
+//! A URL is checked when it is set. At every attempt the addresses it resolves to at that time are checked
+//! ([`Guard::addresses`]), and the connection goes only to those addresses.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -14,27 +14,26 @@ use super::address::{is_link_local, is_public};
 use super::resolve::Resolve;
 
 const URL_BYTES_MAX: usize = 2_048;
-/// How long somebody who sets a URL waits for its name; a slower one counts as one that does not resolve yet.
+/// Limit for resolving a name while a request waits for it. A timeout counts as "does not resolve yet".
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
 const NOT_PUBLIC: &str = "is not on the public internet; name a public host, or have the operator set webhooks.allow_private_networks";
 const NOT_ADMITTED_PRIVATELY: &str = "is link-local; no delivery goes there";
 
-/// A URL that deliveries may go to, but for what its name resolves to.
+/// A URL that deliveries may go to, provided that the addresses its name resolves to are allowed too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckedUrl(Url);
 
-/// Where a URL's host is, as far as the URL tells.
+/// The host of a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// The host is an address.
     Address(SocketAddr),
-    /// The host is a name, with the port.
+    /// A name and the port.
     Name(String, u16),
 }
 
 impl CheckedUrl {
-    /// The URL as it is requested: canonical, without fragment.
+    /// The canonical URL that is requested, without fragment.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
@@ -44,12 +43,11 @@ impl CheckedUrl {
         self.0.origin().ascii_serialization()
     }
 
-    /// Host and port for the `Host` header; the port only where it is not the scheme's.
+    /// Host and port for the `Host` header. The port is omitted if it is the scheme's default.
     pub fn host_header(&self) -> &str {
         &self.0[url::Position::BeforeHost..url::Position::AfterPort]
     }
 
-    /// Where its host is.
     pub fn place(&self) -> Place {
         let port = self.0.port_or_known_default().unwrap_or_default();
         match self.0.host() {
@@ -61,17 +59,17 @@ impl CheckedUrl {
     }
 }
 
-/// Judges URLs and addresses. Cheap to clone.
+/// Checks URLs and addresses. Cheap to clone.
 #[derive(Clone)]
 pub struct Guard {
     admits: fn(IpAddr) -> bool,
-    /// What is said of a host that is not admitted.
+    /// Error text for a host that is not allowed.
     refusal: &'static str,
     resolver: Arc<dyn Resolve>,
 }
 
 impl Guard {
-    /// A guard that admits public addresses, or all but link-local ones.
+    /// Allows public addresses, or with `allow_private_networks` all except link-local ones.
     pub fn new(allow_private_networks: bool, resolver: Arc<dyn Resolve>) -> Self {
         if allow_private_networks {
             Self {
@@ -83,7 +81,7 @@ impl Guard {
         }
     }
 
-    /// A guard with a rule of its own for addresses.
+    /// A guard with a custom rule for addresses.
     pub(super) fn admitting(admits: fn(IpAddr) -> bool, resolver: Arc<dyn Resolve>) -> Self {
         Self {
             admits,
@@ -92,10 +90,10 @@ impl Guard {
         }
     }
 
-    /// Checks a URL by itself: its form, and its host when that says where it is.
+    /// Checks a URL without resolving its name: the syntax, and the host if it is an address or a local name.
     ///
     /// # Errors
-    /// What to change.
+    /// Describes what to change.
     pub fn check_form(&self, text: &str) -> Result<CheckedUrl, String> {
         let url = parse(text)?;
         match url.place() {
@@ -108,11 +106,11 @@ impl Guard {
         Ok(url)
     }
 
-    /// Checks a URL that somebody sets: as [`Guard::check_form`], and what its name resolves to now. A name that does
-    /// not resolve yet passes; it is checked again at every attempt.
+    /// Checks a URL as [`Guard::check_form`] does, and the addresses its name resolves to now. A name that does not
+    /// resolve yet passes, because it is checked again at every attempt.
     ///
     /// # Errors
-    /// What to change.
+    /// Describes what to change.
     pub async fn check_url(&self, text: &str) -> Result<CheckedUrl, String> {
         let url = self.check_form(text)?;
         if let Place::Name(name, port) = url.place()
@@ -123,10 +121,10 @@ impl Guard {
         Ok(url)
     }
 
-    /// The addresses that an attempt may connect to, at least one.
+    /// The addresses that an attempt may connect to; at least one.
     ///
     /// # Errors
-    /// Why there are none.
+    /// Describes why there are none.
     pub async fn addresses(&self, url: &CheckedUrl) -> Result<Vec<SocketAddr>, String> {
         let (name, addresses) = match url.place() {
             Place::Address(address) => (address.ip().to_string(), vec![address]),
@@ -142,8 +140,8 @@ impl Guard {
         Ok(addresses)
     }
 
-    /// One address that is not admitted spoils all: whoever mixes them is up to something, or about to be misled. The
-    /// message says of a name no more than that: what it resolves to inside a network is nobody's business outside.
+    /// One disallowed address refuses the whole host: a mix of public and private addresses is an attack or a mistake.
+    /// The message does not include the addresses, which would reveal the internal network.
     fn check_addresses(&self, host: &str, addresses: &[SocketAddr]) -> Result<(), String> {
         if addresses.iter().all(|address| (self.admits)(address.ip())) {
             return Ok(());
@@ -168,7 +166,7 @@ fn parse(text: &str) -> Result<CheckedUrl, String> {
             url.scheme()
         ));
     }
-    // The parser would guess a host where none is written (RFC 3986, section 3.2).
+    // The parser would accept a URL without a host by taking the first path segment (RFC 3986, section 3.2).
     let written = text.split_once("://").map(|(_, behind)| behind);
     if written.is_none_or(|behind| behind.starts_with(['/', '\\'])) {
         return Err(malformed(&"no host behind \"//\""));
@@ -182,14 +180,14 @@ fn parse(text: &str) -> Result<CheckedUrl, String> {
         return Err(String::from("must not name port 0"));
     }
     url.set_fragment(None);
-    // The HTTP client reads URLs by a narrower grammar.
+    // The HTTP client's URL grammar is narrower.
     if url.as_str().len() > URL_BYTES_MAX || url.as_str().parse::<awc::http::Uri>().is_err() {
         return Err(String::from("must be a shorter or simpler URL"));
     }
     Ok(CheckedUrl(url))
 }
 
-/// Names of this machine, whatever a resolver says (RFC 6761).
+/// Names that always mean this machine, whatever a resolver says (RFC 6761).
 fn is_local_name(name: &str) -> bool {
     let name = name.trim_end_matches('.');
     name == "localhost" || name.ends_with(".localhost")

@@ -1,4 +1,4 @@
-//! How other rooms reach the deliveries.
+//! The interface of deliveries for other modules.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::actor::{DeliveryActor, Queued, Stop};
 use super::counters::{Counters, DeliveryStats};
 use super::guard::{CheckedUrl, Guard};
 use super::offered::Offered;
-use super::points::{NewPoints, hearers};
+use super::points::{NewPoints, subscribers};
 use super::recent::Recent;
 use super::redelivery::Redeliver;
 use super::resolve::SystemResolver;
@@ -24,21 +24,21 @@ use crate::ids::{ObjectId, ObjectIds};
 use crate::journal::{JournalError, JournalHandle};
 use crate::random::NoRandomness;
 
-/// Points that wait to be turned into deliveries.
+/// Limit for points that are not deliveries yet.
 const OFFERED_BYTES_MAX: usize = 8 << 20;
 
-/// What deliveries need of the other rooms.
+/// The other modules that deliveries use.
 #[derive(Clone)]
 pub struct Neighbours {
-    /// What is owed, and to whom.
+    /// Holds owed deliveries and their receivers.
     pub catalog: CatalogHandle,
     /// Makes results durable.
     pub journal: JournalHandle,
-    /// The time of day.
+    /// Wall clock.
     pub clock: Arc<dyn Clock>,
 }
 
-/// Bytes of what is offered, given back when dropped.
+/// A reservation of bytes in the mailbox, released on drop.
 pub(super) struct Hold {
     offered_bytes: Arc<AtomicUsize>,
     bytes: usize,
@@ -61,7 +61,7 @@ impl Drop for Hold {
     }
 }
 
-/// The deliveries' actor. Cheap to clone.
+/// Handle of the delivery actor. Cheap to clone.
 #[derive(Clone)]
 pub struct Deliveries(Arc<Inner>);
 
@@ -76,17 +76,17 @@ struct Inner {
 }
 
 impl Deliveries {
-    /// Starts with all that is owed. Must be called within an actix system.
+    /// Starts the actor with all deliveries owed by the catalog. Must be called within an actix system.
     ///
     /// # Errors
-    /// The operating system gives no random bytes.
+    /// The operating system provides no random bytes.
     pub fn start(neighbours: Neighbours, allow_private_networks: bool) -> Result<Self, NoRandomness> {
         let guard = Guard::new(allow_private_networks, Arc::new(SystemResolver));
         let for_transport = guard.clone();
         Self::start_with(neighbours, guard, || Rc::new(HttpTransport::new(for_transport)))
     }
 
-    /// The same over a transport of the caller's, which is made on the actor's thread.
+    /// Like [`Deliveries::start`] with a custom transport, which is constructed on the actor's thread.
     pub(super) fn start_with(
         neighbours: Neighbours,
         guard: Guard,
@@ -119,31 +119,31 @@ impl Deliveries {
         })))
     }
 
-    /// Checks a URL that somebody sets.
+    /// Checks a URL that a user sets for a webhook or rule; see [`Guard::check_url`].
     ///
     /// # Errors
-    /// What to change.
+    /// Describes what to change.
     pub async fn check_url(&self, text: &str) -> Result<CheckedUrl, String> {
         self.0.guard.check_url(text).await
     }
 
-    /// Has these deliveries sent, which the catalog owes by now: for the first time, or again.
+    /// Schedules deliveries that are in the catalog by now, for the first time or again.
     pub fn queued(&self, ids: Vec<ObjectId>) {
         if !ids.is_empty() {
             self.0.address.do_send(Queued(ids));
         }
     }
 
-    /// Whether any webhook hears of ingests into this bucket.
+    /// Whether any webhook subscribes to ingests into this bucket.
     pub fn hears_received(&self, bucket: &Bucket) -> bool {
         self.0.catalog.read(|catalog| {
-            hearers(catalog, bucket.organization_id, bucket.id)
+            subscribers(catalog, bucket.organization_id, bucket.id)
                 .next()
                 .is_some()
         })
     }
 
-    /// Tells webhooks of new points, if there is room: never waits, never fails; what is dropped is counted.
+    /// Notifies webhooks of new points if there is room. Never blocks and never fails; dropped points are counted.
     pub fn offer_received(&self, points: NewPoints) {
         let sources = points.rows.len();
         match Hold::take(&self.0.offered_bytes, points.bytes()) {
@@ -152,28 +152,29 @@ impl Deliveries {
         }
     }
 
-    /// The best-effort deliveries of a webhook that are still known, pending and finished, newest first.
+    /// The best-effort deliveries of a webhook that are still in memory, pending and finished, newest first.
     pub fn recent(&self, webhook_id: ObjectId) -> Vec<Arc<Delivery>> {
         self.0.recent.list(webhook_id)
     }
 
-    /// Sends a delivery once more, given as it was read. `None` when it has changed since: read it again.
+    /// Sends a delivery again, given as the caller read it. `None` if it has changed since; the caller must read it
+    /// again.
     ///
     /// # Errors
-    /// The log takes no writes; nothing has changed.
+    /// The log refuses writes; nothing has changed.
     pub async fn redeliver(&self, known: Delivery) -> Result<Option<Delivery>, ServiceError> {
         let (reply, answer) = oneshot::channel();
         self.0.address.do_send(Redeliver { known, reply });
-        // The actor ends only with its thread.
+        // The actor lives as long as its thread.
         answer.await.unwrap_or_else(|_| Err(JournalError::Closed.into()))
     }
 
-    /// What to add to a webhook's totals: best-effort deliveries that the catalog has not counted yet.
+    /// Totals of best-effort deliveries that are not yet in the catalog's totals of the webhook.
     pub fn uncounted(&self, webhook_id: ObjectId) -> DeliveryTotals {
         self.0.recent.uncounted(webhook_id)
     }
 
-    /// What deliveries came to since the start, and where they stand.
+    /// Statistics since the start.
     pub fn stats(&self) -> DeliveryStats {
         DeliveryStats {
             offered_bytes: self.0.offered_bytes.load(Ordering::Relaxed) as u64,
@@ -182,12 +183,12 @@ impl Deliveries {
         }
     }
 
-    /// Starts no attempt any more, waits for those in flight, and has their results made durable. What is not over
-    /// `within` this time is owed still, and goes on after the next start.
+    /// Stops starting attempts, waits for those in flight, and makes their results durable. Deliveries not finished
+    /// `within` this time stay owed and continue after the next start.
     pub async fn stop(&self, within: Duration) {
         let (reply, stopped) = oneshot::channel();
         self.0.address.do_send(Stop { within, reply });
-        // The actor answers by itself in time; it ends early only with its thread.
+        // The actor replies within the time limit, unless its thread ended.
         let _ = stopped.await;
     }
 }

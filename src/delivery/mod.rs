@@ -1,10 +1,10 @@
-//! Deliveries: webhooks that arrive.
+//! Webhook deliveries.
 //!
-//! What is owed lives in the catalog; this room does what happens between: it makes bodies ([`Trigger`],
-//! [`BucketUpdate`] …), attempts them over HTTP, records how that went, and tries again. It decides nothing about who
-//! is told, never follows a redirect and never connects to an address that the [`Guard`] has not checked. The service
-//! calls it through [`Deliveries`]: `queued` once a command that owes deliveries is durable, `offer_received` for
-//! `data.received`, which is best effort and stays in memory.
+//! The catalog stores what is owed. This module builds the bodies ([`Trigger`], [`BucketUpdate`] …), sends them over
+//! HTTP, records the results and retries. It never decides who is notified, never follows a redirect and never connects
+//! to an address that the [`Guard`] has not checked. The service calls it through [`Deliveries`]: `queued` once a
+//! command that owes deliveries is durable, `offer_received` for `data.received`, which is best effort and kept in
+//! memory only.
 
 mod actor;
 mod address;

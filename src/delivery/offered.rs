@@ -1,4 +1,4 @@
-//! What is offered becomes deliveries, as far as the webhooks' queues can take them: `data.received`.
+//! Turns new points into `data.received` deliveries, as far as the webhooks' queues have room.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use super::recent::PER_WEBHOOK_MAX;
 use super::schedule::{Class, ReceiverKey};
 use crate::catalog::Webhook;
 
-/// Points that webhooks may hear of.
+/// New points that webhooks may subscribe to.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Offered {
     pub(super) points: NewPoints,
-    /// Their bytes of the mailbox's bound.
+    /// Their reservation in the mailbox.
     pub(super) hold: Hold,
 }
 
@@ -25,7 +25,7 @@ impl Handler<Offered> for DeliveryActor {
 
     fn handle(&mut self, Offered { points, hold }: Offered, context: &mut Self::Context) {
         drop(hold);
-        let webhooks = self.catalog(|catalog| points.hearers(catalog));
+        let webhooks = self.catalog(|catalog| points.subscribers(catalog));
         for webhook in webhooks {
             self.tell(&points, webhook);
         }
@@ -34,18 +34,18 @@ impl Handler<Offered> for DeliveryActor {
 }
 
 impl DeliveryActor {
-    /// Has a webhook told of new points, as far as its queue can take them.
+    /// Queues deliveries of new points to a webhook, up to what its queue can take.
     fn tell(&mut self, points: &NewPoints, webhook: Arc<Webhook>) {
         let receiver = ReceiverKey::Webhook(webhook.id);
         let (sources, now) = (points.rows.len(), self.now());
         let room = PER_WEBHOOK_MAX.saturating_sub(self.schedule.len_of(&receiver));
         let told = self.pace.take(webhook.id, sources, room, now);
         self.counters.dropped(sources - told);
-        // Where not all sources can be told of, the first is another one each time.
-        let first = if told < sources { self.tellings } else { 0 };
-        self.tellings = self.tellings.wrapping_add(told);
+        // If not all sources fit, start with a different source each time.
+        let first = if told < sources { self.best_effort_made } else { 0 };
+        self.best_effort_made = self.best_effort_made.wrapping_add(told);
         for index in (0..told).map(|index| first.wrapping_add(index) % sources) {
-            // A source that has been deleted meanwhile is not told of.
+            // Skip a source that was deleted in the meantime.
             let Some(source) = self.catalog(|catalog| points.source(catalog, index).cloned()) else {
                 continue;
             };

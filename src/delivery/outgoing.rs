@@ -1,5 +1,5 @@
-//! What the catalog says of a delivery at the time of an attempt: where it goes, how it is signed, when it is tried
-//! again, and whose queue it stands in.
+//! What the catalog says about a delivery when it is attempted: URL, signature, retry configuration, and the queue it
+//! belongs to.
 
 use super::guard::Guard;
 use super::schedule::ReceiverKey;
@@ -8,15 +8,16 @@ use super::transport::Request;
 use crate::catalog::{Catalog, Delivery, Receiver, RetryConfig, Secret};
 use crate::ids::ObjectId;
 
-/// Where a delivery goes now.
+/// Where a delivery goes, according to the current configuration.
 pub(super) struct Destination {
     url: Box<str>,
-    /// `None` where nothing is signed: the URL of a rule.
+    /// `None` for the URL of a rule, whose deliveries are not signed.
     secret: Option<Secret>,
 }
 
 impl Destination {
-    /// `None` when the receiver is gone. The trigger of a rule is owed to the URL it had even when the rule is gone.
+    /// `None` if the receiver was deleted. A rule's trigger still goes to the URL the rule had, even if the rule is
+    /// deleted.
     pub fn of(catalog: &Catalog, delivery: &Delivery) -> Option<Self> {
         Some(match &delivery.receiver {
             Receiver::Webhook(id) => {
@@ -33,8 +34,8 @@ impl Destination {
         })
     }
 
-    /// The request of an attempt at `now_ns`, UTC nanoseconds. `None` where the body is in the ledger alone, which it
-    /// never is of what is owed.
+    /// The request of an attempt at `now_ns`, UTC nanoseconds. `None` if the body is only in the ledger, which is never
+    /// the case for an owed delivery.
     pub fn request(self, delivery: &Delivery, now_ns: i64) -> Option<Request> {
         let body = delivery.body.sent_as(delivery.webhook_id)?;
         let headers = match self.secret {
@@ -49,7 +50,7 @@ impl Destination {
     }
 }
 
-/// When the attempts at a delivery are repeated.
+/// The retry configuration of a delivery's receiver.
 pub(super) fn retry_config(catalog: &Catalog, delivery: &Delivery) -> RetryConfig {
     match &delivery.receiver {
         Receiver::Webhook(id) => catalog.webhook(*id).map(|webhook| webhook.settings.retry),
@@ -58,7 +59,7 @@ pub(super) fn retry_config(catalog: &Catalog, delivery: &Delivery) -> RetryConfi
     .unwrap_or_default()
 }
 
-/// Whose queue a delivery stands in.
+/// The queue that a delivery belongs to.
 pub(super) fn receiver_key(catalog: &Catalog, guard: &Guard, delivery: &Delivery) -> ReceiverKey {
     match &delivery.receiver {
         Receiver::Webhook(id) => ReceiverKey::Webhook(*id),
@@ -67,7 +68,7 @@ pub(super) fn receiver_key(catalog: &Catalog, guard: &Guard, delivery: &Delivery
             let origin = guard
                 .check_form(url)
                 .map_or_else(|_| url.to_owned(), |url| url.origin());
-            // Of a rule that is gone nobody knows the organization any more.
+            // The organization of a deleted rule is unknown; use the rule's id instead.
             let bucket = catalog.rule(*rule_id).map(|rule| rule.bucket_id);
             let bucket = bucket.and_then(|id| catalog.bucket(id));
             let owner = bucket.map_or(*rule_id, |bucket| bucket.organization_id);

@@ -1,9 +1,9 @@
-//! How many best-effort deliveries are made for a webhook that cannot take them all. What there is room for is made at
-//! once. Beyond that each new delivery pushes out an older one, which is work that nobody hears of: it is done for as
-//! many as keep the queue fresh, the rest is dropped before anything is made of it. So a flood costs the server little
-//! more than the ingests that it consists of.
+//! Limits the best-effort deliveries made for a webhook that cannot take them all. As many as fit into its queue are
+//! made at once. Beyond that, each new delivery evicts an older one that was never sent, which is wasted work. So
+//! evictions are limited to a rate that keeps the queue fresh, and the rest is dropped before a delivery is built.
+//! Under overload the server spends little more than on the ingests themselves.
 //!
-//! Pure: `now` is time since the start, which never steps.
+//! Pure: `now` is monotonic time since the start.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,24 +11,24 @@ use std::time::Duration;
 use super::recent::PER_WEBHOOK_MAX;
 use crate::ids::ObjectId;
 
-/// A full queue may be renewed once in this time.
+/// Time in which a full queue may be replaced once.
 const RENEWAL: Duration = Duration::from_secs(1);
-/// Webhooks beyond which those are forgotten whose allowance is whole again.
+/// Above this number of webhooks, those with a full allowance are dropped from memory.
 const REMEMBERED_MAX: usize = 1_024;
 
-/// The allowances of webhooks whose queues were full lately.
+/// A token bucket for each webhook whose queue was full recently.
 #[derive(Default)]
 pub(super) struct Pace(HashMap<ObjectId, Allowance>);
 
 struct Allowance {
-    /// Deliveries that may be pushed out, at most [`PER_WEBHOOK_MAX`].
+    /// Evictions allowed now, at most [`PER_WEBHOOK_MAX`].
     renewals: usize,
-    /// Until when it has been refilled.
+    /// Time of the last refill.
     at: Duration,
 }
 
 impl Allowance {
-    /// What has grown since, whole deliveries only: the time of a part stays for the next look.
+    /// Adds the allowance since the last refill in whole deliveries. A fraction's time counts at the next refill.
     fn refill(&mut self, now: Duration) {
         let each = RENEWAL / PER_WEBHOOK_MAX as u32;
         let grown = now.saturating_sub(self.at).as_nanos() / each.as_nanos();
@@ -45,7 +45,7 @@ impl Allowance {
 }
 
 impl Pace {
-    /// How many of `wanted` deliveries to make for a webhook with room for `room`.
+    /// How many of `wanted` deliveries to make for a webhook whose queue has room for `room`.
     pub fn take(&mut self, webhook_id: ObjectId, wanted: usize, room: usize, now: Duration) -> usize {
         if wanted <= room {
             return wanted;

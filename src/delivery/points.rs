@@ -1,5 +1,5 @@
-//! Points on their way from an ingest to the webhooks that hear of them: plain data until a delivery is made of it, which
-//! is far from the ingest and only for what there is room for.
+//! Points between an ingest and the webhooks subscribed to it. They stay plain data until a delivery is built, which
+//! happens off the ingest path and only if there is room.
 
 use std::sync::Arc;
 
@@ -11,55 +11,54 @@ use crate::catalog::{Catalog, Delivery, Event, Schema, Source, Webhook};
 use crate::ids::{ObjectId, ObjectIds};
 use crate::timestamp::Timestamp;
 
-/// What an ingest brought: all of its `data.received` but for the webhooks.
+/// The result of an ingest: everything `data.received` needs except the webhooks.
 #[derive(Clone, Debug)]
 pub struct NewPoints {
-    /// The bucket's owner.
+    /// The owner of the bucket.
     pub organization_id: ObjectId,
     pub bucket_id: ObjectId,
-    /// The bucket's ordinal, of which the ids of points are made.
+    /// The bucket's ordinal, part of every point id.
     pub bucket_ordinal: u32,
-    /// Sequence of the ingest's first row.
+    /// Sequence number of the ingest's first row.
     pub first_sequence: u64,
-    /// Whether it was a batch, of which the points of each source are counted.
+    /// Whether this was a batch ingest, for which the body includes the number of points of the source.
     pub batch: bool,
-    /// When they were ingested, UTC nanoseconds.
+    /// Time of ingest, UTC nanoseconds.
     pub received_at_ns: i64,
     /// The newest point of each source.
     pub rows: NewestRows,
-    /// How answers show a point.
+    /// Formats a point as the API shows it.
     pub show: Show,
 }
 
-/// A point as answers show it: its id, and its values as an object.
+/// A point as the API shows it: its id, and its values as an object.
 pub struct Shown {
-    /// Id of the point.
     pub id: String,
     pub values: Box<RawValue>,
 }
 
-/// Shows a point of these; `None` where it cannot be, which does not happen.
+/// Formats one of these points. `None` if that is impossible, which does not happen.
 pub type Show = fn(&NewPoints, &NewestRow<'_>, &Schema) -> Option<Shown>;
 
 impl NewPoints {
-    /// Bytes that it takes while it waits.
+    /// Memory in use while queued.
     pub(super) fn bytes(&self) -> usize {
         size_of::<Self>() + self.rows.memory_bytes()
     }
 
-    /// The webhooks that are told.
-    pub(super) fn hearers(&self, catalog: &Catalog) -> Vec<Arc<Webhook>> {
-        hearers(catalog, self.organization_id, self.bucket_id)
+    /// The subscribed webhooks.
+    pub(super) fn subscribers(&self, catalog: &Catalog) -> Vec<Arc<Webhook>> {
+        subscribers(catalog, self.organization_id, self.bucket_id)
             .cloned()
             .collect()
     }
 
-    /// The source of the row at this place; `None` when it has been deleted.
+    /// The source of the row at `index`; `None` if it was deleted.
     pub(super) fn source<'c>(&self, catalog: &'c Catalog, index: usize) -> Option<&'c Arc<Source>> {
         catalog.source_by_ordinal(self.bucket_id, self.rows.get(index)?.source)
     }
 
-    /// What a webhook is told of the row at this place, which is one of `source`.
+    /// The delivery to a webhook for the row at `index`, which belongs to `source`.
     pub(super) fn delivery(
         &self,
         index: usize,
@@ -88,15 +87,15 @@ impl NewPoints {
         };
         let body = |webhook_id| received.body(webhook_id);
         let event = Event::DataReceived;
-        // It may have been paused, or told to hear of other events, since the points came.
+        // The webhook may have been paused or its events changed since the ingest.
         webhook
             .hears(event, self.bucket_id)
             .then(|| delivery_to(webhook, event, ids, self.received_at_ns, body))
     }
 }
 
-/// The webhooks that hear of ingests into a bucket.
-pub(super) fn hearers(
+/// The webhooks that subscribe to ingests into a bucket.
+pub(super) fn subscribers(
     catalog: &Catalog,
     organization_id: ObjectId,
     bucket_id: ObjectId,

@@ -1,8 +1,8 @@
-//! Best-effort deliveries: in memory only, the newest of every webhook, pending or finished.
+//! Best-effort deliveries: the newest of every webhook, pending or finished, in memory only.
 //!
-//! Bounded in deliveries per webhook and in bytes over all. What is over a bound pushes out the oldest of its own
-//! webhook, or of the one that takes the most room: a flood drops its own deliveries and nobody else's. One that is in
-//! flight stays until its attempt is over. Written by the actor, read by whoever lists deliveries.
+//! Limited by deliveries per webhook and by total bytes. A delivery above a limit evicts the oldest one of its own
+//! webhook, or of the webhook that uses the most memory, so a flood displaces only its own deliveries. A delivery in
+//! flight is not evicted until its attempt has ended. The actor writes; requests that list deliveries read.
 
 use std::collections::{BTreeMap, HashMap};
 use std::mem::take;
@@ -13,11 +13,11 @@ use parking_lot::Mutex;
 use crate::catalog::{AfterAttempt, Attempt, Delivery, DeliveryStatus, DeliveryTotals};
 use crate::ids::ObjectId;
 
-/// Deliveries kept of one webhook.
+/// Maximum number of deliveries kept per webhook.
 pub(super) const PER_WEBHOOK_MAX: usize = 1_000;
-/// Bytes kept of all webhooks together.
+/// Maximum bytes kept for all webhooks together.
 pub(super) const BYTES_MAX: usize = 16 << 20;
-/// What a delivery takes besides its body, attempts included.
+/// Estimated memory of a delivery besides its body, attempts included.
 const OVERHEAD_BYTES: usize = 512;
 
 /// Best-effort deliveries by webhook.
@@ -34,10 +34,10 @@ struct Inner {
 
 #[derive(Default)]
 struct OfWebhook {
-    /// Oldest first: ids of one process grow.
+    /// Oldest first, because ids of one process increase.
     deliveries: BTreeMap<ObjectId, Kept>,
     bytes: usize,
-    /// What is not yet in the catalog's totals.
+    /// Finished deliveries that are not in the catalog's totals yet.
     uncounted: DeliveryTotals,
 }
 
@@ -45,12 +45,12 @@ struct OfWebhook {
 pub(super) struct Kept {
     delivery: Arc<Delivery>,
     in_flight: bool,
-    /// Whether its end is in the catalog's totals.
+    /// Whether its result is in the catalog's totals.
     counted: bool,
 }
 
 impl Kept {
-    /// The delivery as the catalog's totals know it: pending as long as they do not.
+    /// The delivery as the catalog's totals see it: pending until it is counted there.
     pub fn as_counted(&self) -> Delivery {
         Delivery {
             status: if self.counted {
@@ -62,7 +62,7 @@ impl Kept {
         }
     }
 
-    /// What it adds to the totals of its webhook, when its end is not in the catalog's.
+    /// What it adds to its webhook's totals, if it has ended and the catalog has not counted it.
     fn uncounted(&self) -> Option<DeliveryTotals> {
         let ended = !self.counted && self.delivery.status != DeliveryStatus::Pending;
         ended.then(|| {
@@ -79,7 +79,7 @@ impl Kept {
 }
 
 impl Recent {
-    /// Keeps a new delivery; answers those that are pushed out before they ended.
+    /// Stores a new delivery. Returns the pending deliveries that were evicted.
     pub fn keep(&self, delivery: Delivery) -> Vec<ObjectId> {
         let (webhook_id, id, bytes) = (delivery.receiver.owner(), delivery.id, bytes_of(&delivery));
         let mut inner = self.0.lock();
@@ -105,7 +105,7 @@ impl Recent {
         dropped
     }
 
-    /// Marks a delivery as in flight; `None` when it is not here.
+    /// Marks a delivery as in flight; `None` if it is not stored here.
     pub fn start(&self, id: ObjectId) -> Option<Arc<Delivery>> {
         let mut inner = self.0.lock();
         let kept = inner.of_owner(id)?.deliveries.get_mut(&id)?;
@@ -113,7 +113,7 @@ impl Recent {
         Some(Arc::clone(&kept.delivery))
     }
 
-    /// Notes how an attempt ended.
+    /// Records the result of an attempt.
     pub fn end(&self, id: ObjectId, attempt: Attempt, then: AfterAttempt) {
         let mut inner = self.0.lock();
         let Some(of_webhook) = inner.of_owner(id) else {
@@ -129,7 +129,7 @@ impl Recent {
         }
     }
 
-    /// Hands a delivery over, with what it added to the totals: the catalog will owe it.
+    /// Removes a delivery and what it added to the totals, because the catalog is to own it.
     pub fn take(&self, id: ObjectId) -> Option<Kept> {
         let mut inner = self.0.lock();
         let kept = inner.remove(id)?;
@@ -144,7 +144,7 @@ impl Recent {
         Some(kept)
     }
 
-    /// Takes a delivery back: the catalog did not get to owe it.
+    /// Stores a delivery again after the catalog refused it.
     pub fn put_back(&self, kept: Kept) {
         let (webhook_id, id) = (kept.delivery.receiver.owner(), kept.delivery.id);
         let (bytes, counted) = (bytes_of(&kept.delivery), kept.uncounted());
@@ -159,12 +159,11 @@ impl Recent {
         of_webhook.deliveries.insert(id, kept);
     }
 
-    /// Forgets a delivery: its receiver is gone.
+    /// Removes a delivery whose receiver was deleted.
     pub fn forget(&self, id: ObjectId) {
         self.0.lock().remove(id);
     }
 
-    /// One delivery.
     pub fn get(&self, id: ObjectId) -> Option<Arc<Delivery>> {
         let mut inner = self.0.lock();
         let kept = inner.of_owner(id)?.deliveries.get(&id)?;
@@ -179,7 +178,7 @@ impl Recent {
         newest_first.map(|kept| Arc::clone(&kept.delivery)).collect()
     }
 
-    /// What the catalog's totals do not hold yet; deliveries that are pending count into `total`.
+    /// Totals that the catalog does not have yet. Pending deliveries count in `total`.
     pub fn uncounted(&self, webhook_id: ObjectId) -> DeliveryTotals {
         let inner = self.0.lock();
         let Some(of_webhook) = inner.webhooks.get(&webhook_id) else {
@@ -191,7 +190,7 @@ impl Recent {
         totals
     }
 
-    /// Takes what is to be added to the catalog's totals; webhooks that are gone are forgotten.
+    /// Takes the counts to add to the catalog's totals. Drops the deliveries of deleted webhooks.
     pub fn take_uncounted(&self, exists: impl Fn(ObjectId) -> bool) -> Vec<(ObjectId, DeliveryTotals)> {
         let mut inner = self.0.lock();
         let gone: Vec<_> = inner.webhooks.keys().copied().filter(|id| !exists(*id)).collect();
@@ -214,7 +213,7 @@ impl Recent {
             .collect()
     }
 
-    /// Gives back what could not be added. (One of these that is redelivered before they are added counts twice.)
+    /// Returns counts that could not be added. (A delivery that is redelivered before they are added counts twice.)
     pub fn give_back(&self, counts: Vec<(ObjectId, DeliveryTotals)>) {
         let mut inner = self.0.lock();
         for (id, counted) in counts {
@@ -226,7 +225,7 @@ impl Recent {
 }
 
 impl Inner {
-    /// Removes the oldest delivery of a webhook that is not in flight; answers whether there was one.
+    /// Removes the oldest delivery of a webhook that is not in flight. Returns whether there was one.
     fn push_out(&mut self, webhook_id: ObjectId, dropped: &mut Vec<ObjectId>) -> bool {
         let deliveries = self.webhooks.get(&webhook_id).map(|of| of.deliveries.iter());
         let oldest = deliveries.into_iter().flatten().find(|(_, kept)| !kept.in_flight);

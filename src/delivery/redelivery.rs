@@ -1,5 +1,5 @@
-//! Redelivery. It is decided by the actor, where attempts end, so that what is owed again is what became of the
-//! delivery: no attempt falls out of its record, and it counts once.
+//! Redelivery. The actor decides it, because attempts end there: the delivery is requeued in its latest state, so no
+//! attempt is missing from its record and it counts once.
 
 use std::sync::Arc;
 
@@ -12,42 +12,42 @@ use crate::catalog::{Body, Command, Delivery, DeliveryStatus};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 
-/// The delivery, which is owed by now; `None` when it has changed since it was read, and is to be read again.
+/// The delivery, which is owed now. `None` if it has changed since it was read and must be read again.
 pub(super) type Redelivered = Result<Option<Delivery>, ServiceError>;
 
-/// Sends a delivery once more, with a schedule of its own.
+/// Sends a delivery again, with a new retry schedule.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Redeliver {
-    /// As the asker read it.
+    /// The delivery as the caller read it.
     pub known: Delivery,
     pub reply: oneshot::Sender<Redelivered>,
 }
 
-/// A redelivery on its way to the log.
+/// A redelivery that is not in the log yet.
 #[derive(Default)]
 pub(super) struct Requeuing {
-    /// Attempts that ended meanwhile.
+    /// Attempts that ended in the meantime.
     pub ended: Vec<Ended>,
-    /// Who asked for the same meanwhile.
+    /// Callers that asked for the same redelivery in the meantime.
     pub waiting: Vec<oneshot::Sender<Redelivered>>,
 }
 
-/// What the log made of a redelivery.
+/// The log accepted or refused a redelivery.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Requeued {
     delivery: Delivery,
-    /// What it was in memory, when it was best effort.
+    /// The best-effort delivery taken out of memory, if it was one.
     taken: Option<Kept>,
     outcome: Result<(), ServiceError>,
     reply: oneshot::Sender<Redelivered>,
 }
 
-/// Has these read the delivery again.
+/// Tells these callers to read the delivery again.
 pub(super) fn read_again(waiting: Vec<oneshot::Sender<Redelivered>>) {
     for reply in waiting {
-        // Whoever asked may have gone.
+        // The caller may be gone.
         let _ = reply.send(Ok(None));
     }
 }
@@ -68,7 +68,7 @@ impl Handler<Redeliver> for DeliveryActor {
             (None, None) if known.status != DeliveryStatus::Pending => known,
             (None, None) => return read_again(vec![reply]),
         };
-        // On its own from now on: its event may be told to nobody else any more.
+        // The delivery needs its own copy of the body, because no other delivery of the event may be left.
         let Some(bytes) = found.body.sent_as(found.webhook_id) else {
             return read_again(vec![reply]);
         };
@@ -118,7 +118,8 @@ impl Handler<Requeued> for DeliveryActor {
         if let (Err(_), Some(kept)) = (&outcome, taken) {
             self.recent.put_back(kept);
         }
-        // In this order: the result of an attempt that was in flight ends nothing any more.
+        // Before `Queued`: the delivery must not be in flight any more to be scheduled at once. A failed attempt counts
+        // against the new retry schedule instead of ending the delivery.
         for ended in ended {
             self.handle(ended, context);
         }
@@ -130,13 +131,13 @@ impl Handler<Requeued> for DeliveryActor {
                 ..delivery
             })
         });
-        // Whoever asked may have gone.
+        // The caller may be gone.
         let _ = reply.send(answer);
     }
 }
 
 impl DeliveryActor {
-    /// Who waits until the log has what it was given about a delivery.
+    /// The callers that wait for a pending log record about this delivery, if there is one.
     fn waiting_for_log(&mut self, id: ObjectId) -> Option<&mut Vec<oneshot::Sender<Redelivered>>> {
         if let Some(requeuing) = self.requeuing.get_mut(&id) {
             return Some(&mut requeuing.waiting);

@@ -1,15 +1,15 @@
-//! From names to addresses: the system's resolver, behind a trait so that tests can play one that lies.
+//! Name resolution: the system's resolver, behind a trait so that tests can supply false answers.
 
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 
-/// A look-up under way.
+/// A pending lookup.
 pub type Lookup<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send + 'a>>;
 
-/// Finds the addresses of a name.
+/// Resolves names to addresses.
 pub trait Resolve: Send + Sync {
-    /// All addresses of the name, with this port.
+    /// All addresses of the name, each with this port.
     fn lookup<'a>(&'a self, name: &'a str, port: u16) -> Lookup<'a>;
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::catalog::RetryConfig;
 
-/// The wait after this many attempts, at least one; `None` when no attempt is left.
+/// The wait after this many attempts (at least one); `None` if no retries are left.
 pub(super) fn backoff(retry: RetryConfig, attempts: u8) -> Option<Duration> {
     if attempts > retry.max_retries {
         return None;
@@ -15,8 +15,8 @@ pub(super) fn backoff(retry: RetryConfig, attempts: u8) -> Option<Duration> {
     Some(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }
 
-/// What is left of a wait that an earlier process began. `due_ns` and `now_ns` are UTC nanoseconds of a clock that may
-/// have been set meanwhile; no wait is longer than the step it belongs to.
+/// The rest of a wait that an earlier process started. `due_ns` and `now_ns` are UTC nanoseconds of a clock that may
+/// have been set since, so the result is capped at the backoff of this attempt.
 pub(super) fn remaining(retry: RetryConfig, attempts: u8, due_ns: i64, now_ns: i64) -> Duration {
     let step = match attempts {
         0 => Duration::ZERO,
@@ -26,7 +26,7 @@ pub(super) fn remaining(retry: RetryConfig, attempts: u8, due_ns: i64, now_ns: i
     Duration::from_nanos(left).min(step)
 }
 
-/// The moment `wait` after `now_ns`, UTC nanoseconds.
+/// The time `wait` after `now_ns`, UTC nanoseconds.
 pub(super) fn after(now_ns: i64, wait: Duration) -> i64 {
     now_ns.saturating_add(i64::try_from(wait.as_nanos()).unwrap_or(i64::MAX))
 }
@@ -73,10 +73,10 @@ mod tests {
             (2, now_ns + SECOND_NS / 2, 0.5),
             (2, now_ns - SECOND_NS, 0.0),
             (2, i64::MIN, 0.0),
-            // The clock stepped back by an hour, or to the beginning of time.
+            // The clock was set back by an hour, or to its minimum.
             (2, now_ns + 3_600 * SECOND_NS, 2.0),
             (3, i64::MAX, 4.0),
-            // The retries were taken away meanwhile: the attempt that is owed is made at once.
+            // Retries were disabled in the meantime: the owed attempt is made at once.
             (9, now_ns + SECOND_NS, 0.0),
         ] {
             let wait = remaining(retry, attempts, due_ns, now_ns);

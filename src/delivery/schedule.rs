@@ -1,8 +1,8 @@
-//! Which delivery is attempted next: every receiver has a queue of its own, and they take turns.
+//! Chooses the next delivery to attempt: one queue per receiver, served round-robin.
 //!
-//! Pure: `now` is time since the start, which never steps. A receiver has few attempts in flight, one that has not
-//! proven itself just one, and all of those together have half of the places: so receivers that are slow or dead,
-//! however many, delay no other. A delivery that waits for its retry holds no place.
+//! Pure: `now` is monotonic time since the start. Each receiver has few attempts in flight, an unproven receiver only
+//! one, and all unproven receivers together at most half of the slots. So slow or dead receivers, however many, do not
+//! delay others. A delivery that waits for its retry occupies no slot.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -10,46 +10,46 @@ use std::time::Duration;
 
 use crate::ids::ObjectId;
 
-/// Attempts in flight.
+/// Maximum attempts in flight.
 pub(super) const IN_FLIGHT_MAX: usize = 512;
-/// Attempts in flight to receivers that have not proven themselves.
+/// Maximum attempts in flight to unproven receivers.
 pub(super) const UNPROVEN_IN_FLIGHT_MAX: usize = IN_FLIGHT_MAX / 2;
-/// Attempts in flight to one receiver whose last answer was prompt.
+/// Maximum attempts in flight to one receiver whose last answer was prompt.
 pub(super) const PROVEN_RECEIVER_IN_FLIGHT_MAX: usize = 4;
-/// Attempts in flight to any other.
+/// Maximum attempts in flight to any other receiver.
 const UNPROVEN_RECEIVER_IN_FLIGHT_MAX: usize = 1;
-/// Receivers that are remembered; beyond, those without deliveries are forgotten and have to prove themselves again.
+/// Maximum receivers remembered. Above it, idle receivers are forgotten and have to prove themselves again.
 const RECEIVERS_MAX: usize = 65_536;
 
-/// Who shares a queue.
+/// Identifies a queue.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum ReceiverKey {
     Webhook(ObjectId),
-    /// What an organization's rules have at one origin: one host, one receiver.
+    /// All rules of an organization whose URLs have the same origin: one host counts as one receiver.
     Origin(ObjectId, Arc<str>),
 }
 
-/// What goes first to the same receiver.
+/// Priority among the deliveries to one receiver, highest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Class {
-    /// In the catalog until it ends.
+    /// Stored in the catalog until it ends.
     Owed,
-    /// In memory, for as long as there is room.
+    /// In memory, while there is room.
     BestEffort,
 }
 
-/// All deliveries that are to be attempted.
+/// All deliveries to attempt.
 #[derive(Default)]
 pub(super) struct Schedule {
     entries: HashMap<ObjectId, Entry>,
     receivers: HashMap<ReceiverKey, Queue>,
-    /// By when they are due, then by arrival.
+    /// Ordered by due time, then by arrival.
     waiting: BTreeMap<(Duration, u64), ObjectId>,
-    /// Receivers that could do with a place, proven and unproven.
+    /// Receivers with deliveries ready to start: proven, unproven.
     turns: [VecDeque<ReceiverKey>; 2],
-    /// Attempts in flight, to proven and to unproven receivers.
+    /// Attempts in flight: to proven, to unproven receivers.
     in_flight: [usize; 2],
-    /// Which of the two comes first next time.
+    /// Which group is served first next time.
     first: Standing,
     arrivals: u64,
 }
@@ -65,7 +65,7 @@ struct Entry {
 enum Place {
     Waiting(Duration),
     Ready,
-    /// Under this standing of its receiver.
+    /// Counted for the standing that its receiver had at the start of the attempt.
     InFlight(Standing),
 }
 
@@ -85,15 +85,15 @@ impl Standing {
     }
 }
 
-/// One receiver.
+/// The state of one receiver.
 struct Queue {
     standing: Standing,
-    /// In the order of attempts.
+    /// In the order in which they are attempted.
     ready: BTreeMap<(Class, u64), ObjectId>,
     in_flight: usize,
-    /// Whether it stands in one of the turns.
+    /// Whether the receiver is in one of the two `turns`.
     in_turn: bool,
-    /// Its deliveries anywhere in the schedule.
+    /// Its deliveries in the schedule, in any place.
     entries: usize,
 }
 
@@ -118,7 +118,7 @@ impl Queue {
 }
 
 impl Schedule {
-    /// Takes a delivery, to be attempted when `due`. One that is known is due then instead, unless it is in flight.
+    /// Adds a delivery to attempt when `due`. A known delivery is rescheduled, unless it is in flight.
     pub fn add(&mut self, id: ObjectId, receiver: ReceiverKey, class: Class, due: Duration) {
         if self.is_in_flight(id) {
             return;
@@ -139,7 +139,7 @@ impl Schedule {
         self.entries.insert(id, entry);
     }
 
-    /// Forgets a delivery, unless it is in flight.
+    /// Removes a delivery, unless it is in flight.
     pub fn remove(&mut self, id: ObjectId) {
         if !self.is_in_flight(id)
             && let Some(entry) = self.entries.remove(&id)
@@ -154,7 +154,7 @@ impl Schedule {
         }
     }
 
-    /// The delivery to attempt now; it is in flight until [`Schedule::ended`].
+    /// Returns a delivery to attempt now and marks it in flight until [`Schedule::ended`].
     pub fn next(&mut self, now: Duration) -> Option<ObjectId> {
         self.wake(now);
         if self.in_flight() >= IN_FLIGHT_MAX {
@@ -167,8 +167,8 @@ impl Schedule {
         next
     }
 
-    /// An attempt is over; `prompt` when the receiver answered, whatever it said, and soon; `None` when there was
-    /// nothing to attempt. The delivery is forgotten: if it is to be tried again, it is added again.
+    /// An attempt has ended. `prompt` is whether the receiver answered quickly, with any status; `None` if nothing was
+    /// attempted. The delivery is removed; add it again for a retry.
     pub fn ended(&mut self, id: ObjectId, prompt: Option<bool>) {
         let Some(Place::InFlight(standing)) = self.entries.get(&id).map(|entry| entry.place) else {
             return;
@@ -189,7 +189,7 @@ impl Schedule {
         self.leave(&receiver);
     }
 
-    /// When the next delivery that waits is due.
+    /// When the next waiting delivery is due.
     pub fn next_due(&self) -> Option<Duration> {
         self.waiting.first_key_value().map(|((due, _), _)| *due)
     }
@@ -199,12 +199,12 @@ impl Schedule {
         self.in_flight[0] + self.in_flight[1]
     }
 
-    /// Deliveries waiting, ready and in flight.
+    /// Number of deliveries: waiting, ready and in flight.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// All of them, in no order.
+    /// All deliveries, in no particular order.
     pub fn ids(&self) -> impl Iterator<Item = ObjectId> {
         self.entries.keys().copied()
     }
@@ -214,13 +214,12 @@ impl Schedule {
         self.receivers.get(receiver).map_or(0, |queue| queue.entries)
     }
 
-    /// Whether a delivery is being attempted.
     pub fn is_in_flight(&self, id: ObjectId) -> bool {
         let entry = self.entries.get(&id);
         entry.is_some_and(|entry| matches!(entry.place, Place::InFlight(_)))
     }
 
-    /// Those whose time has come are ready.
+    /// Moves deliveries that are due from waiting to ready.
     fn wake(&mut self, now: Duration) {
         while let Some(first) = self.waiting.first_entry()
             && first.key().0 <= now
@@ -259,13 +258,13 @@ impl Schedule {
                 self.offer_turn(&receiver);
                 return Some(id);
             }
-            // Its standing changed while it stood here, or its last delivery left.
+            // The receiver's standing changed while it was queued, or its last delivery was removed.
             self.offer_turn(&receiver);
         }
         None
     }
 
-    /// Lets a receiver stand at the end of its turn.
+    /// Appends a receiver to its group's queue if it has something to start and is not queued yet.
     fn offer_turn(&mut self, receiver: &ReceiverKey) {
         if let Some(queue) = self.receivers.get_mut(receiver)
             && !queue.in_turn
@@ -276,8 +275,8 @@ impl Schedule {
         }
     }
 
-    /// A receiver without deliveries is remembered for what it has proven, so that it need not stand in line with the
-    /// dead next time.
+    /// Removes one delivery from a receiver's count. A proven receiver without deliveries is remembered, so that it
+    /// does not have to compete with dead receivers next time.
     fn leave(&mut self, receiver: &ReceiverKey) {
         let Some(queue) = self.receivers.get_mut(receiver) else {
             return;

@@ -1,8 +1,8 @@
-//! How a webhook knows that a delivery is ours: two signatures of the same body with the same secret.
+//! Signatures by which a receiver verifies a delivery: two signatures of the same body with the same secret.
 //!
-//! `X-Webhook-Signature` signs the body with the secret's own bytes. The three headers of Standard Webhooks
-//! (<https://www.standardwebhooks.com>) sign id, time and body, so that existing verifiers work; their key is the
-//! base64 behind `whsec_`, or the secret's own bytes when it has no such prefix.
+//! `X-Webhook-Signature` signs the body with the secret's bytes as given. The three headers of Standard Webhooks
+//! (<https://www.standardwebhooks.com>) sign id, time and body, so that existing verifiers work. Their key is the
+//! base64 after `whsec_`, or the secret's bytes if it has no such prefix.
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
@@ -15,20 +15,20 @@ use crate::clock::SECOND_NS;
 use crate::ids::ObjectId;
 use crate::random::{self, NoRandomness};
 
-/// What a secret that is base64 begins with.
+/// Prefix of a base64 secret.
 const PREFIX: &str = "whsec_";
-/// Bytes of a secret that we make: as many as the hash has.
+/// Length of a generated secret's key: the output length of the hash.
 const GENERATED_BYTES: usize = 32;
-/// Bytes of a secret's text.
+/// Maximum length of a secret as text.
 const SECRET_BYTES_MAX: usize = 1_024;
 
-/// Padded when written; read with and without padding, as most verifiers do.
+/// Written with padding; read with or without it, as most verifiers do.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// The headers that sign an attempt at `now_ns`, UTC nanoseconds, with names in lower case.
+/// The signature headers of an attempt at `now_ns`, UTC nanoseconds. Names are in lower case.
 pub fn headers(
     secret: &Secret,
     webhook_id: ObjectId,
@@ -49,10 +49,10 @@ pub fn headers(
     ]
 }
 
-/// Whether a secret can sign.
+/// Checks whether a secret can be used for signing.
 ///
 /// # Errors
-/// What to change.
+/// Describes what to change.
 pub fn check_secret(secret: &str) -> Result<(), String> {
     if secret.is_empty() {
         return Err(String::from("must not be empty; leave it out to have one made"));
@@ -69,16 +69,16 @@ pub fn check_secret(secret: &str) -> Result<(), String> {
     }
 }
 
-/// A new secret.
+/// Generates a secret.
 ///
 /// # Errors
-/// The operating system gives no random bytes.
+/// The operating system provides no random bytes.
 pub fn generate_secret() -> Result<Secret, NoRandomness> {
     let key = random::bytes::<GENERATED_BYTES>()?;
     Ok(Secret(format!("{PREFIX}{}", BASE64.encode(key)).into()))
 }
 
-/// The key behind the prefix; `None` without one.
+/// Decodes the key after the prefix; `None` without the prefix.
 fn encoded_key(secret: &str) -> Option<Result<Vec<u8>, base64::DecodeError>> {
     secret.strip_prefix(PREFIX).map(|text| BASE64.decode(text))
 }
@@ -125,8 +125,8 @@ mod tests {
         }
     }
 
-    /// The vector that the libraries of Standard Webhooks test themselves with. Its id is no ObjectId, so it is signed
-    /// the way `headers` signs, not through it.
+    /// The test vector published by the Standard Webhooks libraries. Its id is not an ObjectId, so this test signs as
+    /// `headers` does instead of calling it.
     #[test]
     fn the_standard_signature_is_that_of_the_published_vector() {
         let key = encoded_key("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")

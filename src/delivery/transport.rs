@@ -1,7 +1,7 @@
-//! One attempt: a POST to the addresses that the guard has checked, and what came of it.
+//! One attempt: a POST to the addresses that the guard has checked, and its outcome.
 //!
-//! No redirect is followed and no proxy asked, no name is resolved a second time: the connection goes to the address
-//! that was checked, while TLS and `Host` keep the name. Lives on one thread, that of the deliveries' actor.
+//! Redirects and proxies are not used and the name is not resolved again: the connection goes to the checked address,
+//! while TLS and `Host` use the name. Lives on the thread of the delivery actor.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -18,41 +18,40 @@ use super::connections::Connections;
 use super::failure::{NotConnected, refused, unreachable};
 use super::guard::{CheckedUrl, Guard};
 
-/// For a whole attempt, from the look-up of the name to the answer's head.
+/// For a whole attempt, from name resolution to the head of the answer.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(30);
-/// For the rest of an answer: it is read only so that the connection can be used again.
+/// For the body of the answer, which is read only to reuse the connection.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
-/// Bytes of an answer that are read.
+/// Maximum bytes of the answer's body that are read.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 const AGENT: &str = concat!("tidewatch/", env!("CARGO_PKG_VERSION"));
 
-/// What is sent.
+/// The request of an attempt.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Where to; not yet checked.
+    /// Not checked yet.
     pub url: String,
-    /// Names in lower case, and values.
+    /// Lower-case names and values.
     pub headers: Vec<(&'static str, String)>,
     /// JSON.
     pub body: Arc<[u8]>,
 }
 
-/// What came of an attempt.
+/// The result of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The status of the answer, or why there was none.
     pub answer: Result<u16, String>,
-    /// How long it took.
     pub took: Duration,
 }
 
 impl Outcome {
-    /// Whether the receiver took the delivery.
+    /// Whether the receiver accepted the delivery (2xx).
     pub fn is_success(&self) -> bool {
         matches!(self.answer, Ok(200..=299))
     }
 
-    /// Why the receiver did not take it.
+    /// Why the attempt failed; `None` if it succeeded.
     pub fn error(&self) -> Option<String> {
         match &self.answer {
             Ok(200..=299) => None,
@@ -62,12 +61,12 @@ impl Outcome {
     }
 }
 
-/// An attempt under way.
+/// A pending attempt.
 pub type AttemptFuture = Pin<Box<dyn Future<Output = Outcome>>>;
 
-/// Makes attempts.
+/// Sends attempts.
 pub trait Transport {
-    /// Begins one.
+    /// Starts an attempt.
     fn attempt(&self, request: Request) -> AttemptFuture;
 }
 
@@ -81,7 +80,7 @@ struct Inner {
 }
 
 impl HttpTransport {
-    /// A transport that goes where the guard lets it. Must be made on the thread that it works on.
+    /// A transport that connects only where the guard allows. Must be created on the thread that uses it.
     pub fn new(guard: Guard) -> Self {
         Self::with_timeout(guard, ATTEMPT_TIMEOUT)
     }
@@ -120,7 +119,7 @@ impl Inner {
         for address in addresses {
             match self.send(&url, address, request).await {
                 Ok(status) => return Ok(status),
-                // Nothing was sent: the next address may be better.
+                // Nothing was sent, so the next address may be tried.
                 Err((error, NotConnected(true))) => failure = error,
                 Err((error, NotConnected(false))) => return Err(error),
             }

@@ -1,6 +1,5 @@
-//! The service as the demo speaks to it: the public API over HTTP, JSON out and in.
+//! Access to the service for the demo: JSON over the public HTTP API.
 
-use std::fmt;
 use std::time::Duration;
 
 use awc::http::Method;
@@ -8,48 +7,43 @@ use serde_json::Value;
 
 use crate::evaluator::{Client, Credential, NoReply, Request};
 
-/// The service itself gives up after 30 seconds.
+/// The service's own request timeout is 30 seconds.
 const WITHIN: Duration = Duration::from_secs(40);
 
-/// A client with one credential.
+/// A client with a fixed credential.
 pub struct Api(Client);
 
-/// Why a request was not done.
-#[derive(Debug)]
+/// Why a request failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}")]
 pub struct ApiError {
     what: String,
-    /// Whether the same request may go better a little later.
+    /// Whether a retry may succeed.
     pub passing: bool,
 }
 
-impl fmt::Display for ApiError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.what)
-    }
-}
-
 impl Api {
-    /// The service at `base`, opened by a credential.
+    /// A client of the service at `base`.
     ///
     /// # Errors
-    /// The address or the credential cannot be used.
+    /// The address or the credential is not valid.
     pub fn new(base: &str, credential: Credential<'_>) -> Result<Self, ApiError> {
         let client = Client::new(base, credential);
         client.map(Self).map_err(|what| ApiError { what, passing: false })
     }
 
-    /// Makes something; the answer's body.
+    /// Creates an object. Returns the answer's body.
     ///
     /// # Errors
-    /// No answer, or another than of success.
+    /// No answer, or a status other than success.
     pub async fn post(&self, path: impl Into<String>, body: String) -> Result<Value, ApiError> {
         self.send(Method::POST, path.into(), body).await
     }
 
-    /// Changes something; the answer's body.
+    /// Changes an object. Returns the answer's body.
     ///
     /// # Errors
-    /// No answer, or another than of success.
+    /// No answer, or a status other than success.
     pub async fn patch(&self, path: impl Into<String>, body: String) -> Result<Value, ApiError> {
         self.send(Method::PATCH, path.into(), body).await
     }
@@ -77,10 +71,10 @@ impl Api {
     }
 }
 
-/// The text at a JSON pointer of an answer.
+/// The string at a JSON pointer of an answer.
 ///
 /// # Errors
-/// There is none.
+/// There is no string at the pointer.
 pub fn text(answer: &Value, pointer: &str) -> Result<String, ApiError> {
     let found = answer.pointer(pointer).and_then(Value::as_str);
     found.map(str::to_owned).ok_or_else(|| ApiError {

@@ -1,5 +1,5 @@
-//! Points into the service: the month before the demo, newest first so that every chart begins with now, and then
-//! one point a second from each sensor.
+//! Sends points to the service: the month before the demo, newest first so that every chart starts with current data,
+//! and then one point per second from each sensor.
 
 use std::time::Duration;
 
@@ -14,13 +14,14 @@ use crate::evaluator::{Credential, Stop};
 use crate::limits::{BATCH_AGE_DAYS_MAX, BATCH_ENTRIES_MAX};
 use crate::timestamp::format_timestamp_ns;
 
-/// Batches take points of so many days; an hour less, for the oldest ones are sent last.
+/// Length of the history. Batches accept points up to this many days old; an hour less, because the oldest are sent
+/// last.
 const HISTORY_S: i64 = BATCH_AGE_DAYS_MAX * 86_400 - 3_600;
-/// The newest part of a sensor's history has a point a second, as what comes live: a view of it has no seam.
+/// The newest part of a sensor's history has one point per second, like live data, so that charts show no break.
 const DENSE_S: i64 = 15 * 60;
-/// Between two points of a sensor's history before that.
+/// Time between two points in the rest of the history.
 const STEP_S: i64 = 10;
-/// A batch that was refused for now is sent again behind this.
+/// Wait before a batch is retried.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// Sends points with a write key.
@@ -28,7 +29,7 @@ pub struct Feed {
     api: Api,
     bucket: String,
     plant: Plant,
-    /// Their ids, in the order of [`Sensor::ALL`].
+    /// Ids of the sensors' sources, in the order of [`Sensor::ALL`].
     sensors: Vec<String>,
     tracks: Vec<Track>,
 }
@@ -40,7 +41,7 @@ struct Track {
     read: Box<dyn Fn(usize) -> Reading>,
 }
 
-/// What a source shows at a moment: seconds since the epoch, fields with their values.
+/// The values of a source at `at_s`, seconds since the epoch.
 struct Reading {
     at_s: i64,
     values: Vec<(&'static str, Sample)>,
@@ -64,10 +65,10 @@ struct Entry<'a> {
 }
 
 impl Feed {
-    /// A feed of the plant and of the recorded series, which end at `began_s`, seconds since the epoch.
+    /// A feed of the plant and of the recorded series. The series end at `began_s`, seconds since the epoch.
     ///
     /// # Errors
-    /// The write key cannot be used.
+    /// The write key is not valid.
     pub fn new(base: &str, site: &Site, plant: Plant, began_s: i64) -> Result<Self, ApiError> {
         let plant_tracks = Sensor::ALL.map(|sensor| Track {
             source: site.source(sensor.name()).to_owned(),
@@ -112,7 +113,8 @@ impl Feed {
         Ok(())
     }
 
-    /// Sends what lies before, from the newer to the older; the number of points, `None` when told to stop before.
+    /// Sends the rest of the history, from newer to older. Returns the number of points; `None` if stopped before the
+    /// end.
     pub async fn send_rest(&self, stop: &Stop) -> Option<usize> {
         let mut sent = 0;
         let longest = self.tracks.iter().map(|track| track.points).max();
@@ -128,7 +130,7 @@ impl Feed {
         Some(sent)
     }
 
-    /// Sends what the sensors show, once a second by the clock, until told to stop.
+    /// Sends the sensors' values every full second until stopped.
     pub async fn send_live(&self, clock: &dyn Clock, stop: &Stop) {
         loop {
             let now_ns = clock.now_ns();
@@ -144,7 +146,8 @@ impl Feed {
         }
     }
 
-    /// The `nth` thousand of a track's points, from the newest on; each thousand goes forward in time.
+    /// The `nth` chunk of a track's points, counted from the newest. Within a chunk, points are in ascending order of
+    /// time.
     fn chunk<'a>(&'a self, track: &'a Track, nth: usize) -> Option<Batch<'a>> {
         let from = nth * BATCH_ENTRIES_MAX;
         let to = track.points.min(from + BATCH_ENTRIES_MAX);
@@ -160,7 +163,7 @@ impl Feed {
     }
 
     async fn send(&self, batch: &Batch<'_>) -> Result<(), ApiError> {
-        // Numbers, words and ids always have a JSON form.
+        // Numbers, strings and ids can always be serialized.
         let body = serde_json::to_string(batch).unwrap_or_default();
         let answer = self.api.post("/api/data/batch", body).await?;
         if let Some(errors) = answer.get("errors") {
@@ -169,10 +172,10 @@ impl Feed {
         Ok(())
     }
 
-    /// Sends a batch as often as it takes.
+    /// Sends a batch and retries while that may help.
     async fn insist(&self, batch: &Batch<'_>, stop: &Stop) {
         while let Err(error) = self.send(batch).await {
-            tracing::warn!(%error, "a batch was not taken");
+            tracing::warn!(%error, "sending a batch failed");
             if !error.passing || stop.told_within(AGAIN_AFTER).await {
                 return;
             }
@@ -180,7 +183,7 @@ impl Feed {
     }
 }
 
-/// How old the `nth` newest point of a sensor's history is when the demo begins, in seconds.
+/// Age in seconds of the `nth` newest point of a sensor's history when the demo starts.
 fn age_s(nth: usize) -> i64 {
     let nth = nth as i64;
     if nth < DENSE_S {

@@ -1,11 +1,10 @@
-//! Where the demo keeps its data: a directory of its own that goes with it, or one that was asked for and stays.
+//! The data directory of the demo: a temporary one that is removed at the end, or a given one that is kept.
 
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// A data directory for the demo.
 #[derive(Debug)]
 pub struct Home {
     path: PathBuf,
@@ -13,10 +12,10 @@ pub struct Home {
 }
 
 impl Home {
-    /// A new directory among the temporary files of `parent`, told apart by a number. It is removed when dropped.
+    /// Creates a temporary directory in `parent`; `number` makes its name unique. It is removed on drop.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The directory cannot be created.
     pub fn temporary(parent: &Path, number: u64) -> Result<Self, String> {
         let path = parent.join(format!("tidewatch-demo-{number:016x}"));
         let made = DirBuilder::new().mode(0o700).create(&path);
@@ -27,10 +26,10 @@ impl Home {
         })
     }
 
-    /// The directory that was asked for, which is empty or not there yet. It stays.
+    /// Uses a given directory, which must be empty or absent. It is kept.
     ///
     /// # Errors
-    /// It holds something, or cannot be read.
+    /// The directory is not empty or cannot be read.
     pub fn given(path: &Path) -> Result<Self, String> {
         let is_empty = match fs::read_dir(path) {
             Ok(mut entries) => entries.next().is_none(),
@@ -53,12 +52,11 @@ impl Home {
         })
     }
 
-    /// The directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether it goes with the demo.
+    /// Whether the directory is removed at the end of the demo.
     pub fn is_temporary(&self) -> bool {
         self.temporary
     }

@@ -1,8 +1,8 @@
-//! `tidewatch demo`: the service with something in it. A server in this process, an organization with a simulated plant
-//! and recorded series, live points, rules, the reference evaluator and a receiver of webhooks.
+//! `tidewatch demo`: a server with sample data. Runs a server in this process, and with it an organization with a
+//! simulated plant and recorded series, live points, rules, the reference evaluator and a webhook receiver.
 //!
-//! It reaches the server over HTTP alone, through the public API, as any client would; it never reaches into its rooms.
-//! Called by the command line.
+//! It uses only the public HTTP API of the server, like any other client, and none of its modules. Called by the
+//! command line.
 
 mod api;
 mod feed;
@@ -14,7 +14,6 @@ mod series;
 mod site;
 mod welcome;
 
-use std::fmt;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -40,19 +39,19 @@ use welcome::Welcome;
 
 pub use series::LICENCE;
 
-/// Every demo shows the same plant: its pump shakes when the demo begins and again after eleven minutes, and its tank runs
-/// low after five.
+/// Every demo shows the same plant: its pump vibrates when the demo starts and again after eleven minutes, and its tank
+/// runs low after five.
 const SEED: u64 = 277;
 
-/// What the demo sets; nothing else is read, no file and no environment.
+/// The demo's settings. No file and no environment variable is read.
 const SETTINGS: [(&str, &str); 3] = [
     ("accounts.default_plan", "Enterprise"),
-    // The receiver is on this machine.
+    // The receiver runs on this machine.
     ("webhooks.allow_private_networks", "true"),
     ("log.filter", "warn,tidewatch::demo=info,actix_http=off"),
 ];
 
-/// The evaluator of the demo asks every second: what becomes due is judged at once.
+/// The demo's evaluator polls every second, so that due rules are evaluated at once.
 const EVALUATOR: evaluator::Options = evaluator::Options {
     limit: 100,
     claim: Duration::from_secs(60),
@@ -65,49 +64,31 @@ const EVALUATOR: evaluator::Options = evaluator::Options {
     },
 };
 
-/// What the command line says.
+/// Options of the command line.
 #[derive(Debug, Default)]
 pub struct Options {
     /// Address and port to listen on.
     pub listen: Option<String>,
-    /// A directory that is empty or absent, and stays; a temporary one when there is none.
+    /// A directory that is empty or absent, and is kept. Without it, a temporary directory is used.
     pub data_dir: Option<PathBuf>,
 }
 
-/// Why the demo does not start, or did not end well.
-#[derive(Debug)]
+/// Why the demo did not start or did not end cleanly.
+#[derive(Debug, thiserror::Error)]
 pub enum DemoError {
-    /// The directory or an option cannot be used.
+    /// The directory or an option is not valid.
+    #[error("{0}")]
     Options(String),
-    /// The server does not start, or did not stop cleanly.
+    /// The server did not start or did not stop cleanly.
+    #[error("{}", server_fault(.0))]
     Server(StartupError),
-    /// The operating system gives no port, no signals, no random bytes.
+    /// The operating system provides no port, signals or random bytes.
+    #[error("{0}")]
     System(String),
-    /// The server refuses what the demo sets up.
+    /// The server refused a step of the setup.
+    #[error("the demo could not be set up: {0}")]
     Api(ApiError),
 }
-
-impl fmt::Display for DemoError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Server(StartupError::Bind { address, source })
-                if source.kind() == std::io::ErrorKind::AddrInUse =>
-            {
-                write!(
-                    f,
-                    "something listens on {address} already; give another with --listen, or a free one with \
-                     --listen {}",
-                    SocketAddr::new(address.ip(), 0)
-                )
-            }
-            Self::Server(cause) => cause.fmt(f),
-            Self::Api(cause) => write!(f, "the demo could not be set up: {cause}"),
-            Self::Options(cause) | Self::System(cause) => f.write_str(cause),
-        }
-    }
-}
-
-impl std::error::Error for DemoError {}
 
 impl From<ApiError> for DemoError {
     fn from(cause: ApiError) -> Self {
@@ -115,10 +96,23 @@ impl From<ApiError> for DemoError {
     }
 }
 
-/// Shows the service until SIGTERM or SIGINT, then ends everything in order. `out` gets the address and the log-in.
+/// The message for a server that did not start or stop; an address in use is the most common cause.
+fn server_fault(error: &StartupError) -> String {
+    match error {
+        StartupError::Bind { address, source } if source.kind() == std::io::ErrorKind::AddrInUse => {
+            format!(
+                "something listens on {address} already; give another with --listen, or a free one with --listen {}",
+                SocketAddr::new(address.ip(), 0)
+            )
+        }
+        error => error.to_string(),
+    }
+}
+
+/// Runs the demo until SIGTERM or SIGINT, then shuts down in order. Writes the address and the login to `out`.
 ///
 /// # Errors
-/// The directory or the address cannot be had, or the server does not start or stop as it should.
+/// The directory or the address is not available, or the server fails to start or stop.
 pub async fn run(options: Options, out: &mut dyn Write) -> Result<(), DemoError> {
     let signals = StopSignals::listen()
         .map_err(|error| DemoError::System(format!("cannot listen for signals: {error}")))?;
@@ -136,13 +130,13 @@ pub async fn run(options: Options, out: &mut dyn Write) -> Result<(), DemoError>
         .await
         .map_err(DemoError::Server)?;
     let shown = show(server.address(), &receiver, &secret, &home, signals, out).await;
-    // The server first: deliveries in flight may still arrive.
+    // Stop the server first, so that deliveries in flight still arrive.
     let stopped = server.stop().await.map_err(DemoError::Server);
     receiver.stop().await;
     shown.and(stopped)
 }
 
-/// Sets everything up, says so, and lets it run until there is a signal.
+/// Sets up the demo, prints the welcome text and runs until a signal arrives.
 async fn show(
     listening: SocketAddr,
     receiver: &Receiver,
@@ -167,7 +161,7 @@ async fn show(
     let history_stop = stop.clone();
     let history = spawn(async move {
         if let Some(points) = feed.send_rest(&history_stop).await {
-            tracing::info!(points, took = ?began.elapsed(), "history is in");
+            tracing::info!(points, took = ?began.elapsed(), "history sent");
         }
     });
     let (evaluator_base, key) = (base.clone(), site.integration_key.clone());
@@ -183,7 +177,7 @@ async fn show(
         site: &site,
         home,
     };
-    // Whoever reads it may have gone.
+    // The reader may be gone.
     let _ = write!(out, "{welcome}").and_then(|()| out.flush());
 
     signals.received().await;
@@ -209,7 +203,7 @@ fn settings(listen: Option<String>, home: &Home) -> Result<Config, DemoError> {
     config::load(&flags, settings).map_err(|error| DemoError::Options(error.to_string()))
 }
 
-/// Where a server that listens there is reached from this machine.
+/// The address by which a server with this listen address is reached from this machine.
 fn reachable(listening: SocketAddr) -> SocketAddr {
     let ip = match listening.ip() {
         IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
@@ -219,7 +213,7 @@ fn reachable(listening: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, listening.port())
 }
 
-/// A secret that can be read out: `3f9c-01d2-88ab-7e40`.
+/// A random secret that is easy to read out, such as `3f9c-01d2-88ab-7e40`.
 fn word() -> Result<String, DemoError> {
     let groups: [[u8; 2]; 4] = [drawn()?, drawn()?, drawn()?, drawn()?];
     let groups = groups.map(|[a, b]| format!("{a:02x}{b:02x}"));
@@ -238,7 +232,7 @@ mod tests {
 
     const BEGAN_S: i64 = 1_800_000_000;
 
-    /// The highest vibration that a window ending so many seconds after the beginning shows.
+    /// The highest vibration in the window that ends `end_s` seconds after the start.
     fn highest(end_s: i64) -> f64 {
         let plant = Plant::new(SEED, BEGAN_S);
         let seen = end_s - VIBRATION_WINDOW_S..=end_s;

@@ -1,6 +1,5 @@
-//! A receiver of webhooks on this machine, as somebody who is told would run one: it checks the signature, answers, and
-//! says a line for each delivery. Every third answer is 503, so that retries are to be seen; the pager never answers
-//! anything else.
+//! A webhook receiver on this machine, as a user would run one: it verifies the signature, answers, and logs a line per
+//! delivery. Every third answer is 503 to demonstrate retries; the pager always answers 503.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,17 +14,16 @@ use serde_json::Value;
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-/// Where deliveries arrive.
+/// Path that accepts deliveries.
 pub const ALERTS_PATH: &str = "/alerts";
-/// Where they fail.
+/// Path that always fails.
 pub const PAGER_PATH: &str = "/pager";
 
-/// Of so many answers one is 503.
+/// One in this many answers is 503.
 const BUSY_EVERY: u64 = 3;
 
-/// A receiver that takes deliveries.
+/// A running receiver.
 pub struct Receiver {
-    /// Where it listens.
     pub address: SocketAddr,
     handle: ServerHandle,
 }
@@ -36,7 +34,7 @@ struct Inbox {
 }
 
 impl Receiver {
-    /// Listens on a free port of this machine; `secret` is what deliveries are signed with.
+    /// Listens on a free port of this machine. Deliveries must be signed with `secret`.
     ///
     /// # Errors
     /// No port can be bound.
@@ -60,7 +58,7 @@ impl Receiver {
         Ok(Self { address, handle })
     }
 
-    /// Answers what has come, and ends.
+    /// Finishes the requests in progress and stops.
     pub async fn stop(self) {
         self.handle.stop(true).await;
     }
@@ -92,7 +90,7 @@ async fn take(request: HttpRequest, body: Bytes, inbox: Data<Inbox>) -> HttpResp
     HttpResponse::new(status)
 }
 
-/// What the `nth` delivery is told, counted from 1.
+/// The status for the `nth` delivery, counted from 1.
 fn answer_to(nth: u64) -> StatusCode {
     if nth.is_multiple_of(BUSY_EVERY) {
         StatusCode::SERVICE_UNAVAILABLE
@@ -101,7 +99,7 @@ fn answer_to(nth: u64) -> StatusCode {
     }
 }
 
-/// Whether the body is from somebody who knows the secret: `sha256=` and the hex of its HMAC-SHA256.
+/// Whether the signature is `sha256=` and the hex HMAC-SHA256 of the body with the secret.
 fn is_signed(secret: &str, body: &[u8], signature: &str) -> bool {
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret.as_bytes()) else {
         return false;

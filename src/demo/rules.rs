@@ -1,4 +1,4 @@
-//! The demo's rules, one in each mood, and its webhooks: one that arrives, one that fails, one that rests.
+//! The demo's rules, one in each state, and its webhooks: one that works, one that fails, one that is paused.
 
 use std::net::SocketAddr;
 
@@ -9,12 +9,12 @@ use super::plant::Sensor;
 use super::receiver::{ALERTS_PATH, PAGER_PATH};
 use super::site::Site;
 
-/// Above it a pump of this size is to be stopped (ISO 10816-3, zone D), in mm/s.
+/// Limit in mm/s above which a pump of this size must be stopped (ISO 10816-3, zone D).
 pub const VIBRATION_MAX: f64 = 7.1;
-/// What the vibration rule looks at. Longer than a start of the demo takes, so that the burst before it is within.
+/// Window of the vibration rule. Longer than the start of the demo takes, so that it includes the burst before it.
 pub const VIBRATION_WINDOW_S: i64 = 180;
 
-/// Who is told; `secret` signs what goes to the receiver.
+/// Creates the webhooks. `secret` signs the deliveries to the receiver.
 ///
 /// # Errors
 /// The service refuses one.
@@ -39,12 +39,12 @@ pub async fn add_webhooks(owner: &Api, receiver: SocketAddr, secret: &str) -> Re
     Ok(())
 }
 
-/// What is watched. The service takes a rule's first evaluation as due at once: its points should be there before.
+/// Creates the rules. A new rule is due at once, so its points should have been sent before.
 ///
 /// # Errors
 /// The service refuses one.
 pub async fn add_rules(site: &Site) -> Result<(), ApiError> {
-    // Fires at the first evaluation, and again with every burst that is high enough.
+    // Fires at the first evaluation, and again with every burst above the limit.
     let vibration = json!({
         "name": "Vibration of pump 101", "naturalLanguageQuery": "vibration exceeds 7.1 mm/s",
         "evaluation": {
@@ -54,7 +54,7 @@ pub async fn add_rules(site: &Site) -> Result<(), ApiError> {
         },
     });
     add_rule(site, Sensor::MainPump, vibration).await?;
-    // Fires with some of the tank's cycles, the first time after five minutes.
+    // Fires in some of the tank's cycles, for the first time after five minutes.
     let level = json!({
         "name": "Level of tank 201", "naturalLanguageQuery": "level is outside 25 to 88",
         "evaluation": {
@@ -74,7 +74,7 @@ pub async fn add_rules(site: &Site) -> Result<(), ApiError> {
         },
     });
     add_rule(site, Sensor::MainPump, bearing).await?;
-    // Rests.
+    // Paused.
     let humidity = json!({
         "name": "Dry air in the hall", "naturalLanguageQuery": "humidity drops below 25 %",
         "evaluation": {
@@ -91,7 +91,7 @@ pub async fn add_rules(site: &Site) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Its id.
+/// Creates a rule and returns its id.
 async fn add_rule(site: &Site, sensor: Sensor, mut rule: Value) -> Result<String, ApiError> {
     rule["bucketId"] = site.bucket.as_str().into();
     rule["dataSourceId"] = site.source(sensor.name()).into();

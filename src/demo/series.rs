@@ -1,29 +1,28 @@
-//! The real series of `tests/data`, moved in time so that they end when the demo begins. Pure.
+//! The recorded series of `tests/data`, shifted in time so that they end when the demo starts. Pure.
 //!
-//! They are parts of the Numenta Anomaly Benchmark and stand in the binary with their licence, [`LICENCE`].
+//! They are part of the Numenta Anomaly Benchmark and are included in the binary with their licence, [`LICENCE`].
 
 use crate::clock::SECOND_NS;
 use crate::ingest::timestamp;
 
-/// The licence of all of them, whole: it goes wherever they go.
+/// The full licence text of the series, which must accompany them.
 pub const LICENCE: &str = include_str!("../../tests/data/LICENSE");
 
 /// A recorded series.
 pub struct Series {
-    /// Its source's name.
+    /// Name of its source.
     pub name: &'static str,
-    /// For people.
+    /// Shown to users.
     pub description: &'static str,
-    /// Its source's type.
+    /// Type of its source.
     pub kind: &'static str,
-    /// Its one field.
+    /// Name of its only field.
     pub field: &'static str,
-    /// Of that field.
+    /// Unit of the field.
     pub unit: &'static str,
     csv: &'static str,
 }
 
-/// All of them.
 pub const ALL: [Series; 3] = [
     Series {
         name: "machine",
@@ -55,8 +54,8 @@ pub const ALL: [Series; 3] = [
 ];
 
 impl Series {
-    /// Its points as seconds since the epoch and values, oldest first: those of the last `window_s` seconds before
-    /// `end_s`, where the series ends.
+    /// The points of the last `window_s` seconds, as seconds since the epoch and values, oldest first. The series is
+    /// shifted to end at `end_s`.
     pub fn ending_at(&self, end_s: i64, window_s: i64) -> Vec<(i64, f64)> {
         let mut points: Vec<(i64, f64)> = self.csv.lines().skip(1).filter_map(point).collect();
         points.sort_by_key(|(at_s, _)| *at_s);
@@ -67,7 +66,7 @@ impl Series {
     }
 }
 
-/// `2014-02-22 22:30:00,0.066`
+/// Parses a line such as `2014-02-22 22:30:00,0.066`.
 fn point(line: &str) -> Option<(i64, f64)> {
     let (at, value) = line.split_once(',')?;
     let at_ns = timestamp::parse(&at.replacen(' ', "T", 1)).ok()?;

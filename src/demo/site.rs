@@ -1,4 +1,4 @@
-//! What the demo's user would set up by hand: an account, keys, a bucket, and a data source for every sensor and series.
+//! Sets up what a user would create: an account, keys, a bucket, and a data source per sensor and series.
 
 use serde_json::{Map, Value, json};
 
@@ -7,25 +7,25 @@ use super::plant::Sensor;
 use super::series;
 use crate::evaluator::Credential;
 
-/// Who logs in.
+/// Login of the demo's user.
 pub const EMAIL: &str = "demo@example.com";
 
-/// What was set up.
+/// The created objects.
 pub struct Site {
-    /// Opens all of it.
+    /// Client with the owner's session.
     pub owner: Api,
-    /// A key that takes points.
+    /// API key for writing points.
     pub write_key: String,
-    /// A key for evaluators.
+    /// API key for evaluators.
     pub integration_key: String,
-    /// The bucket's id.
+    /// Id of the bucket.
     pub bucket: String,
-    /// Ids of the sources by their names.
+    /// Ids of the sources by name.
     sources: Vec<(&'static str, String)>,
 }
 
 impl Site {
-    /// Signs up at the service at `base`, and sets up the rest.
+    /// Signs up at the service at `base` and creates all objects.
     ///
     /// # Errors
     /// The service refuses a step.
@@ -89,7 +89,7 @@ impl Site {
         Ok(())
     }
 
-    /// The id of a source that was set up; empty for another name.
+    /// The id of a source; empty if the name is unknown.
     pub fn source(&self, name: &str) -> &str {
         let found = self.sources.iter().find(|(known, _)| *known == name);
         found.map_or("", |(_, id)| id)

@@ -1,4 +1,4 @@
-//! What the demo says: where it is, how to log in, what to look at first, how to end it.
+//! The welcome text of the demo: address, login, suggested views, and how to stop.
 
 use std::fmt;
 
@@ -6,15 +6,15 @@ use super::home::Home;
 use super::plant::Sensor;
 use super::site::{EMAIL, Site};
 
-/// All it says on standard output.
+/// The text printed on standard output.
 pub struct Welcome<'a> {
     /// `http://ADDR:PORT`
     pub base: &'a str,
-    /// Made for this demo.
+    /// Generated for this demo.
     pub password: &'a str,
-    /// What was set up.
+    /// The created objects.
     pub site: &'a Site,
-    /// Where the data are.
+    /// The data directory.
     pub home: &'a Home,
 }
 
@@ -56,7 +56,7 @@ impl fmt::Display for Welcome<'_> {
 }
 
 impl Welcome<'_> {
-    /// A view of the explorer: fields of the main pump over a range.
+    /// Link to an explorer view of fields of the main pump over a time range.
     fn explore(&self, fields: &[&str], range: &str) -> String {
         let (bucket, source) = (&self.site.bucket, self.site.source(Sensor::MainPump.name()));
         let fields = fields.iter().map(|field| format!("f={bucket}.{source}.{field}&"));

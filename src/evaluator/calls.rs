@@ -1,4 +1,4 @@
-//! The three endpoints an evaluator uses, each asked until the service has answered or patience ends.
+//! The three endpoints that an evaluator uses. Each call is retried until the service answers or a deadline passes.
 
 use std::time::Duration;
 
@@ -16,28 +16,28 @@ use super::stop::Stop;
 use crate::ids::ObjectId;
 use crate::random;
 
-/// The service itself gives up after 30 seconds.
+/// The service's own request timeout is 30 seconds.
 const EXCHANGE_MAX: Duration = Duration::from_secs(60);
 
-/// Asks the service, patiently.
+/// Calls the service, with retries.
 pub struct Calls {
     client: Client,
     pace: Pace,
     stop: Stop,
 }
 
-/// Why a call has no answer that could be used.
+/// Why a call got no usable answer.
 #[derive(Debug)]
 pub enum Failure {
-    /// The key does not open the endpoint: no call will go better.
+    /// The key gives no access to the endpoint; every other call would fail too.
     Refused(String),
-    /// The service says no to this very request, and would again.
+    /// The service rejected this request; a retry would be rejected too.
     Rejected(String),
-    /// The service is there, but did not manage the request in all that time.
+    /// The service was reachable but did not serve the request before the deadline.
     Overloaded(String),
-    /// The service could not be reached in all that time.
+    /// The service was not reachable before the deadline.
     Unreachable(String),
-    /// The evaluator was told to stop while it waited to try again.
+    /// The evaluator was stopped while it waited for a retry.
     Stopped,
 }
 
@@ -45,15 +45,15 @@ pub enum Failure {
 #[serde(rename_all = "camelCase")]
 pub struct DueRule {
     pub rule_id: ObjectId,
-    /// Its name, for the log.
+    /// Name of the rule, for the log.
     #[serde(default)]
     pub name: String,
-    /// What kind of condition.
+    /// The kind of condition.
     pub kind: Option<String>,
-    /// What the condition says.
+    /// The parameters of the condition.
     #[serde(default)]
     pub parameters: Map<String, Value>,
-    /// What it looks at.
+    /// The fields to evaluate.
     pub inputs: Vec<DueInput>,
 }
 
@@ -61,32 +61,32 @@ pub struct DueRule {
 #[derive(Debug, Deserialize)]
 pub struct DueInput {
     pub key: String,
-    /// The field to read.
+    /// The field to evaluate.
     pub field: String,
-    /// The body to post, kept byte for byte.
+    /// The query body to post, kept byte for byte.
     pub query: Box<RawValue>,
 }
 
-/// What became of a verdict.
+/// The result of posting a verdict.
 #[derive(Debug)]
 pub enum Posted {
-    /// It is recorded; what the service says about it, null when that was lost.
+    /// Recorded, with the service's answer; null if that answer was lost.
     Recorded(Value),
-    /// Another one was recorded before it.
+    /// Another verdict was recorded first.
     TooLate(String),
     RuleGone,
 }
 
 impl Calls {
-    /// Calls by this client, which wait as `pace` says and cut their waits when told to stop.
+    /// Calls through this client. `pace` determines the waits between retries; `stop` ends them early.
     pub fn new(client: Client, pace: Pace, stop: Stop) -> Self {
         Self { client, pace, stop }
     }
 
-    /// The rules that are due, claimed for so long. An entry that cannot be read is left to others.
+    /// The rules that are due, claimed for `claim`. An entry that cannot be parsed is skipped.
     ///
     /// # Errors
-    /// As [`Failure`] says.
+    /// See [`Failure`].
     pub async fn due(
         &self,
         limit: usize,
@@ -118,10 +118,10 @@ impl Calls {
         Ok(list.evaluations.into_iter().filter_map(read).collect())
     }
 
-    /// The answer to a query's body.
+    /// Posts a query and returns the answer.
     ///
     /// # Errors
-    /// As [`Failure`] says.
+    /// See [`Failure`].
     pub async fn query(&self, body: String, until: Instant) -> Result<Bytes, Failure> {
         let request = Request {
             method: Method::POST,
@@ -136,11 +136,11 @@ impl Calls {
         }
     }
 
-    /// Posts the one verdict of a rule. A repetition is safe: the service takes one, and says of a second what it
-    /// holds already.
+    /// Posts the verdict of a rule. Retries are safe: the service accepts one verdict, and answers a second one with
+    /// what it has recorded.
     ///
     /// # Errors
-    /// As [`Failure`] says.
+    /// See [`Failure`].
     pub async fn verdict(
         &self,
         rule: ObjectId,
@@ -158,7 +158,7 @@ impl Calls {
             StatusCode::OK => Ok(Posted::Recorded(reply.json()["evaluation"].take())),
             StatusCode::CONFLICT => {
                 let recorded = Outcome::deserialize(&reply.json()["evaluation"]["outcome"]).ok();
-                // Ours, whose answer was lost; or another's that says the same.
+                // Either ours, whose answer was lost, or another evaluator's with the same outcome.
                 if repeated && recorded == Some(verdict.outcome) {
                     Ok(Posted::Recorded(Value::Null))
                 } else {
@@ -170,8 +170,8 @@ impl Calls {
         }
     }
 
-    /// The answer, and whether the request was sent more than once for it. Tried again is what may go better: no
-    /// connection, no answer, 429 and 5xx; `until` is when patience ends.
+    /// Returns the answer, and whether the request was sent more than once. Retries if there is no connection, no
+    /// answer, or a status of 429 or 5xx, until the deadline `until`.
     async fn persist(&self, request: &Request, until: Option<Instant>) -> Result<(Reply, bool), Failure> {
         let mut failures = 0;
         let mut last = None;
@@ -193,7 +193,7 @@ impl Calls {
                         "the answer is larger than 64 MiB: query groups, or a shorter window".to_owned(),
                     ));
                 }
-                // An attempt cut short by the end of patience says less than the one before.
+                // An attempt cut short by the deadline is less informative than the failure before it.
                 Err(NoReply::Slow(within)) => match last.take() {
                     Some(before) if within < EXCHANGE_MAX => return Err(before),
                     _ => (
@@ -204,7 +204,7 @@ impl Calls {
                 Err(NoReply::Unreachable(cause)) => (Failure::Unreachable(cause), None),
             };
             failures += 1;
-            // Without random numbers everybody waits the longest time.
+            // Without random numbers, use the longest wait.
             let chance = random::bytes().map_or(u64::MAX, u64::from_le_bytes);
             let wait = self.pace.wait(failures, retry_after, chance);
             if until.is_some_and(|until| Instant::now() + wait >= until) {

@@ -1,5 +1,5 @@
-//! One exchange with the service: a request out, a whole answer in, bounded in time and size. It never tries twice
-//! and never shows the credential. Whoever is a client of the service in this program calls it: the evaluator, the demo.
+//! One HTTP exchange with the service, limited in time and size. Never retries and never reveals the credential. Used
+//! by all clients in this program: the evaluator and the demo.
 
 use std::time::Duration;
 
@@ -12,65 +12,63 @@ use serde_json::Value;
 
 use super::judge::clip;
 
-/// A page of 10,000 rows takes about 2 MB; with the largest metadata that points may carry, 160 MB.
+/// A page of 10,000 rows takes about 2 MB; with maximum metadata in every point, 160 MB.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// A connection idle for longer may just be closed by the service, and a request on it be lost.
+/// After a longer idle time the service may just be closing the connection, and a request sent on it is lost.
 const IDLE_MAX: Duration = Duration::from_secs(2);
 
-/// Where the service is, and what opens it.
+/// The service's address and the credential for it.
 pub struct Client {
     http: awc::Client,
     base: String,
     credential: Option<(HeaderName, HeaderValue)>,
 }
 
-/// What opens the service.
+/// How requests are authenticated.
 #[derive(Clone, Copy)]
 pub enum Credential<'a> {
-    /// Nothing: signing up.
+    /// No credential, as for signing up.
     Nothing,
-    /// An API key.
     Key(&'a str),
-    /// The token of a sign-in.
+    /// A session token.
     Bearer(&'a str),
 }
 
-/// What is asked for.
+/// A request to the service.
 pub struct Request {
-    /// As the endpoint has it.
     pub method: Method,
-    /// Behind the base address, from `/api` on.
+    /// Path relative to the base address, starting with `/api`.
     pub path: String,
     /// JSON.
     pub body: Option<Bytes>,
 }
 
-/// What came back, whatever its status.
+/// An answer, whatever its status.
 #[derive(Debug)]
 pub struct Reply {
     pub status: StatusCode,
-    /// `Retry-After`, when it is a number of seconds.
+    /// `Retry-After`, if it is a number of seconds.
     pub retry_after: Option<Duration>,
     pub body: Bytes,
 }
 
-/// Why nothing came back.
+/// Why there is no answer.
 #[derive(Debug)]
 pub enum NoReply {
     /// No connection, or it broke.
     Unreachable(String),
-    /// Nothing within the time given.
+    /// No answer within this time.
     Slow(Duration),
-    /// The answer is larger than an answer may be.
+    /// The answer exceeds the size limit.
     TooLarge,
 }
 
 impl Client {
-    /// A client of the service at `url`, an `http` or `https` address; the credential goes with every request.
+    /// A client of the service at `url`, an `http` or `https` address. Sends the credential with every request.
     ///
     /// # Errors
-    /// The address or the credential cannot be used; the text never shows the credential.
+    /// The address or the credential is not valid. The message never contains the credential.
     pub fn new(url: &str, credential: Credential<'_>) -> Result<Self, String> {
         let base = url.trim_end_matches('/');
         let address: Uri = base
@@ -84,7 +82,7 @@ impl Client {
             );
         }
         let credential = credential.header()?;
-        // Whoever installed one before is as good; without one, awc's connector panics.
+        // An already installed provider is fine. Without any, awc's connector panics.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let connector = Connector::new()
             .timeout(CONNECT_TIMEOUT)
@@ -92,7 +90,7 @@ impl Client {
         let http = awc::Client::builder()
             .connector(connector)
             .disable_timeout()
-            // The credential is for this service, not for where it points.
+            // The credential is for this service only, not for a redirect's target.
             .disable_redirects()
             .finish();
         Ok(Self {
@@ -102,7 +100,7 @@ impl Client {
         })
     }
 
-    /// Sends the request and reads the whole answer.
+    /// Sends a request and reads the whole answer.
     pub async fn exchange(&self, request: &Request, within: Duration) -> Result<Reply, NoReply> {
         match tokio::time::timeout(within, self.send(request)).await {
             Ok(outcome) => outcome,
@@ -160,12 +158,12 @@ fn seconds(header: &HeaderValue) -> Option<Duration> {
 }
 
 impl Reply {
-    /// The body as JSON, null when it is none.
+    /// The body as JSON; null if it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
-    /// Status and message, as people read it.
+    /// Status and message for people.
     pub fn describe(&self) -> String {
         match self.json()["message"].as_str() {
             Some(message) => format!("{}: {}", self.status, clip(message)),

@@ -1,9 +1,9 @@
-//! The reference evaluator: `tidewatch evaluate` polls the service for rules that are due, reads their windows, judges
-//! them and posts one verdict for each.
+//! The reference evaluator: `tidewatch evaluate` polls the service for due rules, reads their windows, evaluates them
+//! and posts one verdict each.
 //!
-//! It is a client like any other: it speaks HTTP with an integration key, and shares with the server nothing but words
-//! for ids and moments. It keeps no state: what it was about when it died becomes due again when its claim ends.
-//! Called by the command line and the demo, which also speaks through its [`Client`].
+//! It is an ordinary HTTP client with an integration key, and shares only id and timestamp parsing with the server. It
+//! keeps no state: if it dies, the rules in progress become due again when their claims end. Called by the command line
+//! and the demo, which also uses its [`Client`].
 
 mod calls;
 mod client;
@@ -16,7 +16,6 @@ mod stop;
 mod tests;
 mod window;
 
-use std::fmt;
 use std::time::Duration;
 
 pub use client::{Client, Credential, NoReply, Reply, Request};
@@ -26,56 +25,41 @@ pub use stop::{Stop, Stopper};
 use calls::Calls;
 use rounds::Rounds;
 
-/// How an evaluator works.
+/// Settings of an evaluator.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Most rules asked for in one poll.
+    /// Maximum rules requested per poll.
     pub limit: usize,
-    /// How long a listed rule is kept from other evaluators; as long as this one tries.
+    /// How long a listed rule is hidden from other evaluators; also the deadline for evaluating it.
     pub claim: Duration,
-    /// Time between polls while nothing more is due.
+    /// Time between polls if nothing more is due.
     pub poll: Duration,
-    /// Rules judged at once.
+    /// Maximum rules evaluated concurrently.
     pub concurrency: usize,
-    /// Ends when nothing more is due.
+    /// Stop once nothing more is due.
     pub once: bool,
-    /// Waits between attempts.
+    /// Waits between retries.
     pub pace: Pace,
 }
 
-/// Why an evaluator ends other than by being told to.
-#[derive(Debug)]
+/// Why an evaluator ended without being stopped.
+#[derive(Debug, thiserror::Error)]
 pub enum EvaluatorError {
-    /// The address or the key cannot be used.
+    /// The address or the key is not valid.
+    #[error("{0}")]
     Service(String),
-    /// The service refuses the key.
+    /// The service rejected the key.
+    #[error("the service refuses the key ({0}); an evaluator needs an integration key, svc_i_…")]
     Refused(String),
-    /// A poll got no list.
+    /// A poll failed.
+    #[error("the service does not list what is due ({0}); is --url right?")]
     Poll(String),
 }
 
-impl fmt::Display for EvaluatorError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Service(fault) => f.write_str(fault),
-            Self::Refused(message) => write!(
-                f,
-                "the service refuses the key ({message}); an evaluator needs an integration key, svc_i_…"
-            ),
-            Self::Poll(cause) => write!(
-                f,
-                "the service does not list what is due ({cause}); is --url right?"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for EvaluatorError {}
-
-/// Evaluates for the service at `url` until told to stop, then finishes what is in work.
+/// Evaluates rules of the service at `url` until stopped, then finishes those in progress.
 ///
 /// # Errors
-/// The address or the key cannot be used or is refused, or a poll is not answered by a list.
+/// The address or the key is not valid, the key is rejected, or a poll fails.
 pub async fn run(url: &str, key: &str, options: Options, stop: Stop) -> Result<(), EvaluatorError> {
     let client = Client::new(url, Credential::Key(key)).map_err(EvaluatorError::Service)?;
     tracing::info!(url, ?options, "evaluating");

@@ -1,16 +1,16 @@
-//! How long to wait before trying again. Pure: chance comes in as an argument.
+//! How long to wait before a retry. Pure: the random number is an argument.
 
 use std::time::Duration;
 
-/// No service is waited for longer than this at once, whatever it asks for.
+/// Upper limit for `Retry-After`.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(300);
 
-/// Waits that double from failure to failure up to a cap.
+/// Exponential backoff with an upper limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// The longest wait behind a first failure.
+    /// Maximum wait after the first failure.
     pub first: Duration,
-    /// The longest wait behind any failure.
+    /// Maximum wait after any failure.
     pub longest: Duration,
 }
 
@@ -24,9 +24,9 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// The wait behind the `failures`-th failure in a row, counted from 1. Its upper half is up to `chance`, of all
-    /// 64-bit numbers, so that evaluators that failed together do not come back together; what the service asked for
-    /// in `Retry-After` comes first.
+    /// The wait after the `failures`-th consecutive failure, counted from 1. Its upper half is random: `chance` is a
+    /// uniform 64-bit number, so that evaluators that failed together do not retry together. A `Retry-After` of the
+    /// service replaces the lower half.
     pub fn wait(&self, failures: u32, retry_after: Option<Duration>, chance: u64) -> Duration {
         let doublings = failures.saturating_sub(1).min(31);
         let whole = self.first.saturating_mul(1 << doublings).min(self.longest);

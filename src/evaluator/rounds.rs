@@ -1,4 +1,4 @@
-//! Polling and spreading the work: as many rules at once as configured, and no rule claimed that cannot be begun.
+//! Polls for due rules and evaluates them concurrently. Claims only as many rules as it can start at once.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -13,7 +13,7 @@ use super::stop::Stop;
 use super::{EvaluatorError, Options};
 use crate::ids::ObjectId;
 
-/// What is due, again and again, until told to stop.
+/// The polling loop and its tasks.
 pub struct Rounds {
     calls: Rc<Calls>,
     options: Options,
@@ -21,8 +21,8 @@ pub struct Rounds {
     tasks: JoinSet<Result<(), Refused>>,
     /// The rule of each task.
     in_work: HashMap<Id, ObjectId>,
-    /// What `once` has begun: a rule whose verdict failed is listed again, and it has had its turn.
-    had: HashSet<ObjectId>,
+    /// The rules started with `once`. A rule whose verdict failed is listed again, but is not started twice.
+    started: HashSet<ObjectId>,
 }
 
 impl Rounds {
@@ -33,18 +33,18 @@ impl Rounds {
             stop,
             tasks: JoinSet::new(),
             in_work: HashMap::new(),
-            had: HashSet::new(),
+            started: HashSet::new(),
         }
     }
 
-    /// Runs until told to stop, with `once` until nothing new is due; then finishes what is in work.
+    /// Runs until stopped, or with `once` until nothing new is due. Then finishes the rules in progress.
     ///
     /// # Errors
-    /// The service refuses the key, or does not answer a poll as it should.
+    /// The service rejects the key, or a poll fails.
     pub async fn run(mut self) -> Result<(), EvaluatorError> {
         let mut outcome = self.poll().await;
         while let Some(finished) = self.tasks.join_next_with_id().await {
-            outcome = outcome.and(self.settle(finished));
+            outcome = outcome.and(self.task_ended(finished));
         }
         outcome
     }
@@ -52,7 +52,7 @@ impl Rounds {
     async fn poll(&mut self) -> Result<(), EvaluatorError> {
         loop {
             while let Some(finished) = self.tasks.try_join_next_with_id() {
-                self.settle(finished)?;
+                self.task_ended(finished)?;
             }
             if self.stop.is_told() {
                 return Ok(());
@@ -60,12 +60,12 @@ impl Rounds {
             let free = self.options.concurrency.saturating_sub(self.tasks.len());
             if free == 0 {
                 if let Some(finished) = self.tasks.join_next_with_id().await {
-                    self.settle(finished)?;
+                    self.task_ended(finished)?;
                 }
                 continue;
             }
             let asked = free.min(self.options.limit);
-            // Somebody waits for `once` to end; otherwise the service is waited for as long as it takes.
+            // With `once` a caller waits for the end; otherwise wait for the service indefinitely.
             let until = self.options.once.then(|| Instant::now() + self.options.claim);
             let due = match self.calls.due(asked, self.options.claim, until).await {
                 Ok(due) => due,
@@ -87,10 +87,11 @@ impl Rounds {
         }
     }
 
-    /// Begins a rule, unless it is in work: its claim may have ended, or be forgotten by a restart of the service.
+    /// Starts a rule, unless it is in progress: its claim may have ended or been lost in a restart of the service.
     fn begin(&mut self, rule: DueRule) -> Option<()> {
         let id = rule.rule_id;
-        if self.in_work.values().any(|other| *other == id) || (self.options.once && !self.had.insert(id)) {
+        if self.in_work.values().any(|other| *other == id) || (self.options.once && !self.started.insert(id))
+        {
             return None;
         }
         let span = tracing::info_span!("rule", %id, name = rule.name);
@@ -101,7 +102,7 @@ impl Rounds {
         Some(())
     }
 
-    fn settle(
+    fn task_ended(
         &mut self,
         finished: Result<(Id, Result<(), Refused>), JoinError>,
     ) -> Result<(), EvaluatorError> {
@@ -112,7 +113,7 @@ impl Rounds {
             }
             Err(panic) => {
                 let rule = self.in_work.remove(&panic.id());
-                tracing::error!(?rule, %panic, "BUG: judging a rule panicked, it stays due");
+                tracing::error!(?rule, %panic, "BUG: evaluating a rule panicked; it stays due");
                 Ok(())
             }
         }

@@ -1,4 +1,4 @@
-//! One due rule, from its windows to its verdict. Nothing that happens here stops the other rules, but a refused key.
+//! Evaluates one due rule. Only a rejected key affects other rules.
 
 use std::time::Duration;
 
@@ -8,15 +8,16 @@ use super::calls::{Calls, DueRule, Failure, Posted};
 use super::judge::{self, Condition, Verdict};
 use super::window::{Interruption, judge_input};
 
-/// The key does not open what an evaluator needs.
+/// The service rejected the key.
 #[derive(Debug)]
 pub struct Refused(pub String);
 
-/// Reads the rule's windows, judges, and posts the verdict, all within the claim that was taken `since`: after it
-/// another evaluator may have the rule. Reading may take half of it, so that there is time to say that it failed.
+/// Reads the rule's windows, evaluates them and posts the verdict, all within the claim taken at `since`, because
+/// another evaluator may get the rule afterwards. Reading may use half of that time, which leaves time to post a
+/// failure.
 ///
 /// # Errors
-/// The service refuses the key.
+/// The service rejects the key.
 pub async fn evaluate(calls: &Calls, due: DueRule, since: Instant, claim: Duration) -> Result<(), Refused> {
     let rule = due.rule_id;
     let verdict = match find(calls, due, since + claim / 2).await {
@@ -25,12 +26,12 @@ pub async fn evaluate(calls: &Calls, due: DueRule, since: Instant, claim: Durati
         Err(Interruption::Unreachable(cause)) => {
             tracing::warn!(
                 cause,
-                "no verdict: the service is out of reach, the rule stays due"
+                "no verdict: the service is not reachable; the rule stays due"
             );
             return Ok(());
         }
         Err(Interruption::Stopped) => {
-            tracing::info!("no verdict: stopping, the rule stays due");
+            tracing::info!("no verdict: stopping; the rule stays due");
             return Ok(());
         }
     };
@@ -43,7 +44,7 @@ pub async fn evaluate(calls: &Calls, due: DueRule, since: Instant, claim: Durati
         Ok(Posted::TooLate(answer)) => tracing::info!(%outcome, answer, "verdict not needed"),
         Ok(Posted::RuleGone) => tracing::info!("verdict not needed: the rule is gone"),
         Err(Failure::Refused(message)) => return Err(Refused(message)),
-        Err(failure) => tracing::error!(%outcome, ?failure, "verdict not taken: the rule stays due"),
+        Err(failure) => tracing::error!(%outcome, ?failure, "verdict not recorded; the rule stays due"),
     }
     Ok(())
 }

@@ -1,35 +1,35 @@
-//! The word to stop: told once, heard by everybody who waits.
+//! A stop signal: sent once, received by all tasks.
 
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// Tells the evaluator to stop.
+/// Sends the stop signal.
 pub struct Stopper(watch::Sender<bool>);
 
-/// Hears it.
+/// Receives the stop signal.
 #[derive(Clone)]
 pub struct Stop(watch::Receiver<bool>);
 
 impl Stop {
-    /// A word that nobody has said yet, and who can say it.
+    /// Creates a signal that is not sent yet.
     pub fn new() -> (Stopper, Self) {
         let (sender, receiver) = watch::channel(false);
         (Stopper(sender), Self(receiver))
     }
 
-    /// Whether it was said.
+    /// Whether the signal was sent.
     pub fn is_told(&self) -> bool {
         *self.0.borrow()
     }
 
-    /// Waits so long, or until it is said; whether it was.
+    /// Waits for the signal, at most for `wait`. Returns whether it was sent.
     pub async fn told_within(&self, wait: Duration) -> bool {
         let mut heard = self.0.clone();
         match timeout(wait, heard.wait_for(|told| *told)).await {
             Ok(Ok(_)) => true,
-            // Nobody is left to say it: the wait has to pass all the same.
+            // The sender is gone; wait anyway.
             Ok(Err(_)) => {
                 tokio::time::sleep(wait).await;
                 false
@@ -40,7 +40,7 @@ impl Stop {
 }
 
 impl Stopper {
-    /// Says it.
+    /// Sends the signal.
     pub fn tell(&self) {
         self.0.send_replace(true);
     }

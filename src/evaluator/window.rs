@@ -1,4 +1,4 @@
-//! Reading an input's window: all its pages, or none of it counts.
+//! Reads an input's window. If a page is missing, the whole window counts as unread.
 
 use actix_web::web::Bytes;
 use serde::Deserialize;
@@ -9,17 +9,17 @@ use tokio::time::Instant;
 use super::calls::{Calls, DueInput, Failure};
 use super::judge::{Condition, Finding, InputFinding, Row, Scalar, Window};
 
-/// A million rows, at 10,000 a page: beyond it a rule should look at groups.
+/// A million rows at 10,000 per page. Rules on more rows should use groups.
 const PAGES_MAX: usize = 100;
 
 /// Why a rule gets no verdict now.
 #[derive(Debug)]
 pub enum Interruption {
-    /// The key is refused.
+    /// The service rejected the key.
     Refused(String),
-    /// The service cannot be reached: the rule stays due.
+    /// The service is not reachable; the rule stays due.
     Unreachable(String),
-    /// Told to stop.
+    /// The evaluator was stopped.
     Stopped,
 }
 
@@ -44,10 +44,10 @@ struct PageMetadata {
     next_cursor: Option<String>,
 }
 
-/// Reads and judges one input. What will not go better by waiting is an inconclusive finding that says why.
+/// Reads and evaluates one input. A failure that waiting would not fix becomes an inconclusive finding with a reason.
 ///
 /// # Errors
-/// As [`Interruption`] says.
+/// See [`Interruption`].
 pub async fn judge_input(
     calls: &Calls,
     condition: &Condition,
@@ -77,8 +77,8 @@ pub async fn judge_input(
     })
 }
 
-/// Hands every row of the window to `see`, oldest first: the first page by the query unchanged, the others by it with
-/// the place to go on from.
+/// Passes every row of the window to `see`, oldest first. The first page uses the query unchanged, the others add the
+/// cursor.
 async fn read_pages(
     calls: &Calls,
     input: &DueInput,
@@ -119,7 +119,7 @@ fn read_page(body: &Bytes) -> Result<Page, Failure> {
         .map_err(|cause| Failure::Rejected(format!("the answer to the query cannot be read: {cause}")))
 }
 
-/// The cursor takes the place of an offset.
+/// Moves the query to the next page. A cursor replaces the offset.
 fn go_on(query: &mut Map<String, Value>, cursor: Option<String>, read: u64) {
     match cursor {
         Some(cursor) => {

@@ -1,8 +1,8 @@
-//! The body of `POST /api/data/batch`: 1 to 1000 entries, of which each is either written or named as failed,
-//! whatever becomes of the others.
+//! The body of `POST /api/data/batch`: 1 to 1000 entries. Each entry is either written or reported as failed,
+//! independently of the others.
 //!
-//! Entries are read against the body's bucket. Where `bucketId` stands behind `dataPoints`, it is guessed, and the
-//! entries are read again when the guess was wrong: the order of members is a matter of speed, never of the result.
+//! Entries are parsed against the body's bucket. If `bucketId` follows `dataPoints`, the bucket is guessed, and the
+//! entries are parsed again if the guess was wrong: the order of members affects speed, never the result.
 
 use engine::rows::RowsWriter;
 
@@ -17,43 +17,43 @@ use super::members::{IdSlot, Slot, detail, read_id};
 use super::sources::SourceLookup;
 use super::{BodyFault, Scratch};
 
-/// A batch judged whole.
+/// A parsed batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Batch {
     /// The accepted entries are the rows of the writer, in their order.
     Ready(BatchOutcome),
-    /// Sources have to get fields first; nothing was written.
+    /// Sources need new fields first; nothing was written.
     NeedsFields {
-        /// The bucket that the body names, whose access is still to be checked.
+        /// The bucket named in the body, whose access is not checked yet.
         bucket_id: ObjectId,
-        /// The fields to add, in the order of their first values.
+        /// The fields to add, in the order in which their first values occur.
         new_fields: Vec<NewField>,
     },
 }
 
-/// What became of the entries: `rows.rows()` are written, the others are in `errors`.
+/// The result per entry: `rows.rows()` entries are written, the others are in `errors`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BatchOutcome {
-    /// The bucket that the body names.
+    /// The bucket named in the body.
     pub bucket_id: ObjectId,
-    /// All entries, 1 to 1000.
+    /// Number of entries, 1 to 1000.
     pub entries: u32,
-    /// The entries that failed, ascending by index.
+    /// The failed entries, ascending by index.
     pub errors: Vec<EntryError>,
 }
 
-/// What stands in `dataPoints`.
+/// The value of `dataPoints`.
 enum Points {
     Absent,
     Other(Kind),
-    /// The array's place, and how many entries it has.
+    /// Offset of the array, and its number of entries.
     Array(usize, usize),
 }
 
-/// Reads the body into `rows`. `now_ns` (UTC nanoseconds) is the time of entries that have none.
+/// Parses the body into `rows`. `now_ns` (UTC nanoseconds) is the timestamp of entries that have none.
 ///
 /// # Errors
-/// It is not JSON, or something outside its entries is wrong: all of that. Nothing was written.
+/// The body is not JSON, or something outside its entries is invalid (all such faults). Nothing was written.
 pub fn parse_batch(
     body: &[u8],
     now_ns: i64,
@@ -149,8 +149,9 @@ fn faults(bucket_id: &IdSlot, points: &Points) -> Vec<Detail> {
     faults
 }
 
-/// The bucket that a body names behind the place of `scan`, probably: the last text that looks like it. What is read
-/// for a wrong guess is read again, so it only has to be right mostly, and cheap: the text is searched from its end.
+/// A guess of the bucket that the body names after the position of `scan`: the last text that looks like it. After a
+/// wrong guess everything is parsed again, so the guess only has to be usually right, and cheap: the text is searched
+/// from its end.
 fn guessed_bucket_id(scan: &Scanner<'_>) -> Option<ObjectId> {
     let mut there = *scan;
     there.seek(
@@ -163,7 +164,7 @@ fn guessed_bucket_id(scan: &Scanner<'_>) -> Option<ObjectId> {
     read_id(&mut there, &mut String::new(), 1).ok()?.good()
 }
 
-/// Steps over the array that comes next; how many entries it has.
+/// Skips the next array. Returns its number of entries.
 fn count(scan: &mut Scanner<'_>) -> Result<usize, Malformed> {
     let mut count = 0;
     let mut more = scan.open(b']')?;

@@ -1,7 +1,6 @@
-//! The measurements of a batch entry, the straight way: names are compared with the field that came at the same
-//! place in the source's entry before, values go to the open row as they are read. Whatever is out of the
-//! ordinary (undeclared or repeated fields, escapes in names, other types) is not judged here: the row is given
-//! up and `values` reads the object again with care.
+//! Fast path for the values of a batch entry. Names are compared with the field at the same position in the source's
+//! previous entry, and values go directly to the open row. Anything unusual (undeclared or repeated fields, escapes in
+//! names, other types) is not handled here: the row is aborted and `values` parses the object again.
 
 use engine::rows::RowsWriter;
 
@@ -10,11 +9,11 @@ use crate::limits::SCHEMA_FIELDS_MAX;
 
 use super::json::{Malformed, Scanner, Text};
 
-/// One bit for each field a schema can have.
+/// One bit per field of a schema.
 type FieldBits = [u64; SCHEMA_FIELDS_MAX / 64];
 
-/// Writes the object at the place of `scan` into the open row, and says where it ends if it is all there and has a
-/// value. `None`: it is for the careful way.
+/// Writes the object at the position of `scan` into the open row. Returns the end of the object if it was written
+/// completely and has a value. `None` means that the slow path must parse it.
 pub(super) fn write_row(
     scan: &Scanner<'_>,
     schema: &Schema,
@@ -22,7 +21,7 @@ pub(super) fn write_row(
     text: &mut String,
     rows: &mut RowsWriter,
 ) -> Result<Option<usize>, Malformed> {
-    // A copy of our own: its place stays in a register.
+    // A local copy, so that the position stays in a register.
     let mut scan = *scan;
     let mut set: FieldBits = [0; SCHEMA_FIELDS_MAX / 64];
     let mut measured = false;
@@ -80,7 +79,7 @@ fn field<'s>(
     {
         return Ok(Some((*ordinal, field)));
     }
-    // A name with escapes is not worth a second buffer here.
+    // Names with escapes are left to the slow path; they are not worth another buffer here.
     let (name, end) = name_ahead(*scan)?;
     scan.seek(end);
     let Some(ordinal) = name.plain().and_then(|name| schema.field(name)) else {

@@ -1,5 +1,5 @@
-//! The entries of a batch, one after the other: written in passing where all is as expected, else judged with care.
-//! Both ways lead to the same rows; the second also knows what to say.
+//! Parses the entries of a batch one by one. An entry in the expected form is written while it is scanned; any other is
+//! checked in detail. Both paths write the same rows; only the second produces error messages.
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -22,17 +22,17 @@ use super::sources::{self, Seen, SourceLookup};
 use super::values::Values;
 use super::{Scratch, columns};
 
-/// Bytes of an entry's error behind which further faults are only counted, so that a body is never answered by
-/// one many times its size.
+/// Size of an entry's error in bytes after which further faults are only counted, so that an answer is never many times
+/// the size of the request.
 const ERROR_BYTES_MAX: usize = 8_192;
 
-/// Objects and arrays open round the members of an entry: the body, `dataPoints`, the entry.
+/// Nesting depth of an entry's members: the body, `dataPoints`, the entry.
 const ENTRY_DEPTH: u32 = 3;
 
-/// Members whose order is remembered from one entry to the next.
+/// Number of members whose order is remembered from the previous entry.
 const ORDER_MAX: usize = 8;
 
-/// Reads entries into rows, errors and new fields.
+/// Parses entries into rows, errors and new fields.
 pub(super) struct Entries<'s> {
     now_ns: i64,
     lookup: &'s mut dyn SourceLookup,
@@ -40,22 +40,22 @@ pub(super) struct Entries<'s> {
     rows: &'s mut RowsWriter,
     errors: Vec<EntryError>,
     new_fields: NewFields,
-    /// The members of the entry before.
+    /// The order of members in the previous entry.
     order: [Member; ORDER_MAX],
-    /// Index of the source of the entry before.
+    /// Index of the source of the previous entry.
     last: usize,
 }
 
-/// What an entry has said so far.
+/// The members of an entry parsed so far.
 #[derive(Default)]
 struct Entry {
-    /// Index of the source among those seen.
+    /// Index of the source in `Scratch::seen`.
     source: Slot<usize, MalformedId>,
     timestamp: TimestampSlot,
     metadata: MetadataSlot,
-    /// Where the object stands.
+    /// Offset of the object.
     values: Slot<usize, Infallible>,
-    /// The open row holds these values, read for this source.
+    /// Index of the source for which the open row contains these values.
     written_for: Option<usize>,
 }
 
@@ -84,7 +84,7 @@ impl<'s> Entries<'s> {
         }
     }
 
-    /// Reads the array that comes next for this bucket, forgetting what was read before; how many entries it has.
+    /// Parses the next array for this bucket and discards earlier results. Returns its number of entries.
     pub(super) fn read(&mut self, scan: &mut Scanner<'_>, bucket_id: ObjectId) -> Result<usize, Malformed> {
         self.rows.clear();
         self.scratch.clear();
@@ -93,7 +93,7 @@ impl<'s> Entries<'s> {
         let mut count = 0;
         let mut more = scan.open(b']')?;
         while more {
-            // A batch with more entries is refused whole; then it only matters how many.
+            // A batch with more entries is refused as a whole, so only their number matters.
             if count < BATCH_ENTRIES_MAX {
                 self.entry(scan, bucket_id, count as u32)?;
             } else {
@@ -105,7 +105,7 @@ impl<'s> Entries<'s> {
         Ok(count)
     }
 
-    /// The result, of `count` entries read.
+    /// The result for `count` parsed entries.
     pub(super) fn finish(self, bucket_id: ObjectId, count: usize) -> Batch {
         let new_fields = self.new_fields.into_list();
         if new_fields.is_empty() {
@@ -157,7 +157,7 @@ impl<'s> Entries<'s> {
             place += 1;
             more = scan.more(b'}')?;
         }
-        self.settle(scan, &mut entry, index)
+        self.end_entry(scan, &mut entry, index)
     }
 
     /// The member whose name and colon come next.
@@ -181,7 +181,7 @@ impl<'s> Entries<'s> {
         Ok(member)
     }
 
-    /// The source whose id comes next, where it is none of those expected.
+    /// The source whose id comes next, if it is not one of the expected ones.
     #[inline(never)]
     fn source(
         &mut self,
@@ -208,7 +208,7 @@ impl<'s> Entries<'s> {
         })
     }
 
-    /// Reads the values into a row, where the source is known and takes points; else steps over them.
+    /// Writes the values into a row if the source is known and active; otherwise skips them.
     #[inline(always)]
     fn values(&mut self, scan: &mut Scanner<'_>, entry: &mut Entry) -> Result<(), Malformed> {
         let found = scan.kind()?;
@@ -226,7 +226,7 @@ impl<'s> Entries<'s> {
         scan.skip_value(ENTRY_DEPTH)
     }
 
-    /// Opens a row with the values that come next; `false` where that has to wait or takes care.
+    /// Opens a row with the next values. `false` if the source is not known yet or the slow path is needed.
     #[inline(always)]
     fn write_row(&mut self, scan: &mut Scanner<'_>, entry: &mut Entry) -> Result<bool, Malformed> {
         let Scratch {
@@ -234,7 +234,7 @@ impl<'s> Entries<'s> {
         } = &mut *self.scratch;
         let index = match entry.source {
             Slot::Good(index) => index,
-            // Values that come before their source are likely of the one the entry before had; `settle` knows.
+            // Values before their source probably belong to the previous entry's source; `end_entry` checks that.
             Slot::Absent => self.last,
             _ => return Ok(false),
         };
@@ -255,13 +255,13 @@ impl<'s> Entries<'s> {
         Ok(end.is_some())
     }
 
-    /// The entry has ended: its row becomes one, or it gets an error.
+    /// Ends an entry: commits its row or records its error.
     #[inline(always)]
-    fn settle(&mut self, scan: &mut Scanner<'_>, entry: &mut Entry, index: u32) -> Result<(), Malformed> {
+    fn end_entry(&mut self, scan: &mut Scanner<'_>, entry: &mut Entry, index: u32) -> Result<(), Malformed> {
         if let (Slot::Good(source), Slot::Good(start)) = (entry.source, entry.values)
             && entry.written_for != Some(source)
         {
-            // Mostly because the values stood before the source, and it is another one than expected.
+            // Usually because the values came before the source, and the source is not the expected one.
             let end = scan.at();
             scan.seek(start);
             self.write_row(scan, entry)?;
@@ -281,10 +281,10 @@ impl<'s> Entries<'s> {
             .filter(|source| entry.written_for == Some(*source));
         let view = written.and_then(|source| self.scratch.seen.get(source)?.open());
         let (Some(view), Some(timestamp_ns), Some(metadata)) = (view, timestamp_ns, metadata) else {
-            return self.judge(scan, entry, index);
+            return self.check_entry(scan, entry, index);
         };
         if timestamp_ns < view.oldest_ns {
-            return self.judge(scan, entry, index);
+            return self.check_entry(scan, entry, index);
         }
         if let Some(metadata) = metadata {
             self.rows.metadata(metadata);
@@ -293,9 +293,9 @@ impl<'s> Entries<'s> {
         Ok(())
     }
 
-    /// Reads the entry's values again, with care, and either writes its row after all or lists all its faults.
+    /// Slow path: parses the entry's values again, and either writes its row or reports all its faults.
     #[cold]
-    fn judge(&mut self, scan: &mut Scanner<'_>, entry: &Entry, index: u32) -> Result<(), Malformed> {
+    fn check_entry(&mut self, scan: &mut Scanner<'_>, entry: &Entry, index: u32) -> Result<(), Malformed> {
         self.rows.abort();
         let end = scan.at();
         let values = match entry.values {
@@ -361,7 +361,7 @@ fn source_fault(seen: &Seen) -> Option<Detail> {
     }
 }
 
-/// All faults in one text.
+/// All faults in one message.
 fn joined(faults: &[Detail]) -> String {
     let mut error = String::new();
     for (index, fault) in faults.iter().enumerate() {
@@ -370,7 +370,7 @@ fn joined(faults: &[Detail]) -> String {
             break;
         }
         let separator = if index == 0 { "" } else { "; " };
-        // The names of fields are in the messages.
+        // The messages contain the field names.
         let member = fault.path.first().map_or("", String::as_str);
         let _ = write!(error, "{separator}{member}: {}", fault.message);
     }

@@ -1,6 +1,6 @@
-//! Fields that points bring and their sources, in `schemaMode: extend`, do not declare yet. They are gathered
-//! here over a whole body; the caller adds them durably and then parses again, so that no row is ever written
-//! against a schema that is not on disk.
+//! Fields that occur in points but are not declared by their sources, with `schemaMode: extend`. They are collected
+//! over a whole body. The caller makes them durable and parses the body again, so that no row is ever written with a
+//! schema that is not on disk.
 
 use std::collections::HashMap;
 
@@ -11,9 +11,9 @@ use crate::limits::SCHEMA_FIELDS_MAX;
 /// A field to add to a source's schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewField {
-    /// The source whose schema is to grow.
+    /// The source whose schema is extended.
     pub source_id: ObjectId,
-    /// The field's name, valid as one.
+    /// A valid field name.
     pub name: String,
     /// The type of its first value.
     pub kind: FieldType,
@@ -27,18 +27,18 @@ pub(super) struct NewFields {
 }
 
 impl NewFields {
-    /// The type an earlier point of this body gave the field.
+    /// The type that an earlier point of this body gave the field.
     pub(super) fn kind(&self, source: &Source, name: &str) -> Option<FieldType> {
         self.kinds.get(&source.id)?.get(name).copied()
     }
 
-    /// Whether the schema has room for one more, behind `pending` of a point not yet accepted.
+    /// Whether the schema has room for one more field, after `pending` fields of a point that is not accepted yet.
     pub(super) fn has_room(&self, source: &Source, pending: usize) -> bool {
         let added = self.kinds.get(&source.id).map_or(0, HashMap::len);
         source.schema.fields.len() + added + pending < SCHEMA_FIELDS_MAX
     }
 
-    /// Takes over the fields of an accepted point.
+    /// Adds the fields of an accepted point.
     pub(super) fn add(&mut self, fields: Vec<NewField>) {
         for field in fields {
             self.kinds
@@ -54,8 +54,8 @@ impl NewFields {
     }
 }
 
-/// Why a field cannot be added under the name it came with. Names are stored trimmed, but a value's name is what the
-/// client will send again: one with white space around it is refused rather than stored as another.
+/// Why a field cannot be added under this name. Names are stored trimmed, but clients will keep sending the untrimmed
+/// name. So a name with surrounding white space is refused instead of being stored as a different one.
 pub(super) fn name_fault(name: &str) -> Option<String> {
     match Field::stored_name(name) {
         Ok(stored) if stored == name => None,

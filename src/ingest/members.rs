@@ -1,5 +1,5 @@
-//! The members that a point has in both bodies, next to its `values`: read here, and their faults put into words.
-//! A fault's path and message are the same in both; a batch joins them to one text.
+//! The members of a point besides `values`, which both bodies share: parsing, and messages for faults. Paths and
+//! messages of faults are the same in both; a batch joins them into one text.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::limits::METADATA_BYTES_MAX;
 use super::json::{Kind, Malformed, Scanner};
 use super::timestamp::{self, TimestampFault};
 
-/// The members of a point, in the order in which the API's documentation shows them.
+/// The members of a point, in the order of the API documentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Member {
     DataSourceId,
@@ -33,13 +33,13 @@ impl Member {
     }
 }
 
-/// A member as far as it has been read.
+/// A member, as parsed so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Slot<T, F> {
     #[default]
     Absent,
     Good(T),
-    /// A value of another kind than the member takes.
+    /// A value of the wrong kind.
     Other(Kind),
     Bad(F),
 }
@@ -52,7 +52,7 @@ impl<T: Copy, F: fmt::Display> Slot<T, F> {
         }
     }
 
-    /// What is wrong, where the member takes `kind` and may be left out unless `required`.
+    /// Adds the fault, if there is one. The member must be of `kind` and may be absent unless `required`.
     pub(super) fn fault(&self, member: &str, kind: &str, required: bool, out: &mut Vec<Detail>) {
         match self {
             Self::Absent if required => out.push(detail(&[member], "is required".to_owned())),
@@ -65,24 +65,15 @@ impl<T: Copy, F: fmt::Display> Slot<T, F> {
 
 pub(super) type IdSlot = Slot<ObjectId, MalformedId>;
 pub(super) type TimestampSlot = Slot<i64, TimestampFault>;
-/// Where the metadata starts and ends.
+/// Start and end of the metadata.
 pub(super) type MetadataSlot = Slot<(usize, usize), MetadataFault>;
 
-/// The metadata is too long; so many bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The metadata is too long: its length in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be at most {max} bytes as sent, got {0}", max = METADATA_BYTES_MAX)]
 pub(super) struct MetadataFault(usize);
 
-impl fmt::Display for MetadataFault {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            out,
-            "must be at most {METADATA_BYTES_MAX} bytes as sent, got {}",
-            self.0
-        )
-    }
-}
-
-/// A fault and its place.
+/// A fault with its path.
 pub(super) fn detail(path: &[&str], message: String) -> Detail {
     Detail {
         path: path.iter().map(|name| (*name).to_owned()).collect(),
@@ -90,7 +81,7 @@ pub(super) fn detail(path: &[&str], message: String) -> Detail {
     }
 }
 
-/// Reads an id; `depth` as for [`Scanner::skip_value`]. The text of it is handed to `found`.
+/// Parses an id. See [`Scanner::skip_value`] for `depth`.
 pub(super) fn read_id(scan: &mut Scanner<'_>, buffer: &mut String, depth: u32) -> Result<IdSlot, Malformed> {
     Ok(match scan.kind()? {
         Kind::String => match scan.string()?.get(buffer).parse() {
@@ -101,7 +92,7 @@ pub(super) fn read_id(scan: &mut Scanner<'_>, buffer: &mut String, depth: u32) -
     })
 }
 
-/// Reads a timestamp of the common form, if one comes next: its end is found by reading it.
+/// Parses a timestamp in the common form, if one comes next. Parsing also finds its end.
 #[inline(always)]
 pub(super) fn common_timestamp(scan: &mut Scanner<'_>) -> Option<i64> {
     let text = scan.rest().strip_prefix(b"\"")?;
@@ -113,7 +104,7 @@ pub(super) fn common_timestamp(scan: &mut Scanner<'_>) -> Option<i64> {
     Some(timestamp_ns)
 }
 
-/// Reads a timestamp of any form; `null` counts as none.
+/// Parses a timestamp of any form; `null` counts as absent.
 pub(super) fn read_timestamp(
     scan: &mut Scanner<'_>,
     buffer: &mut String,
@@ -132,7 +123,7 @@ pub(super) fn read_timestamp(
     })
 }
 
-/// Steps over the metadata; `null` counts as none.
+/// Skips the metadata and returns its place; `null` counts as absent.
 pub(super) fn read_metadata(scan: &mut Scanner<'_>, depth: u32) -> Result<MetadataSlot, Malformed> {
     match scan.kind()? {
         Kind::Object => {
@@ -159,7 +150,7 @@ fn skipped<T, F>(scan: &mut Scanner<'_>, kind: Kind, depth: u32) -> Result<Slot<
     Ok(Slot::Other(kind))
 }
 
-/// The fault of a point older than its route accepts.
+/// The fault of a point that is older than its route accepts.
 pub(super) fn too_old(timestamp_ns: i64, oldest_ns: i64) -> Option<Detail> {
     (timestamp_ns < oldest_ns).then(|| {
         let oldest = crate::timestamp::format_timestamp_ns(oldest_ns.div_euclid(SECOND_NS) * SECOND_NS);

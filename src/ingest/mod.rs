@@ -1,17 +1,17 @@
-//! The way in, from bytes to columns: the bodies of `POST /api/data` and `POST /api/data/batch` are scanned once,
-//! straight into the columns of an [`engine::rows::RowsWriter`], with no JSON tree and no string per point.
+//! Parses points: the bodies of `POST /api/data` and `POST /api/data/batch` are scanned once, directly into the columns
+//! of an [`engine::rows::RowsWriter`], without a JSON tree and without a string per point.
 //!
-//! This room decides what of a body is a point and what is a fault, by the body's shape and the schemas it is
-//! shown. It never looks anything up itself, knows no clock, no caller and no log, and changes nothing: what it
-//! needs to know of a data source it asks through [`SourceLookup`]. Called by `service::data`; `timestamp` and
-//! `json` also by the query, which reads the same timestamps and writes the same numbers.
+//! This module decides which parts of a body are points and which are faults, by the body's shape and the schemas. It
+//! never looks anything up itself, knows no clock, caller or log, and changes nothing: it asks [`SourceLookup`] for
+//! data sources. Called by `service::data`. The query also uses `timestamp` and `json`, because it parses the same
+//! timestamps and writes the same numbers.
 //!
-//! - [`point`], [`batch`]: the two bodies. `entries`: what stands in a batch.
-//! - `members`: the members a point has in both, and their faults.
-//! - `columns`: measurements straight to columns, as long as nothing is unusual. `values`: with care, and their faults.
-//! - `sources`: which data source an entry means, remembered within a request.
-//! - `extend`: fields that `schemaMode: extend` has yet to add.
-//! - [`json`]: the scanner and the writer. [`timestamp`]: ISO 8601.
+//! - [`point`], [`batch`]: the two bodies. `entries`: the entries of a batch.
+//! - `members`: the members that points have in both, and their faults.
+//! - `columns`: the fast path for values. `values`: the slow path, and the faults of values.
+//! - `sources`: the data source of an entry, cached within a request.
+//! - `extend`: fields to be added with `schemaMode: extend`.
+//! - [`json`]: scanner and writer. [`timestamp`]: ISO 8601.
 
 pub mod batch;
 mod columns;
@@ -32,12 +32,12 @@ pub use sources::{SourceLookup, SourceView};
 
 use crate::error::{Detail, ServiceError};
 
-/// A body that is refused whole.
+/// Why a body is refused as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BodyFault {
-    /// It is not JSON.
+    /// The body is not JSON.
     Malformed(Malformed),
-    /// All faults of its shape.
+    /// All faults of the body's shape.
     Faults(Vec<Detail>),
 }
 
@@ -56,19 +56,17 @@ impl From<BodyFault> for ServiceError {
     }
 }
 
-/// Buffers that outlive a request, so that the next one allocates nothing. Holds nothing of a request between
-/// requests.
+/// Buffers reused between requests to avoid allocations. They hold no data between requests.
 #[derive(Debug, Default)]
 pub struct Scratch {
     seen: Vec<sources::Seen>,
-    /// For each field of each source seen, the field that came at this place in the entry before.
+    /// For each field of each source seen: the field at this position in the source's previous entry.
     orders: Vec<u16>,
     by_id: sources::Places,
     text: String,
 }
 
 impl Scratch {
-    /// Empty buffers.
     pub fn new() -> Self {
         Self::default()
     }

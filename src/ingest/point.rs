@@ -1,6 +1,5 @@
-//! The body of `POST /api/data`. It is judged in two steps, because the API checks the shape of a body before the
-//! resources it names, and what only those resources can tell behind that: [`parse_point`] needs no source,
-//! [`PointBody::write`] gets one.
+//! The body of `POST /api/data`. It is checked in two steps, because the API checks the shape of a body before the
+//! resources it names, and the rest after them: [`parse_point`] needs no source, [`PointBody::write`] takes one.
 
 use engine::rows::RowsWriter;
 
@@ -25,44 +24,44 @@ pub struct PointBody<'a> {
     pub bucket_id: ObjectId,
     /// `dataSourceId`
     pub source_id: ObjectId,
-    /// `timestamp`, where there was one.
+    /// `timestamp`, if present.
     pub timestamp_ns: Option<i64>,
-    /// `metadata` exactly as sent, where there was one.
+    /// `metadata` exactly as sent, if present.
     pub metadata: Option<&'a str>,
     values: Values<'a>,
 }
 
-/// A point judged against its source.
+/// A point checked against its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Point {
-    /// It is the one row of the writer.
+    /// The point is the only row of the writer.
     Ready(PointOutcome),
-    /// The source has to get these fields first; nothing was written.
+    /// The source needs these fields first; nothing was written.
     NeedsFields(Vec<NewField>),
 }
 
-/// A point that is written.
+/// A written point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PointOutcome {
-    /// The bucket that the body names.
+    /// The bucket named in the body.
     pub bucket_id: ObjectId,
-    /// The source that the body names.
+    /// The source named in the body.
     pub source_id: ObjectId,
-    /// The timestamp sent, else the request's time.
+    /// The timestamp sent, or the time of the request.
     pub timestamp_ns: i64,
 }
 
-/// What stands in `values`.
+/// The value of `values`.
 enum ValuesSlot<'a> {
     Absent,
     Other(Kind),
     Object(Values<'a>),
 }
 
-/// Reads the body and finds all faults that need no resource.
+/// Parses the body and finds all faults that can be found without its resources.
 ///
 /// # Errors
-/// It is not JSON, or it has faults of shape: all of them.
+/// The body is not JSON, or has faults of shape (all of them).
 pub fn parse_point(body: &[u8]) -> Result<PointBody<'_>, BodyFault> {
     let mut scan = Scanner::new(body)?;
     let mut buffer = String::new();
@@ -130,11 +129,11 @@ pub fn parse_point(body: &[u8]) -> Result<PointBody<'_>, BodyFault> {
 }
 
 impl PointBody<'_> {
-    /// Writes the point as the only row of `rows`, at `now_ns` (UTC nanoseconds) where it has no timestamp. That
-    /// the source is one of the body's bucket, which the caller may see, and takes points, is the caller's to check.
+    /// Writes the point as the only row of `rows`, with the timestamp `now_ns` (UTC nanoseconds) if it has none. The
+    /// caller must check that the source belongs to the body's bucket, is accessible and is active.
     ///
     /// # Errors
-    /// All faults that only the source can tell; nothing was written.
+    /// All faults with regard to the source; nothing was written.
     pub fn write(&self, view: &SourceView, now_ns: i64, rows: &mut RowsWriter) -> Result<Point, Vec<Detail>> {
         rows.clear();
         let source: &Source = &view.source;
@@ -164,7 +163,7 @@ impl PointBody<'_> {
         }))
     }
 
-    /// Appends the values as a JSON object for the answer: in the order sent, without those that were null.
+    /// Appends the values as a JSON object for the answer, in the order sent, without nulls.
     pub fn write_values(&self, out: &mut Vec<u8>) {
         self.values.write_json(out);
     }

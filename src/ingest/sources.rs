@@ -1,6 +1,5 @@
-//! Which data source an entry means. Ids repeat within a batch, so each is looked up once, and recognised by
-//! its 24 characters where it comes when expected: the source of the entry before, or the one behind that when
-//! sources take turns.
+//! Finds the data source of an entry. Ids repeat within a batch, so each is looked up once. An expected id is
+//! recognized by comparing its 24 characters: the source of the previous entry, or the next one if sources alternate.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -11,18 +10,18 @@ use crate::ids::ObjectId;
 
 use super::json::Scanner;
 
-/// A data source, and how old its points may be.
+/// A data source and the minimum timestamp of its points.
 #[derive(Debug, Clone)]
 pub struct SourceView {
-    /// The source as the catalog has it now.
+    /// The source as currently in the catalog.
     pub source: Arc<Source>,
-    /// The oldest timestamp accepted on this route.
+    /// The oldest timestamp that the route accepts.
     pub oldest_ns: i64,
 }
 
-/// Where the parser asks for data sources. Asked at most once for an id within a request.
+/// Provides data sources to the parser. Called at most once per id in a pass over the body.
 pub trait SourceLookup {
-    /// The source of this id, in whatever bucket it is.
+    /// The source with this id, in any bucket.
     fn source(&mut self, id: ObjectId) -> Option<SourceView>;
 }
 
@@ -32,12 +31,12 @@ impl<F: FnMut(ObjectId) -> Option<SourceView>> SourceLookup for F {
     }
 }
 
-/// The places of ids in `seen`.
+/// Maps ids to indexes in `seen`.
 pub(super) type Places = HashMap<ObjectId, usize, IdHash>;
 
-/// Hashes ids by one wide multiplication with keys that nobody outside knows, so that no body can be made whose ids
-/// collide (Lemire, Kaser, "Strongly universal string hashing is fast", 2014). A third of the time of SipHash, which
-/// shows when every entry names another source.
+/// Hashes ids by one wide multiplication with secret random keys, so that a body cannot be crafted to cause collisions
+/// (Lemire, Kaser, "Strongly universal string hashing is fast", 2014). Takes a third of the time of SipHash, which is
+/// noticeable if every entry names another source.
 #[derive(Debug, Clone)]
 pub(super) struct IdHash([u64; 2]);
 
@@ -84,23 +83,23 @@ impl Hasher for IdHasher {
         }
     }
 
-    // The length of the array, which all ids have.
+    // The length of the array, which is the same for all ids.
     fn write_usize(&mut self, _: usize) {}
 }
 
-/// An id that this request has named.
+/// An id that occurred in this request.
 #[derive(Debug)]
 pub(super) struct Seen {
     pub(super) id: ObjectId,
     text: [u8; 24],
-    /// None: no such source in the body's bucket.
+    /// `None`: no such source in the body's bucket.
     pub(super) view: Option<SourceView>,
-    /// Where its piece of `Scratch::orders` starts.
+    /// Start of its part of `Scratch::orders`.
     pub(super) order_from: usize,
 }
 
 impl Seen {
-    /// The source and its oldest timestamp, if it takes points.
+    /// The source and its oldest timestamp, if it is active.
     #[inline]
     pub(super) fn open(&self) -> Option<&SourceView> {
         self.view
@@ -109,7 +108,7 @@ impl Seen {
     }
 }
 
-/// The index in `seen` of the id that comes next in the text, if it is one of the two expected.
+/// The index in `seen` of the next id in the text, if it is one of the two expected ones.
 #[inline(always)]
 pub(super) fn expected(scan: &mut Scanner<'_>, seen: &[Seen], last: usize) -> Option<usize> {
     let quoted = scan.ahead::<26>()?;
@@ -123,7 +122,7 @@ pub(super) fn expected(scan: &mut Scanner<'_>, seen: &[Seen], last: usize) -> Op
     Some(index)
 }
 
-/// The index in `seen` of `id`; looked up where it is new.
+/// The index of `id` in `seen`. Looks it up if it is new.
 pub(super) fn find(
     id: ObjectId,
     bucket_id: ObjectId,
@@ -131,14 +130,14 @@ pub(super) fn find(
     (seen, by_id, orders): (&mut Vec<Seen>, &mut Places, &mut Vec<u16>),
 ) -> usize {
     *by_id.entry(id).or_insert_with(|| {
-        // A source of another bucket is treated as one that does not exist.
+        // A source of another bucket is treated as missing.
         let view = lookup
             .source(id)
             .filter(|view| view.source.bucket_id == bucket_id);
         let order_from = orders.len();
         if let Some(view) = &view {
             orders.extend(view.source.schema.fields.iter().zip(0..).map(|(field, ordinal)| {
-                // Comparing the text with such a name would run past the name's end; it comes escaped anyway.
+                // A comparison with such a name could run past its end in the text. In JSON the name is escaped anyway.
                 if field.name.bytes().any(|byte| matches!(byte, b'"' | b'\\')) {
                     u16::MAX
                 } else {

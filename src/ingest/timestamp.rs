@@ -1,53 +1,40 @@
-//! Timestamps of requests: ISO 8601 text → UTC nanoseconds. Writing them is `crate::timestamp`'s work. Called by
-//! the ingest bodies for points and by the query for its range.
+//! Parses timestamps of requests: ISO 8601 text → UTC nanoseconds. `crate::timestamp` writes them. Called by the ingest
+//! bodies for points and by the query for its range.
 //!
-//! Read are `YYYY-MM-DD` (midnight UTC) and `YYYY-MM-DDTHH:MM`, then optionally `:SS`, behind that optionally
-//! `.` and 1 to 9 digits, then `Z`, `±HH`, `±HHMM`, `±HH:MM` or nothing, which is UTC. `T` and `Z` may be lower
-//! case. Not read are the other forms of ISO 8601 (basic, hour only, week and ordinal dates, a comma, `24:00`,
-//! fractions of a minute) and the leap second: a point's place in time is never guessed.
-
-use std::fmt;
+//! Accepted are `YYYY-MM-DD` (midnight UTC) and `YYYY-MM-DDTHH:MM`, optionally followed by `:SS`, then optionally by
+//! `.` and 1 to 9 digits, then by `Z`, `±HH`, `±HHMM`, `±HH:MM` or nothing, which means UTC. `T` and `Z` may be lower
+//! case. Other forms of ISO 8601 (basic, hour only, week and ordinal dates, a comma, `24:00`, fractions of a minute)
+//! and the leap second are refused: the time of a point is never guessed.
 
 use crate::clock::SECOND_NS;
 
 const DAY_SECONDS: i64 = 86_400;
-/// 1678-01-01T00:00:00Z: the first full year that 64-bit nanoseconds hold.
+/// 1678-01-01T00:00:00Z: the first full year in the range of 64-bit nanoseconds.
 const FIRST_SECOND: i64 = -9_214_560_000;
 /// 2262-01-01T00:00:00Z: 2261 is the last full year.
 const END_SECOND: i64 = 9_214_646_400;
 
-/// Why a text is not a timestamp.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Why a text is not a valid timestamp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TimestampFault {
-    /// Another form than those read here.
+    /// None of the accepted forms.
+    #[error("must be an ISO 8601 date-time such as 2026-01-31T12:00:00Z")]
     Form,
-    /// The form is right, but there is no such date, time of day or offset.
+    /// The form is valid, but the date, time of day or offset does not exist.
+    #[error("must be a date, time of day and offset that exist; hours end at 23, seconds at 59")]
     Value,
     /// Outside the years 1678 to 2261, in UTC.
+    #[error("must lie within the years 1678 to 2261, in UTC")]
     Range,
 }
 
-impl fmt::Display for TimestampFault {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Self::Form => "must be an ISO 8601 date-time such as 2026-01-31T12:00:00Z",
-            Self::Value => {
-                "must be a date, time of day and offset that exist; hours end at 23, seconds at 59"
-            }
-            Self::Range => "must lie within the years 1678 to 2261, in UTC",
-        })
-    }
-}
-
-impl std::error::Error for TimestampFault {}
-
-/// The moment `text` names, in UTC nanoseconds since 1970-01-01.
+/// Parses `text` to UTC nanoseconds since 1970-01-01.
 #[inline]
 pub fn parse(text: &str) -> Result<i64, TimestampFault> {
     parse_bytes(text.as_bytes())
 }
 
-/// The same of a text whose bytes are at hand.
+/// Like [`parse`], for a text given as bytes.
 #[inline]
 pub fn parse_bytes(text: &[u8]) -> Result<i64, TimestampFault> {
     match common_form(text) {
@@ -56,8 +43,8 @@ pub fn parse_bytes(text: &[u8]) -> Result<i64, TimestampFault> {
     }
 }
 
-/// The moment of `YYYY-MM-DDTHH:MM:SSZ`, with or without a fraction, at the start of `text`, and its length: what
-/// most clients send. All of it is checked at once; what is amiss does not matter here, as [`any_form`] will say it.
+/// Parses `YYYY-MM-DDTHH:MM:SSZ`, with or without a fraction, at the start of `text`; the form that most clients send.
+/// Returns the time and the length. All checks are combined; the reason for a failure is left to [`any_form`].
 #[inline(always)]
 pub(super) fn common_form(text: &[u8]) -> Option<(i64, usize)> {
     let (fixed, behind) = text.split_first_chunk::<19>()?;
@@ -94,14 +81,14 @@ fn whole_seconds(text: &[u8; 19]) -> Option<i64> {
     Some((days_from_civil(year, month, day) * DAY_SECONDS + of_day) * SECOND_NS)
 }
 
-/// Eight bytes at once: they must be digits where `form` has a zero, and the same where it has a mark. In the
-/// answer, the byte of each digit holds the number that it makes with the next one.
+/// Parses eight bytes at once. They must be digits where `form` has a zero, and equal where it has a separator. In the
+/// result, the byte of each digit holds the two-digit number that it forms with the next one.
 #[inline(always)]
 fn pairs(text: &[u8; 8], form: &'static [u8; 8]) -> Option<[u8; 8]> {
     const HIGHS: u64 = u64::from_le_bytes([0x80; 8]);
     let values = u64::from_le_bytes(*text) ^ u64::from_le_bytes(*form);
-    // Sets the high bit of a byte above 9, of a mark above 0. A carry into the next byte needs a byte that has its
-    // high bit set already.
+    // Sets the high bit of digits above 9 and of separators that differ. A carry into the next byte only occurs from a
+    // byte whose high bit is already set.
     let excess = u64::from_le_bytes(form.map(|byte| if byte == b'0' { 0x7f - 9 } else { 0x7f }));
     if (values.wrapping_add(excess) | values) & HIGHS != 0 {
         return None;
@@ -176,8 +163,8 @@ fn is_date(year: i64, month: i64, day: i64) -> bool {
     (1..=12).contains(&month) && (1..=days).contains(&day)
 }
 
-/// Days from 1970-01-01 of a Gregorian date of the years from 0: whole years to the March before, the months since
-/// then in steps of 153 days for five.
+/// Days from 1970-01-01 to a Gregorian date in year 0 or later. Years start in March; five months from there have 153
+/// days.
 #[inline(always)]
 fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let early = month <= 2;
@@ -186,10 +173,10 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     year * 365 + leap_days + (153 * march_month + 2) / 5 + day - 1 - 719_468
 }
 
-/// The digits behind the dot → nanoseconds, and what follows them.
+/// Parses the digits after the dot as nanoseconds. Returns them and the rest.
 fn fraction(text: &[u8]) -> Result<(i64, &[u8]), TimestampFault> {
     let length = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    // A dot alone is no fraction in ISO 8601; a tenth digit would be lost.
+    // A dot without digits is not ISO 8601; a tenth digit would be lost.
     if !(1..=9).contains(&length) {
         return Err(TimestampFault::Form);
     }
@@ -204,7 +191,7 @@ fn fraction(text: &[u8]) -> Result<(i64, &[u8]), TimestampFault> {
     ))
 }
 
-/// What UTC is behind the local time; nothing is UTC.
+/// The offset of local time from UTC; an empty text means UTC.
 fn offset_seconds(text: &[u8]) -> Result<i64, TimestampFault> {
     let (sign, hour, minute) = match *text {
         [] | [b'Z' | b'z'] => return Ok(0),

@@ -1,6 +1,6 @@
-//! The measurements of a point, the careful way: every member is read, the last of a name wins, and every fault is
-//! found. A single point always goes this way, its values being echoed in the answer; of a batch only entries that
-//! `columns` found something unusual in.
+//! Slow path for the values of a point: every member is parsed, the last of duplicate names wins, and every fault is
+//! found. A single point always takes this path, because the answer echoes its values; of a batch, only entries in
+//! which `columns` found something unusual do.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -15,14 +15,14 @@ use super::extend::{NewField, NewFields, name_fault};
 use super::json::{Kind, Malformed, Number, Scanner, write_number, write_string};
 use super::members::detail;
 
-/// Members kept of one `values`. Beyond what any schema holds by so much that nobody misses a fault, it bounds
-/// what a hostile body can make us remember.
+/// Maximum members kept of one `values`. Far above what a schema can hold, so that faults are still found, but limits
+/// the memory that a hostile body can use.
 const MEMBERS_MAX: usize = 4 * SCHEMA_FIELDS_MAX;
 
-/// Members up to which a name is found faster by looking at them all.
+/// Up to this many members, a linear search for a name is faster than a map.
 const LINEAR_MAX: usize = 16;
 
-/// One value as sent.
+/// A value as sent.
 #[derive(Debug, Clone)]
 enum Scalar<'a> {
     Null,
@@ -53,7 +53,7 @@ impl Scalar<'_> {
     }
 }
 
-/// The members of one `values`, each name once.
+/// The members of `values`, each name once.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Values<'a> {
     members: Vec<(Cow<'a, str>, Scalar<'a>)>,
@@ -61,7 +61,7 @@ pub(super) struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    /// Reads the object that comes next; `depth` as for [`Scanner::skip_value`], the object not counted.
+    /// Parses the next object. See [`Scanner::skip_value`] for `depth`; the object itself does not count.
     pub(super) fn read(scan: &mut Scanner<'a>, depth: u32) -> Result<Self, Malformed> {
         let mut values = Self::default();
         let mut places: HashMap<Cow<'a, str>, usize> = HashMap::new();
@@ -93,7 +93,7 @@ impl<'a> Values<'a> {
         Ok(values)
     }
 
-    /// The faults that need no schema.
+    /// Adds the faults that can be found without a schema.
     pub(super) fn shape_faults(&self, out: &mut Vec<Detail>) {
         if self.surplus {
             out.push(detail(
@@ -115,8 +115,8 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// The faults that only the source's schema can tell, and the fields it has yet to get, `new_fields` of
-    /// earlier points taken as declared.
+    /// Adds the faults with regard to the source's schema. Returns the fields to be added to it; `new_fields` of
+    /// earlier points count as declared.
     pub(super) fn schema_faults(
         &self,
         source: &Source,
@@ -169,8 +169,8 @@ impl<'a> Values<'a> {
         pending
     }
 
-    /// Writes the values into the open row. Those without a field in the schema are left out: there are none once
-    /// [`Values::schema_faults`] has found neither faults nor new fields.
+    /// Writes the values into the open row. Values without a field in the schema are skipped; there are none if
+    /// [`Values::schema_faults`] found neither faults nor new fields.
     pub(super) fn write_row(&self, source: &Source, rows: &mut RowsWriter) {
         for (name, scalar) in &self.members {
             let Some(field) = source.schema.field(name) else {
@@ -185,7 +185,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Appends the values as a JSON object, in the order sent; what was null is left out.
+    /// Appends the values as a JSON object in the order sent, without nulls.
     pub(super) fn write_json(&self, out: &mut Vec<u8>) {
         out.push(b'{');
         let start = out.len();
@@ -225,7 +225,7 @@ fn read_scalar<'a>(scan: &mut Scanner<'a>, depth: u32) -> Result<Scalar<'a>, Mal
     })
 }
 
-/// Why an undeclared field cannot be added; `null` needs no field and adds none.
+/// Why an undeclared field cannot be added. `null` adds no field.
 fn extension_fault(name: &str, scalar: &Scalar<'_>, room: bool) -> Option<String> {
     let kind = scalar.kind();
     match scalar {
@@ -248,7 +248,7 @@ fn extension_fault(name: &str, scalar: &Scalar<'_>, room: bool) -> Option<String
     }
 }
 
-/// A field's name in a message: quoted, and cut where nobody reads on.
+/// A field name in a message: quoted, and truncated if it is too long.
 struct Name<'a>(&'a str);
 
 impl std::fmt::Display for Name<'_> {
@@ -260,7 +260,7 @@ impl std::fmt::Display for Name<'_> {
     }
 }
 
-/// The fields a source declares, in a message.
+/// The declared fields of a source, for a message.
 fn declared_names(source: &Source) -> String {
     shown_names(source.schema.fields.iter().map(|field| &*field.name))
 }

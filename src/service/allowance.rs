@@ -1,7 +1,7 @@
-//! What one organization may have: counts of things, bytes of their texts, deliveries that are owed.
+//! Limits of an organization: numbers of objects, bytes of their texts, pending deliveries.
 //!
-//! Asked before a command is logged, while its organization's changes are decided one at a time. The catalog keeps the
-//! sums; here they meet the configuration. What an organization has beyond a limit, since before there was one, stays.
+//! Checked before a command is logged, while changes of the organization are serialized. The catalog maintains the
+//! sums; this module compares them with the configuration. Existing objects above a limit are kept.
 
 use super::Service;
 use crate::catalog::{Catalog, OwedRoom, Owing};
@@ -9,10 +9,10 @@ use crate::config::Config;
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 
-/// Until deliveries of all organizations have ended that others wait for.
+/// `Retry-After` while the server's memory for pending deliveries is full.
 const RETRY_AFTER_SECONDS: u32 = 5;
 
-/// A thing that organizations have a limited number of.
+/// An object whose number is limited per organization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Countable {
     Bucket,
@@ -45,7 +45,7 @@ impl Countable {
 }
 
 impl Service {
-    /// Whether an organization may have one thing more, with texts of so many bytes.
+    /// Checks that an organization may have one more object with texts of `text_bytes`.
     ///
     /// # Errors
     /// 403 that names the limit.
@@ -73,7 +73,7 @@ impl Service {
         self.admit_text(organization_id, 0, text_bytes)
     }
 
-    /// Whether texts of an organization may take so many bytes in the place of so many. They may always get shorter.
+    /// Checks that texts of an organization may grow from `before` to `after` bytes. Shrinking is always allowed.
     ///
     /// # Errors
     /// 403 that names the limit.
@@ -95,10 +95,10 @@ impl Service {
         )))
     }
 
-    /// Whether an organization may owe this, too.
+    /// Checks that an organization may owe these deliveries in addition.
     ///
     /// # Errors
-    /// 403 that names the limit; 503 when all organizations together owe as much as the server has memory for.
+    /// 403 that names the limit; 503 if the pending deliveries of all organizations use all memory reserved for them.
     pub(super) fn admit_owing(&self, organization_id: ObjectId, owing: &Owing) -> Result<(), ServiceError> {
         let (deliveries, bytes) = owing.size();
         if deliveries == 0 {
@@ -141,8 +141,8 @@ impl Service {
     }
 }
 
-/// What a trigger leaves room for. It is owed in any case; where all organizations together owe as much as the server has
-/// memory for, its own organization owes no more than before.
+/// The limits for deliveries of a trigger, which is accepted in any case. If the memory for the pending deliveries of
+/// all organizations is full, the trigger's organization may not owe more than before.
 pub(super) fn trigger_room(config: &Config, catalog: &Catalog, organization_id: ObjectId) -> OwedRoom {
     let room = owed_room(config, organization_id);
     if catalog.owed_bytes() < config.storage.owed_bytes_max() {
@@ -154,8 +154,8 @@ pub(super) fn trigger_room(config: &Config, catalog: &Catalog, organization_id: 
     }
 }
 
-/// What an organization may owe at once. No more than half of what the server has memory for: one alone keeps nobody else
-/// from owing something.
+/// The limits of an organization's pending deliveries. At most half of the server's memory for them, so that one
+/// organization alone does not block the others.
 fn owed_room(config: &Config, organization_id: ObjectId) -> OwedRoom {
     let limits = &config.limits;
     OwedRoom {

@@ -1,9 +1,9 @@
-//! Decisions: what is checked under a lock and then made durable.
+//! Decisions: checks made under a lock, together with the commit of their result.
 //!
-//! A request may be gone (its client hung up, its time is over) while the command it decided still waits for the log.
-//! Its lock therefore belongs to the decision and travels with the command: whoever decides the same next waits until
-//! the command is applied or refused. Nothing else in `service` holds the journal, so a command can be committed only
-//! by a decision, or as a count that nothing was checked for.
+//! A request may be dropped (the client disconnects, a timeout) while its command still waits for the log. So the lock
+//! belongs to the decision and is held until the command is applied or refused; the next decision on the same subject
+//! waits for that. Nothing else in `service` has access to the journal, so a command can only be committed by a
+//! decision, or as a count that needs no check.
 
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::Arc;
@@ -15,25 +15,25 @@ use crate::catalog::Command;
 use crate::error::ServiceError;
 use crate::journal::{JournalError, JournalHandle, JournalStats};
 
-/// Enough that two busy organizations rarely share one; each stripe costs a few dozen bytes.
+/// Enough that two busy organizations rarely share a stripe; each takes a few dozen bytes.
 const STRIPES: usize = 64;
 
-/// Where decisions begin: changes of one organization, or of one email address, are decided one at a time.
+/// Serializes decisions: changes of one organization, or of one email address, are decided one at a time.
 pub(super) struct Decisions {
-    /// Held over an await of the journal: hence async mutexes. Never take two.
+    /// Async mutexes, because they are held across an await of the journal. Never lock two.
     stripes: [Arc<Mutex<()>>; STRIPES],
     hasher: RandomState,
     journal: JournalHandle,
 }
 
-/// The right to decide, until what was decided is durable or refused.
+/// The exclusive right to decide, held until the decision is durable or refused.
 #[must_use = "what is decided without one may be decided twice"]
 pub(super) struct Decision {
     guard: OwnedMutexGuard<()>,
     journal: JournalHandle,
 }
 
-/// What was decided is applied, and nobody has decided anything since: for reading what came of it.
+/// The decision is applied, and no later one has been made yet. Hold it to read the result.
 #[must_use = "what is read after it is dropped may be the work of somebody else"]
 pub(super) struct Settled {
     _guard: Arc<OwnedMutexGuard<()>>,
@@ -48,7 +48,7 @@ impl Decisions {
         }
     }
 
-    /// Waits for all that was decided about this subject before.
+    /// Waits for all earlier decisions about this subject.
     pub async fn begin(&self, subject: impl Hash) -> Decision {
         let stripe = &self.stripes[self.hasher.hash_one(subject) as usize % STRIPES];
         Decision {
@@ -57,41 +57,41 @@ impl Decisions {
         }
     }
 
-    /// Makes a count durable, which nothing was checked for.
+    /// Makes a count durable, which needs no check.
     pub async fn commit_count(&self, command: Command) -> Result<(), ServiceError> {
         self.journal.commit(command).await
     }
 
-    /// Whether the log takes writes; else why not.
+    /// Whether the log accepts writes; otherwise the reason.
     pub fn readiness(&self) -> Result<(), String> {
         self.journal.readiness()
     }
 
-    /// The data directory was removed or replaced: nothing is decided any more.
+    /// Stops all decisions, because the data directory was removed or replaced.
     pub fn directory_is_gone(&self) {
         self.journal.directory_is_gone();
     }
 
-    /// Counters and sizes of the log.
+    /// Statistics of the log.
     pub fn journal_stats(&self) -> JournalStats {
         self.journal.stats()
     }
 }
 
 impl Decision {
-    /// Makes what was decided durable.
+    /// Makes the decision durable.
     ///
     /// # Errors
-    /// 503 when the log takes no writes.
+    /// 503 if the log refuses writes.
     pub async fn commit(self, command: Command) -> Result<Settled, ServiceError> {
         self.commit_all(vec![command]).await
     }
 
-    /// The same for several commands. All are in the log's queue before the first wait, so that going away in between
-    /// leaves nothing half done.
+    /// Commits several commands. All are submitted before the first await, so a request that is dropped in between does
+    /// not leave a partial result.
     ///
     /// # Errors
-    /// 503 when the log takes no writes: it has the commands up to the first that it refused.
+    /// 503 if the log refuses writes. The commands before the first refused one are in the log.
     pub async fn commit_all(self, commands: Vec<Command>) -> Result<Settled, ServiceError> {
         let mut settled = Arc::new(self.guard);
         let submitted: Result<Vec<_>, _> = commands
@@ -104,10 +104,10 @@ impl Decision {
         Ok(Settled { _guard: settled })
     }
 
-    /// The same with something to do as soon as the command is durable, whether or not the asker still waits.
+    /// Like [`Decision::commit`]. `then` runs as soon as the command is durable, even if the caller is gone.
     ///
     /// # Errors
-    /// 503 when the log takes no writes; `then` does not run.
+    /// 503 if the log refuses writes; `then` does not run.
     pub async fn commit_then(
         self,
         command: Command,
@@ -120,7 +120,7 @@ impl Decision {
                 then();
                 Settled { _guard: guard }
             });
-            // Whoever asked may have gone.
+            // The caller may be gone.
             let _ = done.send(outcome);
         })?;
         match committed.await {
@@ -129,11 +129,11 @@ impl Decision {
         }
     }
 
-    /// Has another room commit what was decided, and gives the right to decide back behind it. The work goes on to its
-    /// end whether or not the asker still waits: on the thread that ends last.
+    /// Runs work in another module that commits the decision, and returns the right to decide afterwards. The work runs
+    /// to completion even if the caller is gone, on the main arbiter, which stops last.
     ///
     /// # Errors
-    /// What the work fails with; 503 when the server stops.
+    /// The error of the work; 503 if the server stops.
     pub async fn carry_out<T: Send + 'static>(
         self,
         work: impl Future<Output = Result<T, ServiceError>> + Send + 'static,
@@ -141,7 +141,7 @@ impl Decision {
         let (done, carried_out) = oneshot::channel();
         System::current().arbiter().spawn(async move {
             let outcome = work.await;
-            // Whoever asked may have gone.
+            // The caller may be gone.
             let _ = done.send(outcome.map(|carried_out| (carried_out, self)));
         });
         carried_out

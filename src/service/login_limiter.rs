@@ -1,5 +1,5 @@
-//! Wrong passwords, of sign-ins or of changes of the password: after too many for one email or from one address, further
-//! tries are refused for a while, right passwords included. In memory, and bounded.
+//! Rate limit for wrong passwords, at sign-in or when changing the password. After too many failures for one email or
+//! from one address, further attempts are refused for a while, even with the right password. In memory and bounded.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ const WINDOW_NS: i64 = LOGIN_WINDOW_SECONDS * SECOND_NS;
 
 /// Counts failures per email and per address over a sliding window.
 pub struct LoginLimiter {
-    /// What there were too many of.
+    /// What is counted, for messages.
     failures: &'static str,
     counts: Mutex<Counts>,
 }
@@ -25,7 +25,7 @@ struct Counts {
 }
 
 impl LoginLimiter {
-    /// One that has counted nothing yet, with the word for what it counts.
+    /// An empty limiter; `failures` names what it counts.
     pub fn new(failures: &'static str) -> Self {
         let emails = SlidingWindow::new(LOGIN_FAILURES_PER_EMAIL_MAX, WINDOW_NS);
         let addresses = SlidingWindow::new(LOGIN_FAILURES_PER_ADDRESS_MAX, WINDOW_NS);
@@ -35,10 +35,10 @@ impl LoginLimiter {
         }
     }
 
-    /// Whether a password may be tried now.
+    /// Checks whether a password attempt is allowed now.
     ///
     /// # Errors
-    /// 429 with the seconds until it may.
+    /// 429 with the seconds until the next attempt is allowed.
     pub fn check(&self, email: &str, address: Option<IpAddr>, now_ns: i64) -> Result<(), ServiceError> {
         let mut counts = self.counts.lock();
         let by_email = counts.emails.free_at_ns(email, now_ns);
@@ -57,7 +57,7 @@ impl LoginLimiter {
         }
     }
 
-    /// Notes a failure.
+    /// Records a failure.
     pub fn failed(&self, email: &str, address: Option<IpAddr>, now_ns: i64) {
         let mut counts = self.counts.lock();
         counts.emails.note(email.into(), now_ns);
@@ -66,7 +66,7 @@ impl LoginLimiter {
         }
     }
 
-    /// Forgets the email's failures; those of the address stay.
+    /// Clears the failures of the email; those of the address stay.
     pub fn succeeded(&self, email: &str) {
         self.counts.lock().emails.forget(email);
     }

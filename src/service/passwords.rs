@@ -1,6 +1,6 @@
-//! Password hashing on a thread of its own, so that sign-ins never hold up the requests that serve
-//! points. One thread and a bounded queue: at 30 ms a hash, a flood of sign-ins costs at most that
-//! one thread's time, and what does not fit in the queue is refused before any work is done.
+//! Password hashing on a separate thread, so that sign-ins do not delay requests with points. One thread and a bounded
+//! queue: at 30 ms per hash, a flood of sign-ins takes at most the time of that thread, and requests that do not fit in
+//! the queue are refused before any work is done.
 
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread;
@@ -17,14 +17,14 @@ use crate::priority;
 const MEMORY_KIB: u32 = 19 * 1_024;
 const PASSES: u32 = 2;
 const LANES: u32 = 1;
-/// About 8 s of waiting at 30 ms each: well below the request deadline.
+/// About 8 s of waiting at 30 ms each, well below the request timeout.
 const QUEUE_MAX: usize = 256;
-/// What a refused request should wait: the queue is empty by then.
+/// `Retry-After` of a refused request; the queue is empty by then.
 const RETRY_AFTER_SECONDS: u32 = 8;
 
 type Job = Box<dyn FnOnce(&mut Hasher) + Send>;
 
-/// Handle on the hashing thread, which ends when the handle is dropped.
+/// Handle of the hashing thread, which ends when the handle is dropped.
 pub struct Passwords {
     jobs: SyncSender<Job>,
 }
@@ -33,13 +33,13 @@ impl Passwords {
     /// Starts the thread.
     ///
     /// # Errors
-    /// The operating system gives no thread.
+    /// The operating system cannot create a thread.
     pub fn start() -> std::io::Result<Self> {
         let (jobs, queue): (SyncSender<Job>, Receiver<Job>) = sync_channel(QUEUE_MAX);
         thread::Builder::new()
             .name(String::from("passwords"))
             .spawn(move || {
-                // A flood of sign-ins gives way to points, too, where all cores are busy.
+                // If all cores are busy, ingests take precedence over a flood of sign-ins.
                 priority::lower();
                 let mut hasher = Hasher::default();
                 for job in queue {
@@ -49,17 +49,17 @@ impl Passwords {
         Ok(Self { jobs })
     }
 
-    /// Runs `work` on the thread, after all that was queued before.
+    /// Runs `work` on the thread, after all work queued before.
     ///
     /// # Errors
-    /// 503 when the queue is full.
+    /// 503 if the queue is full.
     pub async fn run<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Hasher) -> R + Send + 'static,
     ) -> Result<R, ServiceError> {
         let (sender, result) = oneshot::channel();
         let job: Job = Box::new(move |hasher| {
-            // A request that gave up waiting costs no hash.
+            // Skip the hash if the request is gone.
             if !sender.is_closed() {
                 let _ = sender.send(work(hasher));
             }
@@ -75,17 +75,17 @@ impl Passwords {
     }
 }
 
-/// Argon2id with its working memory, which is reused from hash to hash.
+/// Argon2id with its working memory, which is reused between hashes.
 #[derive(Default)]
 pub struct Hasher {
     memory: Vec<Block>,
 }
 
 impl Hasher {
-    /// The hash of a new password under today's parameters.
+    /// Hashes a new password with the current parameters.
     ///
     /// # Errors
-    /// 500 when argon2 refuses its own constants.
+    /// 500 if argon2 rejects the constant parameters.
     pub fn hash(&mut self, password: &str, salt: [u8; 16]) -> Result<PasswordHash, ServiceError> {
         let mut made = PasswordHash {
             memory_kib: MEMORY_KIB,
@@ -98,11 +98,10 @@ impl Hasher {
         Ok(made)
     }
 
-    /// Whether the password is the hashed one. Without a hash (unknown user) it takes the same time
-    /// and is never right.
+    /// Whether the password matches the hash. Without a hash (unknown user) the check takes the same time and fails.
     ///
     /// # Errors
-    /// 500 when argon2 refuses the stored parameters.
+    /// 500 if argon2 rejects the stored parameters.
     pub fn verify(&mut self, password: &str, stored: Option<&PasswordHash>) -> Result<bool, ServiceError> {
         let Some(stored) = stored else {
             self.hash(password, [0; 16])?;

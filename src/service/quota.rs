@@ -1,6 +1,6 @@
-//! The monthly quota: which calls count, when there are none left, and when the next month begins.
+//! The monthly quota: which calls count, when they are used up, and when the next month begins.
 //!
-//! Counting happens where the caller is found (`access`), within the same look at the catalog: one atomic, no lock.
+//! Calls are counted where the caller is identified (`access`), under the same catalog lock: one atomic, no lock.
 
 use engine::Unit;
 use parking_lot::Mutex;
@@ -12,21 +12,21 @@ use crate::error::ServiceError;
 use crate::ids::ObjectId;
 use crate::timestamp::Timestamp;
 
-/// Organizations in one command: about 100 KB of log.
+/// Maximum organizations per command: about 100 KB of log.
 const TOTALS_PER_COMMAND_MAX: usize = 4_096;
 
-/// Where an organization on a limited plan stands: what every answer to it says.
+/// The quota of an organization on a limited plan, as shown in every answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
-    /// Calls of the plan in a month.
+    /// The plan's calls per month.
     pub calls_max: u64,
-    /// Calls left in this one.
+    /// Calls left in this month.
     pub remaining: u64,
-    /// When the next month begins: seconds since 1970-01-01 UTC.
+    /// Start of the next month, in seconds since 1970-01-01 UTC.
     pub resets_at_seconds: i64,
 }
 
-/// A call of a known caller, counted or refused.
+/// A call of a known caller, either counted or refused.
 pub struct Call {
     /// `None` on a plan without a limit.
     pub quota: Option<Quota>,
@@ -34,10 +34,10 @@ pub struct Call {
 }
 
 impl Call {
-    /// 429 when the month's calls are used up.
+    /// Checks that the month's calls are not used up.
     ///
     /// # Errors
-    /// 429 that says when there are new ones.
+    /// 429 with the time at which the next month begins.
     pub fn check(&self, now_ns: i64) -> Result<(), ServiceError> {
         let (Some(plan), Some(quota)) = (self.used_up, self.quota) else {
             return Ok(());
@@ -58,7 +58,7 @@ impl Call {
     }
 }
 
-/// Organizations with calls that the log does not know yet, each once.
+/// Organizations with calls that are not in the log yet, without duplicates.
 #[derive(Default)]
 pub(super) struct UnsavedCalls(Mutex<Vec<ObjectId>>);
 
@@ -71,8 +71,8 @@ impl UnsavedCalls {
 }
 
 impl Service {
-    /// Calls of this month that counted: not those that were refused, nor those of integration keys, nor what people looked
-    /// at.
+    /// Counted calls of this month. Refused calls, calls of integration keys and calls by which signed-in users only
+    /// look at data do not count.
     pub fn calls_this_month(&self, organization_id: ObjectId) -> u64 {
         let month = month_of(self.now_ns());
         self.catalog.read(|catalog| {
@@ -81,7 +81,7 @@ impl Service {
         })
     }
 
-    /// Counts a call; one that does not count is not refused either.
+    /// Counts a call. A call that does not count is never refused.
     pub(super) fn count_call(
         &self,
         catalog: &Catalog,
@@ -117,10 +117,10 @@ impl Service {
         }
     }
 
-    /// Makes the totals of what was counted since the last call durable. To be called once a second.
+    /// Makes the totals of calls counted since the last save durable. Call it once a second.
     ///
     /// # Errors
-    /// 503 when the log takes no writes; the next call then tries again.
+    /// 503 if the log refuses writes; the next save tries again.
     pub async fn save_calls(&self) -> Result<(), ServiceError> {
         let organizations = std::mem::take(&mut *self.unsaved_calls.0.lock());
         for (nth, some) in organizations.chunks(TOTALS_PER_COMMAND_MAX).enumerate() {
@@ -141,7 +141,7 @@ impl Service {
                 self.catalog.read(|catalog| {
                     for id in not_saved {
                         if let Some((_, calls)) = catalog.organization_with_calls(*id) {
-                            // Unsaved as it was, or by this: listed again in both cases.
+                            // Still or newly unsaved; list it again in both cases.
                             let _ = calls.save();
                             self.unsaved_calls.note(*id, calls);
                         }
@@ -154,7 +154,7 @@ impl Service {
     }
 }
 
-/// The calendar month of a moment, UTC.
+/// The calendar month (UTC) of a time.
 fn month_of(now_ns: i64) -> MonthDay {
     MonthDay::try_from(Unit::Month.start_ns(now_ns) / DAY_NS).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! What the ledger remembers, read for its owners: the history of rules, the deliveries of receivers.
+//! Reads the ledger for its owners: the history of rules, and the deliveries of receivers.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::ids::ObjectId;
 use crate::ledger::{self, Content, LedgerError, View};
 
 impl Service {
-    /// The verdicts and triggers of a rule, newest first, for as long as they are kept.
+    /// The verdicts and triggers of a rule, newest first, within their retention.
     ///
     /// # Errors
-    /// 404, 403; 500 when the ledger cannot be read.
+    /// 404, 403; 500 if the ledger cannot be read.
     pub fn rule_history(
         &self,
         caller: &Caller,
@@ -36,8 +36,8 @@ impl Service {
         })
     }
 
-    /// The deliveries of a webhook, or of a rule's `webhookUrl`: those in the ledger, those still owed, and those that
-    /// are not logged.
+    /// The deliveries of a webhook, or of a rule's `webhookUrl`: those in the ledger, pending ones, and best-effort
+    /// ones in memory.
     pub(super) fn deliveries_of(
         &self,
         owner: ObjectId,
@@ -51,7 +51,7 @@ impl Service {
         })
     }
 
-    /// A delivery, wherever it stands.
+    /// A delivery, wherever it is stored.
     pub(super) fn delivery_of(
         &self,
         owner: ObjectId,
@@ -65,7 +65,7 @@ impl Service {
             .transpose()
     }
 
-    /// A delivery with its own body: one that names its event has it from there.
+    /// Loads a delivery's body, if the delivery only refers to its event.
     fn with_body(&self, delivery: Delivery) -> Result<Delivery, ServiceError> {
         let Body::Named(EventName {
             organization_id,
@@ -74,7 +74,7 @@ impl Service {
         else {
             return Ok(delivery);
         };
-        // The catalog has it while any delivery of the event is owed, the ledger from then on.
+        // The catalog has the event while any of its deliveries is pending; afterwards the ledger has it.
         let (held, view) = self.catalog.read(|catalog| {
             let view = self.ledger.view(catalog, Stream::Events, organization_id);
             (catalog.event_body(event_id).cloned(), view)
@@ -101,7 +101,7 @@ impl Service {
         let recent = self.deliveries.recent(owner);
         self.catalog.read(|catalog| {
             let owed = catalog.pending_deliveries_of(owner).cloned();
-            // What is owed stands over what was not logged, should that be redelivered.
+            // If a best-effort delivery was redelivered, its pending copy takes precedence.
             let given = recent.into_iter().chain(owed);
             let given = given.map(|delivery| (delivery.created_at_ns, delivery.id, delivery.again, delivery));
             self.ledger.view(catalog, Stream::Deliveries, owner).with(given)
@@ -119,7 +119,7 @@ impl Service {
         let page = page.map_err(ServiceError::internal)?;
         page.damaged
             .iter()
-            .for_each(|error: &LedgerError| tracing::error!(%error, "an entry of the ledger is left out"));
+            .for_each(|error: &LedgerError| tracing::error!(%error, "a damaged ledger entry is skipped"));
         Ok(page)
     }
 }

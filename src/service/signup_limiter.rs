@@ -1,5 +1,4 @@
-//! Sign-ups: so many an hour from one address. Each makes an organization that is kept for good, with a quota of its
-//! own.
+//! Rate limit for sign-ups per address and hour, because each creates a permanent organization with its own quota.
 
 use std::net::IpAddr;
 
@@ -9,11 +8,11 @@ use super::sliding_window::{SlidingWindow, network_of, seconds_until};
 use crate::clock::HOUR_NS;
 use crate::error::ServiceError;
 
-/// Counts sign-ups per address; `None` without a limit.
+/// Counts sign-ups per address; `None` disables the limit.
 pub struct SignUpLimiter(Option<Mutex<SlidingWindow<IpAddr>>>);
 
 impl SignUpLimiter {
-    /// `per_hour_max` from one address; 0 is no limit.
+    /// Allows `per_hour_max` sign-ups from one address; 0 means no limit.
     pub fn new(per_hour_max: usize) -> Self {
         Self((per_hour_max > 0).then(|| Mutex::new(SlidingWindow::new(per_hour_max, HOUR_NS))))
     }
@@ -21,7 +20,7 @@ impl SignUpLimiter {
     /// Counts a sign-up, successful or not.
     ///
     /// # Errors
-    /// 429 with the seconds until the next one may come, which is not counted.
+    /// 429 with the seconds until the next sign-up is allowed. A refused sign-up is not counted.
     pub fn admit(&self, address: Option<IpAddr>, now_ns: i64) -> Result<(), ServiceError> {
         let (Some(window), Some(address)) = (&self.0, address) else {
             return Ok(());

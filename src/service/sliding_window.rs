@@ -1,4 +1,4 @@
-//! How often something happened to a subject (an email, an address) within a while. In memory, and bounded.
+//! Counts events per subject (an email, an address) in a sliding time window. In memory and bounded.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -6,12 +6,12 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use crate::clock::SECOND_NS;
 
-/// Subjects remembered at once: some megabytes at most. When there are more, those whose last time is longest ago are
-/// forgotten; at one password hash every 30 ms, a quarter of an hour sees 30,000 at most, so that only an attacker's own
-/// push each other out.
+/// Maximum subjects remembered; a few megabytes at most. Above it, the subjects whose last event is oldest are dropped.
+/// At one password hash every 30 ms there are at most 30,000 in a quarter of an hour, so only an attacker's own
+/// subjects displace each other.
 const SUBJECTS_MAX: usize = 32_768;
 
-/// Times per subject, oldest first, at most `max` of each.
+/// Times of events per subject, oldest first, at most `max` each.
 pub(super) struct SlidingWindow<K> {
     max: usize,
     window_ns: i64,
@@ -19,7 +19,7 @@ pub(super) struct SlidingWindow<K> {
 }
 
 impl<K: Hash + Eq + Clone> SlidingWindow<K> {
-    /// `max` times within `window_ns`.
+    /// A window of `window_ns` with a limit of `max` events.
     pub fn new(max: usize, window_ns: i64) -> Self {
         Self {
             max,
@@ -28,7 +28,8 @@ impl<K: Hash + Eq + Clone> SlidingWindow<K> {
         }
     }
 
-    /// When the subject's oldest time leaves the window; `None` while it has fewer than `max`.
+    /// When the subject is below the limit again, because its oldest event leaves the window; `None` if it is below it
+    /// now.
     pub fn free_at_ns<Q: Hash + Eq + ?Sized>(&mut self, subject: &Q, now_ns: i64) -> Option<i64>
     where
         K: std::borrow::Borrow<Q>,
@@ -40,7 +41,7 @@ impl<K: Hash + Eq + Clone> SlidingWindow<K> {
             .flatten()
     }
 
-    /// Adds a time.
+    /// Records an event.
     pub fn note(&mut self, subject: K, now_ns: i64) {
         if self.times.len() >= SUBJECTS_MAX && !self.times.contains_key(&subject) {
             self.make_room(now_ns);
@@ -53,7 +54,7 @@ impl<K: Hash + Eq + Clone> SlidingWindow<K> {
         times.push_back(now_ns);
     }
 
-    /// Forgets the subject's times.
+    /// Clears the subject's events.
     pub fn forget<Q: Hash + Eq + ?Sized>(&mut self, subject: &Q)
     where
         K: std::borrow::Borrow<Q>,
@@ -61,8 +62,8 @@ impl<K: Hash + Eq + Clone> SlidingWindow<K> {
         self.times.remove(subject);
     }
 
-    /// Drops what has left the window; if that is nothing, the half that came longest ago, so that
-    /// a full table is walked once in many insertions.
+    /// Drops subjects without events in the window. If there are none, drops the half whose last event is oldest, so
+    /// that the scan of a full table is amortized over many insertions.
     fn make_room(&mut self, now_ns: i64) {
         let window_ns = self.window_ns;
         self.times
@@ -86,12 +87,13 @@ impl<K: Hash + Eq + Clone> SlidingWindow<K> {
     }
 }
 
-/// A clock that was set back must not lock anyone out for longer than the window.
+/// Drops times outside the window, including times too far in the future: if the clock is set back, nobody is locked
+/// out for longer than the window.
 fn forget_old(times: &mut VecDeque<i64>, window_ns: i64, now_ns: i64) {
     times.retain(|time| (now_ns - window_ns + 1..=now_ns + window_ns).contains(time));
 }
 
-/// Who holds an IPv6 address usually holds its whole /64.
+/// An IPv6 address counts as its /64 network, because its owner usually has the whole network.
 pub(super) fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),

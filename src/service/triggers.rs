@@ -1,5 +1,5 @@
-//! What a trigger tells its receivers: from the evidence where it says so, else from the parsed condition and the
-//! source's newest point.
+//! The content of trigger notifications: taken from the evidence if it has it, otherwise from the parsed condition and
+//! the source's newest point.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::ids::ObjectIds;
 use crate::ingest::timestamp;
 use crate::timestamp::Timestamp;
 
-/// What the evidence says of a trigger.
+/// What the evidence says about a trigger.
 #[derive(Default)]
 pub(super) struct Facts {
     current_value: Option<Box<RawValue>>,
@@ -29,7 +29,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    /// Reads them; evidence that is no object says nothing.
+    /// Extracts the facts. Evidence that is not an object has none.
     pub fn of(evidence: Option<&str>) -> Self {
         let members =
             evidence.and_then(|text| serde_json::from_str::<HashMap<String, Box<RawValue>>>(text).ok());
@@ -44,13 +44,13 @@ impl Facts {
         }
     }
 
-    /// Whether the newest point has to fill in for what is not said.
+    /// Whether the newest point is needed to fill in missing facts.
     pub fn need_point(&self) -> bool {
         self.current_value.is_none() || self.data_point.is_none()
     }
 }
 
-/// In the bodies of webhooks every point has metadata, if only an empty object.
+/// In webhook bodies every point has metadata, possibly an empty object.
 fn with_metadata(point: Box<RawValue>) -> Box<RawValue> {
     match serde_json::from_str::<Map<String, Value>>(point.get()) {
         Ok(mut members) if !members.contains_key("metadata") => {
@@ -85,7 +85,7 @@ impl NewestPoint {
     }
 }
 
-/// Makes the deliveries of triggers.
+/// Builds the deliveries of triggers.
 #[derive(Clone)]
 pub(super) struct Triggers {
     catalog: CatalogHandle,
@@ -102,7 +102,7 @@ impl Service {
         }
     }
 
-    /// The newest point of a rule's source, if it has any.
+    /// The newest point of a rule's source, if there is one.
     pub(super) async fn newest_point(
         &self,
         caller: &Caller,
@@ -138,7 +138,7 @@ impl Service {
 }
 
 impl Triggers {
-    /// One for each webhook that hears of it, and one for the rule's own URL.
+    /// One delivery per subscribed webhook, and one for the rule's own URL.
     pub fn owing(&self, rule: &Rule, facts: &Facts, newest: Option<&NewestPoint>, now_ns: i64) -> Owing {
         let found = self.catalog.read(|catalog| {
             let bucket = catalog.bucket(rule.bucket_id)?;
@@ -150,7 +150,7 @@ impl Triggers {
                 .collect();
             Some((Arc::clone(bucket), Arc::clone(source), webhooks))
         });
-        // A rule whose bucket or source was deleted meanwhile is gone with it.
+        // If the bucket or source was deleted in the meantime, so was the rule.
         let Some((bucket, source, webhooks)) = found else {
             return Owing::default();
         };

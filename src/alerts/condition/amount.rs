@@ -1,4 +1,4 @@
-//! Numbers, alone, as a range or as a change.
+//! Numbers: single values, ranges and changes.
 
 use winnow::Parser;
 use winnow::ascii::{digit0, digit1};
@@ -13,7 +13,7 @@ use super::token::{Kind, Token, Tokens, exponent, is_one_of, phrase};
 use super::unit::{self, Units};
 use crate::catalog::{ConditionValue, FieldType, Operator};
 
-/// How a number field is compared and with what, and whether that is in percent.
+/// Parses the operator and value of a number field, and whether the value is in percent.
 pub(super) fn compared(
     units: &Units<'_>,
     input: &mut Tokens<'_>,
@@ -42,7 +42,7 @@ pub(super) fn compared(
     }
 }
 
-/// A number with its sign: in digits, or zero.
+/// A number with its sign: digits, or the word "zero".
 pub(super) fn number(input: &mut Tokens<'_>) -> Parsed<f64> {
     let start = *input;
     let negative = opt(alt((sign, phrase("minus").value(true))))
@@ -62,7 +62,7 @@ pub(super) fn number(input: &mut Tokens<'_>) -> Parsed<f64> {
 const NUMERAL: &str = "a number has a point before its decimals and, if anything, commas between groups of three \
                        digits before it, as in 1.5, 1500 or 1,500, and is no larger than a double holds";
 
-/// A sign right before a numeral; whether it is a minus.
+/// A sign directly before a numeral. Returns whether it is a minus.
 fn sign(input: &mut Tokens<'_>) -> Parsed<bool> {
     match &**input {
         [sign, numeral, ..] if sign.touches(numeral) && is_one_of(sign, "+|-|−") => {
@@ -73,7 +73,7 @@ fn sign(input: &mut Tokens<'_>) -> Parsed<bool> {
     }
 }
 
-/// The number that a numeral is without doubt: "1,5" is none, and neither is "1.2.3".
+/// The value of an unambiguous numeral. "1,5" and "1.2.3" have none.
 fn value(numeral: &str) -> Option<f64> {
     type Text<'t> = LocatingSlice<&'t str>;
     let group = |input: &mut Text<'_>| -> Result<(), EmptyError> {
@@ -99,7 +99,7 @@ fn amount(units: &Units<'_>, input: &mut Tokens<'_>) -> Parsed<f64> {
     Ok(value)
 }
 
-/// "or more", behind a number that is only equalled.
+/// "or more" after a number that is compared for equality, which turns it into a bound.
 fn or_beyond(input: &mut Tokens<'_>) -> Parsed<Operator> {
     let more = phrase("or more|higher|greater|larger|above|over").value(Operator::Gte);
     let less = phrase("or less|lower|smaller|fewer|below|under").value(Operator::Lte);
@@ -121,7 +121,7 @@ fn range(units: &Units<'_>, input: &mut Tokens<'_>) -> Parsed<[f64; 2]> {
     Ok([low, high])
 }
 
-/// A hyphen between two numbers, with space on both sides or on none: "5 -10" may be meant otherwise.
+/// A hyphen between two numbers, with space on both sides or on neither: "5 -10" could mean something else.
 fn dash(input: &mut Tokens<'_>) -> Parsed<()> {
     let before = input.previous_tokens().next();
     match (before, &**input) {

@@ -1,20 +1,20 @@
-//! A field's name as people write it: exactly, in quotes, or with case, spaces, underscores and hyphens differing.
+//! Field names as people write them: exact, in quotes, or different in case, spaces, underscores and hyphens.
 
 use std::cmp::Reverse;
 
 use super::token::{Kind, Token};
 use crate::catalog::{Field, Schema};
 
-/// The fields of a schema, and what of their names matters.
+/// The fields of a schema with their normalized names.
 pub(super) struct Names<'s>(Vec<(&'s Field, String)>);
 
-/// A field whose name stands at some place.
+/// A field whose name occurs at some position.
 #[derive(Clone, Copy)]
 pub(super) struct Spelled<'s> {
     pub field: &'s Field,
-    /// How many tokens the name takes.
+    /// Length of the name in tokens.
     pub tokens: usize,
-    /// Whether it is written as in the schema.
+    /// Whether it is spelled exactly as in the schema.
     pub exact: bool,
 }
 
@@ -24,7 +24,7 @@ impl<'s> Names<'s> {
         Self(schema.fields.iter().map(key).collect())
     }
 
-    /// The fields that may be named where `tokens` begin: longest first, of one length the exact one first.
+    /// The fields whose names `tokens` may start with, longest first; among equally long ones, exact spellings first.
     pub fn at(&self, tokens: &[Token<'_>]) -> Vec<Spelled<'s>> {
         let mut spelled: Vec<Spelled<'s>> = self
             .0
@@ -42,7 +42,7 @@ impl<'s> Names<'s> {
     }
 }
 
-/// How many tokens `text` takes, if it stands at the beginning and ends where a token does.
+/// Length of `text` in tokens, if the tokens start with it and it ends at a token boundary.
 pub(super) fn ends_with_a_token(tokens: &[Token<'_>], text: &str) -> Option<usize> {
     let first = tokens.first().filter(|first| first.onward.starts_with(text))?;
     let end = first.start + text.len();
@@ -58,9 +58,9 @@ fn in_quotes(tokens: &[Token<'_>], name: &str, key: &str) -> Option<(usize, bool
     }
 }
 
-/// How many tokens spell `key`.
+/// Number of tokens that spell `key`.
 fn in_other_letters(tokens: &[Token<'_>], key: &str) -> Option<usize> {
-    // Separators before the name are no part of it.
+    // Separators before the name do not belong to it.
     folded(tokens.first()?.text()).next()?;
     let mut missing = key.chars();
     for (place, token) in tokens.iter().enumerate() {
@@ -76,7 +76,7 @@ fn in_other_letters(tokens: &[Token<'_>], key: &str) -> Option<usize> {
     None
 }
 
-/// The characters that tell names apart.
+/// Normalizes a name: case and separators do not distinguish names.
 fn folded(name: &str) -> impl Iterator<Item = char> {
     name.chars()
         .filter(|c| !c.is_whitespace() && !matches!(c, '_' | '-'))

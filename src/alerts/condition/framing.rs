@@ -7,8 +7,8 @@ use winnow::stream::Stream;
 use super::refusal::Parsed;
 use super::token::{Token, Tokens, phrase};
 
-/// What is left behind each opening that the tokens can have: first all of them, last what stands behind the longest
-/// opening. A field's name may begin with such words, hence all of them are to be tried in this order.
+/// The remaining tokens after each possible opening, from no opening to the longest one. A field's name may begin with
+/// words of an opening, so all of them must be tried in this order.
 pub(super) fn openings<'t>(tokens: &'t [Token<'t>]) -> Vec<&'t [Token<'t>]> {
     let parts: [fn(&mut Tokens<'_>) -> Parsed<()>; 5] = [occasion, article, value_of, article, field];
     let mut input = Tokens::new(tokens);
@@ -21,8 +21,8 @@ pub(super) fn openings<'t>(tokens: &'t [Token<'t>]) -> Vec<&'t [Token<'t>]> {
     openings
 }
 
-/// Whatever may stand behind a condition, and then nothing. Without a comma or "then", what shall be done says for
-/// whom: "status is red alert" may be of a red alert.
+/// Everything that may follow a condition, up to the end of input. A call to action without a comma or "then" must name
+/// its recipient: "status is red alert" may compare with "red alert".
 pub(super) fn ending(input: &mut Tokens<'_>) -> Parsed<()> {
     let at_present = alt((phrase("now|currently"), phrase("right now")));
     let then = alt((phrase(", then"), phrase(",|then")));
@@ -50,7 +50,7 @@ fn occasion(input: &mut Tokens<'_>) -> Parsed<()> {
     alt(((opt(call), conjunction).void(), (call, phrase(":")).void())).parse_next(input)
 }
 
-/// What shall be done.
+/// A call to action.
 fn call(input: &mut Tokens<'_>) -> Parsed<()> {
     let to_whomever = alt((call_to_someone, tell, (send, opt(notification)).void()));
     (opt(phrase("please")), to_whomever).void().parse_next(input)

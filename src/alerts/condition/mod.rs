@@ -1,19 +1,19 @@
 //! The condition grammar: "alert me when the engine temp is above 80 °C" → `{field, operator, value}`.
 //!
-//! A condition compares one field of a data source's schema. What is not understood to its last word is refused, never
-//! guessed and never dropped: a rule that is misread is worse than one that is refused. Whether a condition holds is
-//! not decided here. Called by `service` when a rule is made or changed.
+//! A condition compares one field of a data source's schema. Text that is not fully understood is refused, never
+//! guessed or ignored: a misread rule is worse than a refused one. This module does not evaluate conditions. The
+//! service calls it when a rule is created or changed.
 //!
 //! ```text
 //! condition = [opening] field operator value [closing] ["."]
 //! ```
 //!
-//! - `token`: text → words, numerals, quoted texts and signs; white space ends here.
+//! - `token`: splits text into words, numerals, quoted texts and signs; drops white space.
 //! - `framing`: the words around a condition ("alert me when the …", "…, then notify us").
-//! - `field`: a field's name as people write it.
-//! - `operator`, `movement`: phrases that compare ("is at least"), and verbs that move ("drops below", "drops by").
-//! - `amount`, `unit`: numbers, ranges and changes, and the units behind them. `word`: booleans and texts.
-//! - `refusal`: how far a reading got, and what is said of it.
+//! - `field`: field names as people write them.
+//! - `operator`, `movement`: comparison phrases ("is at least"), and verbs of movement ("drops below", "drops by").
+//! - `amount`, `unit`: numbers, ranges and changes, and their units. `word`: booleans and texts.
+//! - `refusal`: how far parsing got, and the error message.
 
 mod amount;
 mod field;
@@ -36,10 +36,10 @@ use refusal::{Parsed, Refusal};
 use token::{Tokens, phrase};
 use unit::Units;
 
-/// What `text` says of a field of `schema`. Time and memory are linear in the text's length.
+/// Parses a condition about a field of `schema`. Time and memory are linear in the text's length.
 ///
 /// # Errors
-/// The text is not understood, or names no field, or several at once.
+/// The text is not understood, or it names no field, or its field name is ambiguous.
 pub fn parse(text: &str, schema: &Schema) -> Result<ParsedCondition, ConditionError> {
     let Some(tokens) = token::tokens(text) else {
         return Err(ConditionError::too_long(schema));
@@ -49,7 +49,7 @@ pub fn parse(text: &str, schema: &Schema) -> Result<ParsedCondition, ConditionEr
     let mut furthest: Option<(Refusal, &Field)> = None;
     for opening in &openings {
         for alike in names.at(opening).chunk_by(|a, b| a.tokens == b.tokens) {
-            // Among names of one length, one that is written exactly stands first, and alone is meant.
+            // Among names of equal length an exact spelling comes first and takes precedence.
             let meant = if alike[0].exact { &alike[..1] } else { alike };
             let mut understood = None;
             for name in meant {
@@ -74,7 +74,7 @@ pub fn parse(text: &str, schema: &Schema) -> Result<ParsedCondition, ConditionEr
     })
 }
 
-/// All that stands behind the name of `field`.
+/// Parses everything after the name of `field`.
 fn condition(field: &Field, names: &Names<'_>, input: &mut Tokens<'_>) -> Parsed<ParsedCondition> {
     (opt(phrase("value|reading")), opt(phrase("ever"))).parse_next(input)?;
     let (operator, value, percent) = match field.kind {

@@ -1,4 +1,4 @@
-//! Verbs that move: to a level ("drops below 5" is less than) or by an amount ("drops by 5" is a change).
+//! Verbs of movement: to a level ("drops below 5" means less than) or by an amount ("drops by 5" means a change).
 
 use winnow::Parser;
 use winnow::combinator::{alt, opt, peek};
@@ -11,7 +11,7 @@ use crate::catalog::Operator;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verb {
     Rises,
-    /// Upwards as well, but "increases over 5" may be either a level or an amount.
+    /// Also upwards, but "increases over 5" may mean a level or an amount.
     Increases,
     Falls,
 }
@@ -55,7 +55,7 @@ const VERBS: &[(&str, Verb)] = &[
     ("is|are down", Verb::Falls),
 ];
 
-/// A verb and what it moves to or by, up to the number.
+/// A verb and its preposition, up to the number.
 pub(super) fn movement(input: &mut Tokens<'_>) -> Parsed<Operator> {
     let verb = longest(VERBS).parse_next(input)?;
     let change = match verb {
@@ -87,7 +87,8 @@ fn level<'t>(verb: Verb) -> impl Parser<Tokens<'t>, Operator, Refusal> {
     }
 }
 
-/// "by more than" (a drop is "of"), "more than", or nothing before a number. Whether it is "more than" or "at least" is not told apart.
+/// "by more than" ("of" for a drop), "more than", or nothing before a number. "more than" and "at least" are treated
+/// alike.
 fn by(input: &mut Tokens<'_>) -> Parsed<()> {
     let than = || {
         alt((

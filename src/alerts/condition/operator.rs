@@ -1,4 +1,4 @@
-//! Phrases that say how a field is compared: "is not greater than", "exceeds", "in the range of".
+//! Comparison phrases: "is not greater than", "exceeds", "in the range of".
 
 use winnow::Parser;
 use winnow::combinator::{alt, opt, peek, preceded};
@@ -11,7 +11,7 @@ use crate::catalog::{FieldType, Operator};
 
 type Phrases = &'static [(&'static str, Operator)];
 
-/// What can be said of a state, and be denied.
+/// Predicates that can be negated.
 const POSITIVE: Phrases = &[
     (">|gt", Operator::Gt),
     (">=|≥|≧|⩾|gte|ge", Operator::Gte),
@@ -63,7 +63,7 @@ const POSITIVE: Phrases = &[
     ("same as", Operator::Eq),
 ];
 
-/// What denies already: "is not different from" is not understood.
+/// Predicates that are negative already: "is not different from" is not understood.
 const NEGATIVE: Phrases = &[
     ("!=|<>|≠|ne|neq", Operator::Neq),
     ("unequal to", Operator::Neq),
@@ -73,7 +73,7 @@ const NEGATIVE: Phrases = &[
     ("no less|lower|smaller|fewer than", Operator::Gte),
 ];
 
-/// What is said without "is".
+/// Verbs, used without "is".
 const VERBS: Phrases = &[
     (
         "exceeds|exceed|exceeded|surpasses|surpass|surpassed",
@@ -89,7 +89,7 @@ const VERBS: Phrases = &[
     ("differs|differ from", Operator::Neq),
 ];
 
-/// What leaves open from where to where.
+/// Phrases without a direction, and the reason for refusing them.
 const UNDIRECTED: &[(&str, &str)] = &[
     (
         "changes|change|varies|vary|fluctuates|fluctuate|moves|move|deviates|deviate by",
@@ -104,7 +104,7 @@ const CHANGE_DIRECTION: &str = "a change needs its direction: \"increases by\" o
 const NO_CHANGE: &str = "a change that does not happen is not understood";
 const LEVEL_SIDE: &str = "from which side is left open: \"is at least\" or \"is at most\"";
 
-/// How a field of this type is compared. That the type can be compared so is not looked at here.
+/// Parses an operator for a field of this type. Does not check that the operator suits the type.
 pub(super) fn operator<'t>(kind: FieldType) -> impl Parser<Tokens<'t>, Operator, Refusal> {
     move |input: &mut Tokens<'t>| {
         let mut directed = alt((
@@ -136,7 +136,7 @@ fn does_not(input: &mut Tokens<'_>) -> Parsed<()> {
     alt((phrase("does|do not"), phrase("doesn't|don't|doesnt|dont"))).parse_next(input)
 }
 
-/// What stands behind "does not", as the opposite that is meant.
+/// Parses what follows "does not" and returns the opposite operator.
 fn denied(input: &mut Tokens<'_>) -> Parsed<Operator> {
     let start = *input;
     let goes = preceded(phrase("go|get|stay|remain"), alt((longest(POSITIVE), range)));
@@ -167,11 +167,11 @@ fn state(input: &mut Tokens<'_>) -> Parsed<Operator> {
     }
 }
 
-/// What stands between a field and what it is.
+/// The verb that links a field and its state.
 #[derive(Clone, Copy)]
 struct Link {
     denied: bool,
-    /// Whether a value may follow at once: it "is 5", but does not "go 5".
+    /// Whether a value may follow directly: "is 5" is valid, "go 5" is not.
     states: bool,
 }
 
@@ -215,7 +215,7 @@ fn range(input: &mut Tokens<'_>) -> Parsed<Operator> {
     alt((inside.value(Operator::Between), outside.value(Operator::Outside))).parse_next(input)
 }
 
-/// What stands before the ends of a range: "the range of", "the", nothing.
+/// The words before the limits of a range: "the range of", "the", or nothing.
 fn ends(input: &mut Tokens<'_>) -> Parsed<()> {
     alt((named_range, (opt(phrase("the|a")), peek(number)).void())).parse_next(input)
 }
@@ -226,24 +226,24 @@ fn named_range(input: &mut Tokens<'_>) -> Parsed<()> {
         .parse_next(input)
 }
 
-/// What ends may be called together.
+/// Nouns for a range.
 pub(super) fn range_noun(input: &mut Tokens<'_>) -> Parsed<()> {
     phrase("range|interval|band|limits|bounds").parse_next(input)
 }
 
-/// "is from 5 to 10"; what "goes from 5 to 10" changes.
+/// "is from 5 to 10". "goes from 5 to 10" is a change and not accepted.
 fn from(input: &mut Tokens<'_>) -> Parsed<()> {
     (opt(phrase("is|are|ranges|range|lies|lie")), phrase("from"))
         .void()
         .parse_next(input)
 }
 
-/// What a value does to a range.
+/// Verbs of a value with regard to a range.
 fn range_verb(input: &mut Tokens<'_>) -> Parsed<()> {
     phrase("falls|fall|lies|lie|moves|move|drifts|drift|ranges|range").parse_next(input)
 }
 
-/// Never an operator: says why there is none.
+/// Never succeeds: fails with the reason why the phrase is not an operator.
 fn undirected(input: &mut Tokens<'_>) -> Parsed<Operator> {
     let start = *input;
     let reason = longest(UNDIRECTED).parse_next(input)?;
@@ -260,7 +260,7 @@ fn opposite(operator: Operator) -> Operator {
         Operator::Neq => Operator::Eq,
         Operator::Between => Operator::Outside,
         Operator::Outside => Operator::Between,
-        // Never denied: see `denied`.
+        // Never negated: see `denied`.
         Operator::IncreasesBy | Operator::DecreasesBy => operator,
     }
 }

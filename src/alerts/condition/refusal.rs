@@ -1,7 +1,4 @@
-//! How far a reading got and why it ended there, and the error that is made of the reading that got furthest.
-
-use std::error::Error;
-use std::fmt;
+//! How far parsing got and why it failed, and the error made from the alternative that got furthest.
 
 use winnow::error::ParserError;
 use winnow::stream::Stream;
@@ -10,15 +7,17 @@ use super::field::Spelled;
 use super::token::{Kind, TOKENS_MAX, Token, Tokens, is_one_of};
 use crate::catalog::{Field, Schema};
 
-/// What a parser of tokens gives.
+/// The result of a token parser.
 pub(super) type Parsed<T> = Result<T, Refusal>;
 
-/// Why a condition is no rule. Shown to whoever wrote it: it says what would be understood, and names the fields.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why a condition was refused. Shown to its author: the message lists what is understood, and the fields.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConditionError {
-    /// The text is not understood, or says what a field of this type cannot be asked.
+    /// The text is not understood, or the comparison does not suit the field's type.
+    #[error("{0}")]
     NotUnderstood(String),
-    /// The text names no field of the schema, or several at once.
+    /// The text names no field of the schema, or the name is ambiguous.
+    #[error("{0}")]
     Field(String),
 }
 
@@ -30,7 +29,7 @@ impl ConditionError {
         Self::NotUnderstood(with_help(&fault, schema))
     }
 
-    /// `rest` is where a field's name was looked for.
+    /// `rest` is where a field name was expected.
     pub(super) fn no_field(rest: &[Token<'_>], schema: &Schema) -> Self {
         let fault = match rest.first() {
             Some(token) => format!("no field of the data source is named at {}", excerpt(token)),
@@ -51,7 +50,7 @@ impl ConditionError {
         Self::Field(with_help(&fault, schema))
     }
 
-    /// `field` is the one whose name stands there.
+    /// `field` is the field whose name was parsed.
     pub(super) fn refused(refusal: &Refusal, field: &Field, tokens: &[Token<'_>], schema: &Schema) -> Self {
         let rest = &tokens[tokens.len().saturating_sub(refusal.left)..];
         let place = match rest.first() {
@@ -71,62 +70,53 @@ impl ConditionError {
     }
 }
 
-impl fmt::Display for ConditionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::NotUnderstood(message) | Self::Field(message)) = self;
-        f.write_str(message)
-    }
-}
-
-impl Error for ConditionError {}
-
-/// Where and why a reading ended.
+/// Where and why parsing stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
-    /// Tokens that were left.
+    /// Number of tokens left.
     left: usize,
     why: Why,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Why {
-    /// What stands there continues no phrase.
+    /// The next token continues no phrase.
     Unexpected,
-    /// Something else has to stand there.
+    /// Something else is required here.
     Expected(&'static str),
-    /// It is understood, and cannot be meant; no other reading is tried.
+    /// The phrase is understood but not allowed; no alternative is tried.
     Because(&'static str),
-    /// The unit that stands there is not the field's.
+    /// The unit is not the field's.
     OtherUnit,
 }
 
 impl Refusal {
-    /// What stands here continues no phrase.
+    /// The next token continues no phrase.
     pub fn unexpected(input: &Tokens<'_>) -> Self {
         Self::new(input, Why::Unexpected)
     }
 
-    /// `what` has to stand here.
+    /// `what` is required here.
     pub fn expected(input: &Tokens<'_>, what: &'static str) -> Self {
         Self::new(input, Why::Expected(what))
     }
 
-    /// It is understood up to here, and cannot be meant.
+    /// The phrase is understood up to here but not allowed.
     pub fn because(input: &Tokens<'_>, reason: &'static str) -> Self {
         Self::new(input, Why::Because(reason))
     }
 
-    /// The unit that stands here is not the field's.
+    /// The unit at this position is not the field's.
     pub fn other_unit(input: &Tokens<'_>) -> Self {
         Self::new(input, Why::OtherUnit)
     }
 
-    /// Whether its reading got further than the other's.
+    /// Whether parsing got further than in `other`.
     pub fn is_further(self, other: Self) -> bool {
         self.or_further(Some(other)) == self
     }
 
-    /// The one of the reading that got further; of two, the one that says more.
+    /// The refusal that got further; if equal, the more specific one.
     pub fn or_further(self, other: Option<Self>) -> Self {
         let other = other.unwrap_or(self);
         if (other.left, other.why == Why::Unexpected) < (self.left, self.why == Why::Unexpected) {
@@ -164,7 +154,7 @@ impl<'t> ParserError<Tokens<'t>> for Refusal {
     }
 }
 
-/// The condition from this token on, shortened.
+/// The condition from this token on, truncated.
 fn excerpt(token: &Token<'_>) -> String {
     const CHARS_MAX: usize = 40;
     match token.onward.char_indices().nth(CHARS_MAX) {
@@ -173,7 +163,7 @@ fn excerpt(token: &Token<'_>) -> String {
     }
 }
 
-/// What people mean who write on like this.
+/// A hint for common continuations that are not supported.
 fn hint(tokens: &[Token<'_>], rest: &[Token<'_>]) -> &'static str {
     const HINTS: &[(&str, &str)] = &[
         (

@@ -1,5 +1,5 @@
-//! Text → tokens: words, numerals, quoted texts and signs. Phrases are matched against tokens, so that white space
-//! and case are no matter of the grammar.
+//! Splits text into tokens: words, numerals, quoted texts and signs. Phrases match tokens, so the grammar does not deal
+//! with white space and case.
 
 use winnow::Parser;
 use winnow::ascii::digit1;
@@ -10,20 +10,19 @@ use winnow::token::{any, one_of, take_till, take_while};
 
 use super::refusal::Refusal;
 
-/// Far more than a condition has. A longer text is refused, so that what the grammar does is bounded.
+/// Far more than a condition needs. Longer texts are refused, which bounds the parser's work.
 pub(super) const TOKENS_MAX: usize = 1_024;
 
-/// Longer texts in quotes are not understood, so that quotes that nobody closes cost little.
+/// Longer quoted texts are not recognized, so that unclosed quotes cost little.
 const QUOTED_CHARS_MAX: usize = 4_096;
 
-/// What is still to be read of a condition.
+/// The rest of a condition that is not parsed yet.
 pub(super) type Tokens<'t> = TokenSlice<'t, Token<'t>>;
 
-/// A word, numeral, quoted text or sign of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Token<'t> {
     pub kind: Kind<'t>,
-    /// Where in the condition it stands, in bytes.
+    /// Byte offset in the condition.
     pub start: usize,
     pub end: usize,
     /// The condition from this token on.
@@ -32,13 +31,13 @@ pub(super) struct Token<'t> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind<'t> {
-    /// A letter or `_`, then also digits, and apostrophes before letters.
+    /// Starts with a letter or `_`; continues with digits too, and with apostrophes before letters.
     Word,
-    /// Digits with points, commas and an exponent, without a sign; it need not be a number.
+    /// Digits with points, commas and an exponent, without a sign. Not necessarily a valid number.
     Numeral,
-    /// What stands between the quotes.
+    /// The text between the quotes.
     Quoted(&'t str),
-    /// Any other character, or a comparison of several.
+    /// Any other character, or a comparison of several characters.
     Sign,
 }
 
@@ -53,13 +52,13 @@ impl<'t> Token<'t> {
         &self.onward[..last.end - self.start]
     }
 
-    /// Whether nothing stands between the two.
+    /// Whether `next` follows without white space.
     pub fn touches(&self, next: &Self) -> bool {
         self.end == next.start
     }
 }
 
-/// The keyword, in any case; what is in quotes is none.
+/// Compares with a keyword, ignoring case. A quoted text equals no keyword.
 impl PartialEq<str> for Token<'_> {
     fn eq(&self, keyword: &str) -> bool {
         let plain = |c: char| if c == '’' { '\'' } else { c.to_ascii_lowercase() };
@@ -67,7 +66,7 @@ impl PartialEq<str> for Token<'_> {
     }
 }
 
-/// The tokens of a text; `None` when there are more than a condition can have.
+/// Splits a text into tokens; `None` if there are more than [`TOKENS_MAX`].
 pub(super) fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
     let token = token.with_span().map(|(kind, place)| Token {
         kind,
@@ -80,8 +79,8 @@ pub(super) fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
         .ok()
 }
 
-/// The words of `pattern` one after the other, `|` between words that may stand for each other. Whoever calls writes
-/// them in lower case, with straight apostrophes.
+/// Matches the words of `pattern` in sequence; `|` separates alternatives for one word. Patterns are in lower case,
+/// with straight apostrophes.
 pub(super) fn phrase<'t>(pattern: &'static str) -> impl Parser<Tokens<'t>, (), Refusal> {
     move |input: &mut Tokens<'t>| {
         for keywords in pattern.split(' ') {
@@ -92,7 +91,7 @@ pub(super) fn phrase<'t>(pattern: &'static str) -> impl Parser<Tokens<'t>, (), R
     }
 }
 
-/// The longest phrase of a table, hence whatever the order of its rows.
+/// Matches the longest phrase of a table, whatever the order of its rows.
 pub(super) fn longest<'t, T: Copy>(
     table: &'static [(&'static str, T)],
 ) -> impl Parser<Tokens<'t>, T, Refusal> {
@@ -111,7 +110,7 @@ pub(super) fn longest<'t, T: Copy>(
     }
 }
 
-/// Whether the token is one of `keywords`, which `|` stands between.
+/// Whether the token is one of `keywords`, separated by `|`.
 pub(super) fn is_one_of(token: &Token<'_>, keywords: &str) -> bool {
     keywords.split('|').any(|keyword| *token == *keyword)
 }
@@ -160,7 +159,7 @@ fn numeral(input: &mut Text<'_>) -> Lexed<()> {
     (digits, opt(exponent)).void().parse_next(input)
 }
 
-/// Of a numeral.
+/// The exponent of a numeral.
 pub(super) fn exponent(input: &mut Text<'_>) -> Lexed<()> {
     (one_of(['e', 'E']), opt(one_of(['+', '-', '−'])), digit1)
         .void()
@@ -169,7 +168,7 @@ pub(super) fn exponent(input: &mut Text<'_>) -> Lexed<()> {
 
 fn word(input: &mut Text<'_>) -> Lexed<()> {
     let starts = |c: char| c.is_alphabetic() || c == '_';
-    // Superscripts are numeric, their minus is not.
+    // Superscript digits are numeric, but the superscript minus is not.
     let goes_on = |c: char| c.is_alphanumeric() || matches!(c, '_' | '⁻');
     let apostrophe = (one_of(['\'', '’']), peek(one_of(char::is_alphabetic)));
     let part = alt((take_while(1.., goes_on).void(), apostrophe.void()));

@@ -1,4 +1,4 @@
-//! What boolean and string fields are compared with.
+//! Values of boolean and string fields.
 
 use winnow::Parser;
 use winnow::combinator::{alt, opt, peek, preceded, repeat};
@@ -9,7 +9,7 @@ use super::framing;
 use super::refusal::{Parsed, Refusal};
 use super::token::{Kind, Token, Tokens, is_one_of, phrase};
 
-/// Words that are as likely to continue a comparison as to be what is compared with.
+/// Words that may continue a comparison, so as values they must be in quotes.
 const NO_TEXT: &str = "not|no|never|neither|either|any|anything|something|nothing|one|both|always|still|again|like|\
                        unlike|also|only|and|or|at|about|almost|a|an|the|to|into|in|on|by|of|for|from|as|with|than|\
                        more|less|greater|higher|larger|smaller|lower|fewer|better|worse|equal|similar|identical|\
@@ -17,7 +17,7 @@ const NO_TEXT: &str = "not|no|never|neither|either|any|anything|something|nothin
                        falling|dropping|growing|climbing|increased|decreased|null|nil|none|nan|empty|blank|missing|\
                        absent|present|undefined|defined|set|unset|it|there|that|this|once|twice|yet|ever";
 
-/// True or false, in one of the words for it, which may be in quotes.
+/// True or false, in one of several words, optionally in quotes.
 pub(super) fn boolean(input: &mut Tokens<'_>) -> Parsed<bool> {
     let start = *input;
     let among = |token: &Token<'_>, words: &str| {
@@ -41,7 +41,7 @@ pub(super) fn boolean(input: &mut Tokens<'_>) -> Parsed<bool> {
     })
 }
 
-/// A text in quotes, or a single word, which is no field's name.
+/// A text in quotes, or a single word that is not a field name.
 pub(super) fn text<'t>(names: &Names<'_>, input: &mut Tokens<'t>) -> Parsed<&'t str> {
     let start = *input;
     if let Some(Token {
@@ -72,7 +72,7 @@ const NOT_A_TEXT: &str = "if this is the text to compare with, put it in quotes"
 const NOT_ONE_WORD: &str = "a text to compare with is a single word of letters, digits, \"-\", \"_\" and \".\", or in \
                             quotes, and only one comparison is understood, without durations and times of day";
 
-/// The tokens of a word, with what joins them.
+/// The tokens of a word, including the characters that join them.
 fn word<'t>(input: &mut Tokens<'t>) -> Parsed<&'t [Token<'t>]> {
     let part = || any.verify(|token: &&Token<'_>| is_part(token)).void();
     let minus = (phrase("-"), touching);
@@ -82,7 +82,7 @@ fn word<'t>(input: &mut Tokens<'t>) -> Parsed<&'t [Token<'t>]> {
         .parse_next(input)
 }
 
-/// Nothing stands between what was read and what follows.
+/// Succeeds if there is no white space at this position.
 fn touching(input: &mut Tokens<'_>) -> Parsed<()> {
     match (input.previous_tokens().next(), input.first()) {
         (Some(before), Some(next)) if before.touches(next) => Ok(()),

@@ -1,4 +1,4 @@
-//! The hall's air: warmer by day and in working hours, which begin on Monday and end on Friday (UTC).
+//! The hall's air: warmer by day and during working hours, Monday to Friday (UTC).
 
 use std::f64::consts::TAU;
 
@@ -24,22 +24,22 @@ pub fn samples(noise: Noise, moment: Moment) -> Vec<Sample> {
     ]
 }
 
-/// In °C, without the scatter of an instrument.
+/// In °C, without measurement noise.
 pub fn temperature(noise: Noise, moment: Moment) -> f64 {
-    // Warmest at three in the afternoon.
+    // Warmest at 15:00.
     let of_day = (moment.unix_s.rem_euclid(DAY_S) as f64 - 15.0 * HOUR_S) / DAY_S as f64;
     let weather = 2.0 * noise.of(1).drift(moment.demo_s, 60.0 * HOUR_S);
     18.0 + 2.5 * (TAU * of_day).cos() + 3.5 * working(moment.unix_s) + weather
 }
 
-/// From 0 to 1: whether the hall works, from six in the morning to ten in the evening, Monday to Friday.
+/// Activity in the hall from 0 to 1: from 6:00 to 22:00, Monday to Friday.
 pub fn working(unix_s: i64) -> f64 {
     let weekday = (unix_s.div_euclid(DAY_S) + 3).rem_euclid(7);
     if weekday >= 5 {
         return 0.0;
     }
     let hour = unix_s.rem_euclid(DAY_S) as f64 / HOUR_S;
-    // It takes its machines an hour to begin and an hour to end.
+    // Starting and stopping takes an hour each.
     smooth(hour - 5.5) - smooth(hour - 21.5)
 }
 
@@ -57,7 +57,8 @@ mod tests {
             let demo_s = midnight + day * DAY_S + hour * 3_600;
             value(&plant, Sensor::Air, "temperature", demo_s)
         };
-        // Weather moves slower than days do; days 0 and -1 are Wednesday and Tuesday, -3 and -4 Sunday and Saturday.
+        // The weather changes more slowly than a day; days 0 and -1 are Wednesday and Tuesday, -3 and -4 Sunday and
+        // Saturday.
         for week in 0..4 {
             let of = |day: i64, hour: i64| at(day - 7 * week, hour);
             for day in [-1, 0] {

@@ -1,12 +1,12 @@
-//! The pump that fills the tank: a good bearing, warm while it runs and soon behind.
+//! The pump that fills the tank. It has a good bearing, which warms up while the pump runs and cools down afterwards.
 
 use super::noise::Noise;
 use super::tank::{self, CYCLE_S, FILLING_S};
 use super::{Moment, Sample, air, rounded};
 
-/// The bearing is at two thirds of its way to warm or cold after this time.
+/// Time constant of the bearing's temperature: two thirds of the way to its final value after this time.
 const WARMING_S: f64 = 900.0;
-/// Warm, it would be so much above the air.
+/// Final temperature of the running bearing above the air.
 const HEAT: f64 = 48.0;
 
 pub fn samples(noise: Noise, moment: Moment) -> Vec<Sample> {
@@ -32,7 +32,7 @@ pub fn samples(noise: Noise, moment: Moment) -> Vec<Sample> {
     ]
 }
 
-/// How warm the bearing is, from 0 to 1: the one course that repeats itself from cycle to cycle.
+/// How warm the bearing is, from 0 to 1. Periodic: the only course that is the same in every cycle.
 fn warm(within_s: f64) -> f64 {
     let left = |seconds: f64| (-seconds / WARMING_S).exp();
     let when_stopped = (1.0 - left(FILLING_S)) / (1.0 - left(CYCLE_S));

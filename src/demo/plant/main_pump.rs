@@ -1,26 +1,27 @@
-//! The pump whose bearing wears out: vibration grows over the month before the demo, with bursts that grow with it.
+//! The pump with a worn bearing: vibration and its bursts grow over the month before the demo.
 
 use super::noise::{Noise, smooth};
 use super::{Moment, Sample, air, rounded};
 
 const DAY_S: f64 = 86_400.0;
-/// The wear that the demo begins with took so long.
+/// Time in which the wear at the start of the demo developed.
 const WORN_WITHIN_S: f64 = 30.0 * DAY_S;
 
-/// Bursts have a place of their own each so many seconds, which many leave empty.
+/// Interval of possible bursts; many are skipped.
 const BURST_EVERY_S: f64 = 360.0;
-/// The place of burst 0, in seconds since the demo began: within the window of the first evaluation.
+/// Time of burst 0 in seconds since the start of the demo: within the window of the first evaluation.
 const BURST_PLACE_S: f64 = -60.0;
-/// Whole for so long to both sides of its middle, then gone within as long again. A point a minute finds each.
+/// A burst has full strength for this long on both sides of its middle, and fades out in the same time. One point per
+/// minute is enough to catch each burst.
 const BURST_WHOLE_S: f64 = 20.0;
 
-/// Once a week the pump is stopped for two hours.
+/// The pump is stopped for service for two hours every week.
 const SERVICE_EVERY_S: f64 = 7.0 * DAY_S;
 const SERVICE_AFTER_S: f64 = 3.0 * DAY_S;
 const SERVICE_S: f64 = 7_200.0;
-/// A stopped bearing cools to a third in this time.
+/// Time in which a stopped bearing cools to about a third.
 const COOLING_S: f64 = 1_800.0;
-/// The bearing's temperature is behind the load by so much.
+/// Delay of the bearing's temperature relative to the load.
 const LAG_S: f64 = 1_500.0;
 
 pub fn samples(noise: Noise, moment: Moment) -> Vec<Sample> {
@@ -29,7 +30,7 @@ pub fn samples(noise: Noise, moment: Moment) -> Vec<Sample> {
     let lagging = load_before(noise, moment, LAG_S);
     let since_service_s = (demo_s - SERVICE_AFTER_S).rem_euclid(SERVICE_EVERY_S);
     let running = since_service_s >= SERVICE_S;
-    // A bearing that rattles does not do so evenly.
+    // A worn bearing vibrates irregularly.
     let rough = 1.0 - 0.25 * noise.of(10).at(place);
     let vibration = if running {
         1.6 + 0.9 * load
@@ -55,7 +56,7 @@ pub fn samples(noise: Noise, moment: Moment) -> Vec<Sample> {
     ]
 }
 
-/// From 0 to 1: half of what it can when nobody works, most of it when the hall does.
+/// Load from 0 to 1: about half outside working hours, higher within them.
 fn load(noise: Noise, moment: Moment) -> f64 {
     let wander = 0.12 * noise.of(5).drift(moment.demo_s, 2_400.0);
     0.52 + 0.3 * air::working(moment.unix_s) + wander
@@ -69,12 +70,12 @@ fn load_before(noise: Noise, moment: Moment, seconds: f64) -> f64 {
     load(noise, earlier)
 }
 
-/// From 0 for a new bearing to 1 when the demo begins, faster towards the end; a little more is possible.
+/// Wear: 0 for a new bearing, 1 at the start of the demo, growing faster towards the end; limited slightly above 1.
 fn wear(demo_s: f64) -> f64 {
     ((demo_s + WORN_WITHIN_S) / WORN_WITHIN_S).clamp(0.0, 1.1).powi(2)
 }
 
-/// What a burst adds, in mm/s.
+/// Additional vibration of a burst, in mm/s.
 fn burst(noise: Noise, demo_s: f64) -> f64 {
     let nth = ((demo_s - BURST_PLACE_S) / BURST_EVERY_S).round();
     let place = nth as i64;
@@ -86,7 +87,7 @@ fn burst(noise: Noise, demo_s: f64) -> f64 {
     height * smooth(2.0 - (demo_s - middle_s).abs() / BURST_WHOLE_S)
 }
 
-/// How much of its heat the bearing has left, by the seconds since the last service began.
+/// Fraction of the bearing's heat that is left, by the seconds since the last service began.
 fn warm(since_service_s: f64) -> f64 {
     let cooled = |seconds: f64| (-seconds / COOLING_S).exp();
     if since_service_s < SERVICE_S {
@@ -96,7 +97,7 @@ fn warm(since_service_s: f64) -> f64 {
     }
 }
 
-/// Now and then somebody takes over for an hour.
+/// Occasionally an operator switches to manual for an hour.
 fn mode(noise: Noise, unix_s: i64, running: bool) -> &'static str {
     match running {
         false => "service",

@@ -1,8 +1,8 @@
-//! A small plant, simulated: what its sensors show is a function of a seed and a moment. Pure.
+//! A small simulated plant: sensor values are a function of a seed and a time. Pure.
 //!
-//! History and live points come from the same function, so they meet without a seam. A rotating pump wears out over
-//! the month before the demo began, and is worn enough by then for a rule to fire; a second one fills a tank that is
-//! always emptied again; the hall's air follows days and working weeks. Called by the feed.
+//! History and live points come from the same function, so they connect without a break. A rotating pump wears out over
+//! the month before the demo, far enough for a rule to fire. A second pump fills a tank that empties again. The hall's
+//! air follows days and working weeks. Called by the feed.
 
 mod air;
 mod feed_pump;
@@ -14,15 +14,13 @@ use serde::Serialize;
 
 use noise::Noise;
 
-/// What one field shows.
+/// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Sample {
-    /// A measurement.
     Number(f64),
-    /// A word of a few.
+    /// One of a few words.
     Text(&'static str),
-    /// On or off.
     Flag(bool),
 }
 
@@ -32,43 +30,44 @@ pub struct Field {
     pub name: &'static str,
     /// `number`, `string` or `boolean`.
     pub kind: &'static str,
-    /// Of a number.
+    /// Unit of a number.
     pub unit: Option<&'static str>,
-    /// For people.
+    /// Shown to users.
     pub description: &'static str,
 }
 
-/// A machine, or a room, with sensors: a data source.
+/// A machine or room with sensors: a data source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sensor {
-    /// Turns always, and wears out.
+    /// Runs continuously and wears out.
     MainPump,
-    /// Turns while the tank is filled.
+    /// Runs while the tank is filled.
     FeedPump,
-    /// Is filled and emptied.
+    /// Filled and emptied in cycles.
     Tank,
-    /// The hall around them.
+    /// The air of the hall.
     Air,
 }
 
-/// All of the plant, on the moment the demo began.
+/// The plant, relative to the start of the demo.
 #[derive(Clone, Copy, Debug)]
 pub struct Plant {
     noise: Noise,
     began_s: i64,
 }
 
-/// A moment as the sensors see it.
+/// A point in time on both time scales.
 #[derive(Clone, Copy)]
 struct Moment {
-    /// Seconds since the epoch: days and weeks come of it.
+    /// Seconds since the epoch; determines days and weeks.
     unix_s: i64,
-    /// Seconds since the demo began, negative before: wear and cycles come of it, so that every demo begins alike.
+    /// Seconds since the start of the demo, negative before it. Determines wear and cycles, so that every demo is the
+    /// same.
     demo_s: f64,
 }
 
 impl Plant {
-    /// The plant of a seed for a demo that begins at that second since the epoch.
+    /// The plant for a seed and a demo that starts at `began_s`, seconds since the epoch.
     pub const fn new(seed: u64, began_s: i64) -> Self {
         Self {
             noise: Noise::new(seed),
@@ -76,7 +75,7 @@ impl Plant {
         }
     }
 
-    /// What the fields of a sensor show at that second since the epoch, in their order.
+    /// The values of a sensor's fields at `unix_s`, seconds since the epoch, in the order of its fields.
     pub fn samples(&self, sensor: Sensor, unix_s: i64) -> Vec<Sample> {
         let moment = Moment {
             unix_s,
@@ -93,10 +92,9 @@ impl Plant {
 }
 
 impl Sensor {
-    /// All of them.
     pub const ALL: [Self; 4] = [Self::MainPump, Self::FeedPump, Self::Tank, Self::Air];
 
-    /// Its source's name.
+    /// Name of its source.
     pub const fn name(self) -> &'static str {
         match self {
             Self::MainPump => "pump-101",
@@ -106,7 +104,7 @@ impl Sensor {
         }
     }
 
-    /// For people.
+    /// Shown to users.
     pub const fn description(self) -> &'static str {
         match self {
             Self::MainPump => "Circulation pump; its bearing is wearing out (simulated)",
@@ -125,7 +123,7 @@ impl Sensor {
     }
 }
 
-/// Both pumps carry the same sensors.
+/// Both pumps have the same sensors.
 const PUMP_FIELDS: &[Field] = &[
     number("vibration", "mm/s", "Velocity at the bearing, RMS"),
     number(
@@ -157,7 +155,7 @@ const fn number(name: &'static str, unit: &'static str, description: &'static st
     }
 }
 
-/// As many decimals as an instrument shows.
+/// Rounds to the precision of the instrument.
 fn rounded(value: f64, decimals: i32) -> Sample {
     let factor = 10_f64.powi(decimals);
     Sample::Number((value * factor).round() / factor)
@@ -175,7 +173,7 @@ mod tests {
         Plant::new(1, BEGAN_S)
     }
 
-    /// A number of a sensor by its field, `demo_s` seconds since the demo began.
+    /// The value of a number field, `demo_s` seconds since the start of the demo.
     pub fn value(plant: &Plant, sensor: Sensor, field: &str, demo_s: i64) -> f64 {
         let place = sensor.fields().iter().position(|known| known.name == field);
         match plant.samples(sensor, plant.began_s + demo_s)[place.unwrap()] {
@@ -254,7 +252,7 @@ mod tests {
             let rises = value(&plant, Sensor::Tank, "level", second + 30)
                 > value(&plant, Sensor::Tank, "level", second - 30);
             let at = |second| plant.samples(Sensor::FeedPump, BEGAN_S + second)[3];
-            // Not where it starts or stops within that minute.
+            // Unless it starts or stops within that minute.
             if at(second - 30) == at(second + 30) {
                 assert_eq!(at(second), Sample::Flag(rises), "second {second}");
                 seen[usize::from(rises)] += 1;

@@ -1,32 +1,31 @@
-//! Chance as a function: the same seed and place give the same number, so that any moment can be asked for at any time.
+//! Noise as a function: the same seed and position give the same number, so any time can be evaluated in any order.
 
-/// Numbers that look random, one at each place.
+/// Pseudorandom numbers, one per position.
 #[derive(Clone, Copy, Debug)]
 pub struct Noise(u64);
 
 impl Noise {
-    /// The noise of a seed.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Another noise of the same seed, for another use.
+    /// Independent noise of the same seed, for another purpose.
     pub fn of(self, purpose: u64) -> Self {
         Self(mixed(self.0 ^ mixed(purpose)))
     }
 
-    /// From 0 to below 1.
+    /// Uniform from 0 to below 1.
     pub fn at(self, place: i64) -> f64 {
-        // The upper 53 bits are what a double holds.
+        // A double holds 53 bits.
         (mixed(self.0 ^ mixed(place as u64)) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// From -1 to 1, small values more often, as measurements scatter.
+    /// From -1 to 1, small values more often, like measurement noise.
     pub fn scatter(self, place: i64) -> f64 {
         self.at(place) + self.of(1).at(place) - 1.0
     }
 
-    /// From -1 to 1, wandering: smooth over `seconds`, about one turn in each `period` of them.
+    /// From -1 to 1, smooth over `seconds`, changing direction about once per `period`.
     pub fn drift(self, seconds: f64, period: f64) -> f64 {
         let place = (seconds / period).floor();
         let (before, behind) = (self.at(place as i64), self.at(place as i64 + 1));
@@ -35,13 +34,13 @@ impl Noise {
     }
 }
 
-/// From 0 at 0 to 1 at 1, level at both; constant outside.
+/// Smoothstep: from 0 at 0 to 1 at 1, flat at both ends, constant outside.
 pub fn smooth(x: f64) -> f64 {
     let x = x.clamp(0.0, 1.0);
     x * x * (3.0 - 2.0 * x)
 }
 
-/// The finalizer of SplitMix64: every bit of the answer depends on every bit given.
+/// The finalizer of SplitMix64: every output bit depends on every input bit.
 fn mixed(mut bits: u64) -> u64 {
     bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -72,7 +71,7 @@ mod tests {
         let mut before = noise.drift(-1_000.0, 60.0);
         for second in -999..1_000 {
             let now = noise.drift(f64::from(second), 60.0);
-            // The steepest smooth way from one end to the other takes one and a half times the even pace.
+            // The steepest slope of smoothstep is one and a half times the average slope.
             assert!(now.abs() <= 1.0 && (now - before).abs() <= 2.0 * 1.5 / 60.0 + 1e-9);
             before = now;
         }

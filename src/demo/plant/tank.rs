@@ -1,13 +1,13 @@
-//! The tank: filled in twelve minutes, emptied in twenty-eight, to levels that differ from cycle to cycle.
+//! The tank: filled in twelve minutes and emptied in twenty-eight, to levels that differ in each cycle.
 
 use super::noise::Noise;
 use super::{Field, Moment, Sample, number, rounded};
 
-/// A filling and what empties it.
+/// Length of a cycle: filling and emptying.
 pub const CYCLE_S: f64 = 2_400.0;
-/// The filling, at a cycle's beginning.
+/// Length of the filling, at the start of a cycle.
 pub const FILLING_S: f64 = 720.0;
-/// The demo begins so far into a cycle: shortly before the tank is filled again.
+/// Position in the cycle at which the demo starts: shortly before the next filling.
 const BEGUN_S: f64 = 2_100.0;
 
 pub const FIELDS: &[Field] = &[
@@ -38,18 +38,18 @@ pub fn samples(noise: Noise, moment: Moment) -> Vec<Sample> {
     ]
 }
 
-/// Which cycle, and how far into it.
+/// Number of the cycle, and the time within it.
 pub fn cycle(demo_s: f64) -> (i64, f64) {
     let since_s = demo_s + BEGUN_S;
     ((since_s / CYCLE_S).floor() as i64, since_s.rem_euclid(CYCLE_S))
 }
 
-/// Where a filling begins, in percent.
+/// Level at the start of a filling, in percent.
 fn low(noise: Noise, cycle: i64) -> f64 {
     22.0 + 14.0 * noise.of(1).at(cycle)
 }
 
-/// Where it ends.
+/// Level at the end of a filling, in percent.
 fn high(noise: Noise, cycle: i64) -> f64 {
     74.0 + 19.0 * noise.of(2).at(cycle)
 }

@@ -1,12 +1,12 @@
-//! `absence`: nothing came. The one kind for which an empty window says something.
+//! `absence`: no data arrived. The only kind for which an empty window is meaningful.
 
 use super::parameters::Parameters;
 use super::{Alert, Finding, Judge, Outcome, Row, Window, number};
 use crate::clock::SECOND_NS;
 use crate::ingest::timestamp;
 
-/// Parameter `maxGapSeconds`: met when the newest row is older than that before the window's end; without it, when the
-/// window has no row.
+/// Parameter `maxGapSeconds`: met if the newest row is older than that, measured from the window's end. Without the
+/// parameter, met if the window has no rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Absence {
     gap_seconds_max: Option<f64>,
@@ -51,7 +51,7 @@ impl Judge for AbsenceJudge {
                 ..Finding::of(Outcome::NotMet)
             },
             (None, Some(gap_max)) => match length {
-                // What came before the window is older than the window is long.
+                // Any earlier row is older than the window's length.
                 Some(length) if length >= gap_max => met(None, Some(length), Some(gap_max)),
                 Some(_) => Finding::inconclusive(
                     "no rows in the window, and it is shorter than maxGapSeconds: make windowSeconds longer",
@@ -63,7 +63,7 @@ impl Judge for AbsenceJudge {
     }
 }
 
-/// A raw row says when the last point came; a group only that it came within the group.
+/// For a raw row, the time of the last point is exact. For a group it is only known to be within the group.
 fn judge_gap(row: Row, gap_max: f64, window: &Window) -> Finding {
     let (Some(end), Ok(from)) = (window.end_ns, timestamp::parse(&row.timestamp)) else {
         return Finding::inconclusive("the end of the window or the newest timestamp cannot be read");
@@ -84,7 +84,7 @@ fn judge_gap(row: Row, gap_max: f64, window: &Window) -> Finding {
     }
 }
 
-/// `silent` and `limit` in seconds; nothing is said of either in an alert when the window's length is unknown.
+/// `silent` and `limit` are in seconds. Without a known window length the alert has no values.
 fn met(row: Option<Row>, silent: Option<f64>, limit: Option<f64>) -> Finding {
     let alert = silent.zip(limit).map(|(silent, limit)| Alert {
         current_value: number(silent),

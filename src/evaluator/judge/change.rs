@@ -1,4 +1,4 @@
-//! `change`: how far the last number of the window is from where it came.
+//! `change`: the difference of the window's last number from a reference.
 
 use serde_json::json;
 
@@ -13,7 +13,7 @@ enum Direction {
     Any,
 }
 
-/// What the last number is compared with.
+/// The reference that the last number is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum From {
     First,
@@ -21,8 +21,8 @@ enum From {
     Max,
 }
 
-/// Parameters `direction`, `by`, `percent`, `from`. Met when the last number lies at least `by` above, below or away
-/// from the reference; with `percent`, at least `by` hundredths of the reference's magnitude.
+/// Parameters `direction`, `by`, `percent`, `from`. Met if the last number differs from the reference by at least `by`
+/// in the given direction; with `percent`, by at least `by` percent of the reference's absolute value.
 #[derive(Clone, Copy, Debug)]
 pub struct Change {
     direction: Direction,

@@ -1,37 +1,35 @@
-//! From the findings of a rule's inputs to the one verdict with its evidence.
+//! Combines the findings of a rule's inputs into one verdict with evidence.
 
 use serde_json::{Map, Value, json};
 
 use super::{Finding, Inputs, Outcome, Row, Scalar};
 
-/// Characters kept of any text of unknown length: what the evidence holds stays far below the 65,536 bytes that the
-/// service takes.
+/// Maximum characters of any text of unknown length. Keeps the evidence far below the service's limit of 65,536 bytes.
 const TEXT_CHARS_MAX: usize = 128;
-/// Bytes of a point's metadata in the evidence, as much as the service stores.
+/// Maximum bytes of a point's metadata in the evidence; the service's own limit.
 const METADATA_BYTES_MAX: usize = 16_384;
 
-/// What is posted for a rule.
+/// The verdict posted for a rule.
 #[derive(Debug, PartialEq)]
 pub struct Verdict {
-    /// The outcome of the whole rule.
+    /// The outcome of the rule.
     pub outcome: Outcome,
-    /// An object that says why.
+    /// A JSON object with the reasons.
     pub evidence: Value,
 }
 
-/// What one input was found to say.
+/// The finding for one input.
 #[derive(Debug)]
 pub struct InputFinding {
-    /// The input's key.
     pub key: String,
     pub field: String,
-    /// Rows read.
+    /// Number of rows read.
     pub rows: u64,
-    /// What they mean.
+    /// The result of evaluating them.
     pub finding: Finding,
 }
 
-/// The verdict on a rule that cannot be judged at all.
+/// The verdict on a rule that cannot be evaluated at all.
 pub fn inconclusive(kind: Option<&str>, reason: &str) -> Verdict {
     Verdict {
         outcome: Outcome::Inconclusive,
@@ -39,7 +37,7 @@ pub fn inconclusive(kind: Option<&str>, reason: &str) -> Verdict {
     }
 }
 
-/// The verdict that the findings of all inputs make together.
+/// Combines the findings of all inputs.
 pub fn verdict(kind: Option<&str>, inputs: Inputs, findings: &[InputFinding]) -> Verdict {
     let outcomes: Vec<_> = findings.iter().map(|input| input.finding.outcome).collect();
     let outcome = inputs.combine(&outcomes);
@@ -60,7 +58,7 @@ pub fn verdict(kind: Option<&str>, inputs: Inputs, findings: &[InputFinding]) ->
     }
 }
 
-/// At most so many characters of a text.
+/// Truncates a text.
 pub fn clip(text: &str) -> String {
     match text.char_indices().nth(TEXT_CHARS_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -68,7 +66,7 @@ pub fn clip(text: &str) -> String {
     }
 }
 
-/// What the service puts into `alert.triggered`: the first input that is met speaks for the rule.
+/// Inserts the members that the service copies to `alert.triggered`. They come from the first input that is met.
 fn insert_alert(evidence: &mut Map<String, Value>, input: &InputFinding) {
     if let Some(alert) = &input.finding.alert {
         evidence.insert("currentValue".to_owned(), shown(alert.current_value.clone()));
@@ -120,7 +118,7 @@ fn shown(value: Value) -> Value {
     }
 }
 
-/// Left out where it holds a number that the service would not read again, or would have grown too long.
+/// Omitted if it contains a number that the service could not parse again, or if it became too long.
 fn metadata_of(row: &Row) -> Option<Value> {
     let metadata: Value = serde_json::from_str(row.metadata.as_ref()?.get()).ok()?;
     (metadata.to_string().len() <= METADATA_BYTES_MAX).then_some(metadata)

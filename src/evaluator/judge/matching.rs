@@ -1,4 +1,4 @@
-//! How many rows of a window have to pass a test: parameter `match`, shared by the kinds that test each row alone.
+//! How many rows of a window must pass a test: parameter `match`, shared by the kinds that test rows one by one.
 
 use super::parameters::{Parameters, missing};
 use super::row::nothing_to_judge;
@@ -7,13 +7,13 @@ use super::{Alert, Finding, Judge, Outcome, Row, Scalar, Window};
 /// Parameter `match`, with `minCount`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Match {
-    /// One row passes; the default.
+    /// At least one row passes; the default.
     Any,
     /// Every row passes.
     All,
     /// The newest row passes.
     Last,
-    /// So many rows pass.
+    /// At least this many rows pass.
     Count(u64),
 }
 
@@ -38,15 +38,15 @@ impl Match {
 
 /// A test of a row's value.
 pub trait Test {
-    /// What a value must be to be tested.
+    /// The type of value that can be tested.
     fn wanted(&self) -> &'static str;
-    /// Whether the value passes; `None` when it is of another type.
+    /// Whether the value passes; `None` if it has another type.
     fn passes(&self, value: &Scalar) -> Option<bool>;
-    /// What an alert says about a value that passed.
+    /// The alert for a value that passed.
     fn alert(&self, value: &Scalar) -> Alert;
 }
 
-/// Tests each row and counts.
+/// Tests each row and counts the results.
 pub struct Matching<T> {
     test: T,
     rule: Match,
@@ -54,7 +54,7 @@ pub struct Matching<T> {
     tested: u64,
     passed: u64,
     newest: Option<(Row, bool)>,
-    /// The newest row that fared otherwise than the newest of all.
+    /// The newest row whose result differs from that of the newest row.
     newest_other: Option<Row>,
 }
 
@@ -106,7 +106,7 @@ impl<T: Test> Judge for Matching<T> {
             Match::Last => newest_passes,
             Match::Count(count) => passed >= count,
         };
-        // The newest row that fared as the outcome says, or the newest of all where none did.
+        // The newest row whose result equals the outcome, or the newest row if there is none.
         let row = match newest_other {
             Some(other) if newest_passes != met => other,
             _ => newest,

@@ -1,8 +1,8 @@
-//! Judging: what a rule's kind and parameters say about the rows of its windows. Pure: no request is made and no
-//! clock is read here. Called by the evaluator for every due rule.
+//! Evaluates a rule's condition on the rows of its windows. Pure: makes no requests and reads no clock. The evaluator
+//! calls it for every due rule.
 //!
-//! A judge sees the rows of one input once, oldest first, and keeps of them only what its finding needs, so that a
-//! window of a million rows costs no memory. What it cannot tell for sure it calls inconclusive, never not met.
+//! A judge gets the rows of one input once, oldest first, and keeps only what it needs, so that a window of a million
+//! rows takes no memory. If the rows do not allow a conclusion, the outcome is inconclusive, never not met.
 
 mod absence;
 mod change;
@@ -31,15 +31,15 @@ use range::Range;
 use threshold::Threshold;
 use zscore::ZScore;
 
-/// What a rule's condition is found to be.
+/// The result of evaluating a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It holds.
+    /// The condition holds.
     Met,
-    /// It does not.
+    /// The condition does not hold.
     NotMet,
-    /// The window does not tell.
+    /// The rows do not allow a conclusion.
     Inconclusive,
 }
 
@@ -59,34 +59,34 @@ impl Outcome {
     }
 }
 
-/// What the rows of one input say.
+/// The result for one input.
 #[derive(Debug)]
 pub struct Finding {
-    /// The outcome for this input alone.
+    /// The outcome of this input alone.
     pub outcome: Outcome,
-    /// Why it is inconclusive.
+    /// Why the outcome is inconclusive.
     pub reason: Option<String>,
-    /// The row that decided, the newest of them.
+    /// The row that determined the outcome; of several, the newest.
     pub row: Option<Row>,
-    /// What an alert says about it; present when met.
+    /// The values for an alert; present if met.
     pub alert: Option<Alert>,
-    /// Further figures of the kind, for the evidence.
+    /// More figures for the evidence, which depend on the kind.
     pub figures: Map<String, Value>,
 }
 
-/// The members of the evidence that the service passes on in `alert.triggered`.
+/// The members of the evidence that the service copies to `alert.triggered`.
 #[derive(Debug, PartialEq)]
 pub struct Alert {
-    /// What was seen.
+    /// The measured value.
     pub current_value: Value,
-    /// What it was held against.
+    /// The value it was compared with.
     pub threshold: Value,
-    /// How the two compare.
+    /// How they were compared.
     pub operator: &'static str,
 }
 
 impl Finding {
-    /// A finding of an uninformative window.
+    /// The finding for a window that allows no conclusion.
     pub fn inconclusive(reason: impl Into<String>) -> Self {
         Self {
             reason: Some(reason.into()),
@@ -110,25 +110,25 @@ impl Finding {
     }
 }
 
-/// Sees the rows of one input, oldest first, and says what they mean.
+/// Evaluates the rows of one input.
 pub trait Judge {
-    /// The next row.
+    /// Takes the next row; rows come oldest first.
     fn see(&mut self, row: Row);
-    /// What all the rows seen mean.
+    /// Returns the result for all rows.
     fn conclude(self: Box<Self>, window: &Window) -> Finding;
 }
 
-/// How the findings of several inputs make one outcome: parameter `inputs`.
+/// How the outcomes of several inputs are combined: parameter `inputs`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inputs {
-    /// Met when one is met; the default.
+    /// Met if at least one input is met; the default.
     Any,
-    /// Met when each is met.
+    /// Met if all inputs are met.
     All,
 }
 
 impl Inputs {
-    /// The outcome of the whole. An inconclusive input leaves it open, unless another one decides it alone.
+    /// Combines outcomes. With an inconclusive input the result is inconclusive, unless another input decides it.
     pub fn combine(self, outcomes: &[Outcome]) -> Outcome {
         let (decisive, otherwise) = match self {
             Self::Any => (Outcome::Met, Outcome::NotMet),
@@ -144,11 +144,11 @@ impl Inputs {
     }
 }
 
-/// A rule's condition, read from its kind and parameters.
+/// A condition, parsed from a rule's kind and parameters.
 #[derive(Debug)]
 pub struct Condition {
     kind: Kind,
-    /// How its inputs come together.
+    /// How the outcomes of the inputs are combined.
     pub inputs: Inputs,
 }
 
@@ -162,11 +162,11 @@ enum Kind {
 }
 
 impl Condition {
-    /// The condition that `kind` and `parameters` state.
+    /// Parses the condition from `kind` and `parameters`.
     ///
     /// # Errors
-    /// The kind is absent or unknown, a parameter is missing, wrong or not one of the kind's: the text says which. A
-    /// parameter nobody reads is refused as well, or a misspelt one would be lost silently.
+    /// The kind is missing or unknown, or a parameter is missing, invalid or unknown to the kind; the message says
+    /// which. Unknown parameters are errors, because a misspelled one would be ignored silently.
     pub fn read(kind: Option<&str>, parameters: &Map<String, Value>) -> Result<Self, String> {
         let kind = kind.ok_or("the rule has no kind")?;
         let mut parameters = Parameters::new(parameters);
@@ -186,7 +186,7 @@ impl Condition {
         })
     }
 
-    /// A judge for the rows of one input.
+    /// A new judge for the rows of one input.
     pub fn judge(&self) -> Box<dyn Judge> {
         match self.kind.clone() {
             Kind::Threshold(threshold) => Box::new(threshold.judge()),

@@ -1,10 +1,10 @@
-//! Reading a rule's parameters, with words for what is wrong about them.
+//! Reads a rule's parameters and describes what is wrong with them.
 
 use serde_json::{Map, Value};
 
 use super::clip;
 
-/// The parameters of a rule; remembers which were asked for, to refuse the others.
+/// The parameters of a rule. Remembers which were read, to reject the others.
 pub struct Parameters<'a> {
     given: &'a Map<String, Value>,
     known: Vec<&'static str>,
@@ -18,7 +18,7 @@ impl<'a> Parameters<'a> {
         }
     }
 
-    /// The parameter's value as given.
+    /// The parameter's value, unchecked.
     pub fn optional(&mut self, name: &'static str) -> Option<&'a Value> {
         self.known.push(name);
         self.given.get(name)
@@ -45,7 +45,7 @@ impl<'a> Parameters<'a> {
         }
     }
 
-    /// An integer of at least `least`; `5.0` is one.
+    /// An integer of at least `least`; `5.0` is accepted.
     pub fn optional_count(&mut self, name: &'static str, least: u32) -> Result<Option<u64>, String> {
         match self.optional_number(name)? {
             Some(number) if number.fract() != 0.0 || number < f64::from(least) || number > 1e15 => Err(
@@ -83,10 +83,10 @@ impl<'a> Parameters<'a> {
         }
     }
 
-    /// Ends the reading.
+    /// Ends parsing.
     ///
     /// # Errors
-    /// A parameter was given that was not asked for.
+    /// There is a parameter that was not read.
     pub fn finish(self) -> Result<(), String> {
         match self
             .given

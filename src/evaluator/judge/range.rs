@@ -1,4 +1,4 @@
-//! `range`: a number outside of two bounds, or between them.
+//! `range`: a number outside or inside two bounds.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::matching::{Match, Matching, Test};
 use super::parameters::Parameters;
 use super::{Alert, Scalar, number};
 
-/// Parameters `low`, `high`, `inside`, `match`, `minCount`. The bounds themselves lie inside.
+/// Parameters `low`, `high`, `inside`, `match`, `minCount`. The bounds themselves are inside.
 #[derive(Clone, Debug)]
 pub struct Range {
     low: f64,

@@ -1,4 +1,4 @@
-//! Rows as a judge sees them, and the window they were asked for.
+//! Rows as a judge gets them, and the window of the query.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -17,7 +17,7 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// The measurement of a JSON value; null and containers are none.
+    /// Converts a JSON value; null and containers are not measurements.
     pub fn of(value: Value) -> Option<Self> {
         match value {
             Value::Number(number) => number.as_f64().map(Self::Number),
@@ -27,7 +27,7 @@ impl Scalar {
         }
     }
 
-    /// What it is called in a schema.
+    /// The type's name in a schema.
     pub fn type_name(&self) -> &'static str {
         match self {
             Self::Number(_) => "number",
@@ -36,7 +36,6 @@ impl Scalar {
         }
     }
 
-    /// Its JSON value.
     pub fn to_value(&self) -> Value {
         match self {
             Self::Number(value) => number(*value),
@@ -46,9 +45,9 @@ impl Scalar {
     }
 }
 
-/// A number as the service writes it: without `.0` when it is whole. An infinite one is null.
+/// A number as the service writes it: integers without `.0`. Infinity becomes null.
 pub fn number(value: f64) -> Value {
-    /// Up to here every whole number is a double of its own.
+    /// Up to here every integer is exactly a double.
     const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
     if value.fract() == 0.0 && value.abs() <= WHOLE_MAX {
         (value as i64).into()
@@ -57,19 +56,19 @@ pub fn number(value: f64) -> Value {
     }
 }
 
-/// A raw point or a group, with what it says about one field.
+/// A raw point or a group, reduced to one field.
 #[derive(Debug)]
 pub struct Row {
-    /// When: the point's moment, or the start of the group.
+    /// The point's timestamp, or the start of the group.
     pub timestamp: String,
     /// `values[field]`.
     pub value: Option<Scalar>,
-    /// Of a raw point that has some; kept as text, as its numbers may be beyond what a double holds.
+    /// Metadata of a raw point. Kept as text, because its numbers may exceed a double.
     pub metadata: Option<Box<RawValue>>,
 }
 
 impl Row {
-    /// The value when it is a number.
+    /// The value if it is a number.
     pub fn number(&self) -> Option<f64> {
         match self.value {
             Some(Scalar::Number(number)) => Some(number),
@@ -78,19 +77,19 @@ impl Row {
     }
 }
 
-/// What a query's body says about the rows it asks for.
+/// The time range of a query and the length of its rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     /// `filters.startTime`, UTC nanoseconds.
     pub start_ns: Option<i64>,
     /// `filters.endTime`.
     pub end_ns: Option<i64>,
-    /// How long a row reaches, at most: 0 for a raw point, the unit for a group.
+    /// Maximum length of a row: 0 for a raw point, the unit for a group.
     pub row_ns: i64,
 }
 
 impl Window {
-    /// The window of a query's body.
+    /// Reads the window from a query's body.
     pub fn of_query(query: &Map<String, Value>) -> Self {
         let moment = |name| {
             let text = query.get("filters")?.get(name)?.as_str()?;
@@ -112,7 +111,7 @@ impl Window {
     }
 }
 
-/// Why there is nothing to judge: no rows at all, or none with a value of the type.
+/// Reason for an inconclusive outcome: no rows at all, or none with a value of the type.
 pub fn nothing_to_judge(rows: u64, wanted: &str) -> String {
     match rows {
         0 => "no rows in the window".to_owned(),

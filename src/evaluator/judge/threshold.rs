@@ -1,4 +1,4 @@
-//! `threshold`: a value compared with a fixed one.
+//! `threshold`: a value compared with a constant.
 
 use super::matching::{Match, Matching, Test};
 use super::parameters::{Parameters, missing};
@@ -23,7 +23,7 @@ const OPERATORS: [(&str, Operator); 6] = [
     ("neq", Operator::Neq),
 ];
 
-/// Parameters `operator`, `value`, `match`, `minCount`. Strings and booleans compare by `eq` and `neq` only.
+/// Parameters `operator`, `value`, `match`, `minCount`. Strings and booleans support only `eq` and `neq`.
 #[derive(Clone, Debug)]
 pub struct Threshold {
     operator: Operator,

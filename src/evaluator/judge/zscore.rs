@@ -1,4 +1,4 @@
-//! `zscore`: the newest number against the mean and standard deviation of those before it.
+//! `zscore`: the newest number compared with the mean and standard deviation of the numbers before it.
 
 use serde_json::json;
 
@@ -8,12 +8,12 @@ use super::{Alert, Finding, Judge, Outcome, Row, Window, number};
 
 const LIMIT_DEFAULT: f64 = 3.0;
 const POINTS_MIN_DEFAULT: u64 = 30;
-/// A sample has a deviation from two numbers on.
+/// A sample standard deviation needs at least two numbers.
 const POINTS_MIN_LEAST: u32 = 2;
 
-/// Parameters `limit`, `minPoints`. Met when the newest number lies more than `limit` sample standard deviations from
-/// the mean of the others, of which there must be `minPoints`. Where the others do not vary at all, any other number
-/// is beyond every limit and the same number is not: a signal that stood still and jumps is what one wants to hear of.
+/// Parameters `limit`, `minPoints`. Met if the newest number is more than `limit` sample standard deviations from the
+/// mean of the others; at least `minPoints` others are required. If the others are constant, any different number is
+/// met and the same number is not, so that a jump of a constant signal is reported.
 #[derive(Clone, Copy, Debug)]
 pub struct ZScore {
     limit: f64,
@@ -47,8 +47,8 @@ pub struct ZScoreJudge {
     others: Sample,
 }
 
-/// Mean and sum of squared deviations, updated number by number (Welford 1962), which loses no digits where the sum
-/// of squares would.
+/// Mean and sum of squared deviations, updated incrementally (Welford 1962). Avoids the loss of precision of a sum of
+/// squares.
 #[derive(Default)]
 struct Sample {
     count: u64,

@@ -1,6 +1,7 @@
-//! JSON read and written without a tree: a strict pull scanner (RFC 8259) for the ingest bodies, and the numbers
-//! and strings of answers. It knows nothing of points and sources, and never recurses: how deep a body nests is
-//! bounded by [`DEPTH_MAX`], not by the stack. Called by `ingest`, and the writing half by whoever answers.
+//! Reads and writes JSON without a tree: a strict pull scanner (RFC 8259) for the ingest bodies, and writers for
+//! numbers and strings of answers. Knows nothing about points and sources. Never recurses: the nesting of a body is
+//! limited by [`DEPTH_MAX`], not by the stack. The scanner is used by `ingest`, the writers by everything that produces
+//! answers.
 
 mod number;
 mod scan;

@@ -1,4 +1,4 @@
-//! Numbers: text → the nearest double, and the decimals the text states.
+//! Parses numbers: the nearest double, and the number of decimals in the text.
 
 use engine::rows::NOT_DECIMAL;
 
@@ -10,39 +10,39 @@ const POWERS: [f64; 23] = [
     1e19, 1e20, 1e21, 1e22,
 ];
 
-/// Up to here every integer is a double. One division of two exact doubles is correctly rounded, hence gives the
-/// double nearest to the text (Clinger 1990); beyond it the standard library's parser does.
+/// Up to here every integer is a double. One division of two exact doubles is correctly rounded, so it gives the double
+/// nearest to the text (Clinger 1990). Beyond it the standard library's parser is used.
 const EXACT_MAX: u64 = 1 << 53;
 
 /// Mantissas below this have at most 15 digits.
 const DECIMAL_BELOW: u64 = 1_000_000_000_000_000;
 
-/// Digits that surely fit an u64.
+/// This many digits always fit in a u64.
 const DIGITS_MAX: usize = 19;
 
-/// A number of the body.
+/// A parsed number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Number {
-    /// The nearest double; infinite where the text is beyond all doubles, which is for the caller to refuse.
+    /// The nearest double; infinite if the text exceeds the range of doubles, which the caller must refuse.
     pub value: f64,
-    /// Digits behind the point as written, or [`NOT_DECIMAL`].
+    /// Digits after the point as written, or [`NOT_DECIMAL`].
     pub decimals: u8,
 }
 
 impl Number {
-    /// Whether the text is beyond all doubles.
+    /// Whether the text exceeds the range of doubles.
     #[inline(always)]
     pub fn is_infinite(self) -> bool {
-        // What is a decimal is finite; asked first, as the double may still be under division.
+        // A decimal is always finite. Checked first, because the division for the double may not have finished yet.
         self.decimals == NOT_DECIMAL && self.value.is_infinite()
     }
 }
 
 impl Scanner<'_> {
-    /// Steps over the number that comes next.
+    /// Parses the next number.
     #[inline(always)]
     pub fn number(&mut self) -> Result<Number, Malformed> {
-        // Twice the same code, so that the place behind the sign is guessed and not computed.
+        // The code is duplicated so that the position after the sign is predicted instead of computed.
         if self.bytes.get(self.at) == Some(&b'-') {
             self.common(self.at + 1, true)
         } else {
@@ -85,7 +85,8 @@ impl Scanner<'_> {
         number
     }
 
-    /// The same with all the checks, for what has an exponent, is too long for one division, or is no number.
+    /// The same with all checks, for numbers with an exponent, numbers too long for one division, and malformed
+    /// numbers.
     #[cold]
     #[inline(never)]
     fn rare_number(&mut self) -> Result<Number, Malformed> {
@@ -119,7 +120,7 @@ impl Scanner<'_> {
             });
         }
         match POWERS.get(decimals) {
-            // Leading zeros are no digits of the mantissa, so it has not wrapped.
+            // Leading zeros do not count as digits of the mantissa, so it has not overflowed.
             Some(power) if self.significant(start) <= DIGITS_MAX && mantissa <= EXACT_MAX => {
                 Ok(exact(negative, mantissa, *power, decimals))
             }
@@ -144,7 +145,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Digits from the first that is not zero, of the number from `start` to here.
+    /// Number of digits from `start` to here, without leading zeros.
     fn significant(&self, start: usize) -> usize {
         let digits = self.bytes[start..self.at]
             .iter()
@@ -153,12 +154,12 @@ impl Scanner<'_> {
     }
 
     fn nearest(&self, start: usize) -> f64 {
-        // What the grammar of JSON lets through is a subset of what the standard library reads.
+        // The grammar of JSON numbers is a subset of what the standard library parses.
         self.slice(start, self.at).parse().unwrap_or(f64::INFINITY)
     }
 }
 
-/// The digits from `at` on, behind those already in `mantissa`, and where they end; wraps where they are too many.
+/// Appends the digits from `at` on to `mantissa`. Returns it and the end of the digits. Wraps if there are too many.
 #[inline(always)]
 fn digits(bytes: &[u8], mut at: usize, mut mantissa: u64) -> (u64, usize) {
     while let Some(byte) = bytes.get(at) {
@@ -172,7 +173,7 @@ fn digits(bytes: &[u8], mut at: usize, mut mantissa: u64) -> (u64, usize) {
     (mantissa, at)
 }
 
-/// `mantissa` is at most [`EXACT_MAX`], hence also fits the signed integers that machines turn into doubles faster.
+/// `mantissa` is at most [`EXACT_MAX`], so it fits in an i64, which CPUs convert to doubles faster than a u64.
 #[inline(always)]
 fn exact(negative: bool, mantissa: u64, power: f64, decimals: usize) -> Number {
     let magnitude = mantissa as i64 as f64 / power;

@@ -1,8 +1,8 @@
-//! The scanner itself: a place in one JSON text, and the steps between the members of objects and arrays.
+//! The scanner: a position in a JSON text, and the steps between the members of objects and arrays.
 
 use std::fmt;
 
-/// What kind of value stands somewhere, in the words of error messages.
+/// The kind of a value, as named in error messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Null,
@@ -32,27 +32,20 @@ impl fmt::Display for Kind {
 }
 
 /// The text is not JSON.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("malformed json at byte {offset}: {message}")]
 pub struct Malformed {
-    /// Byte of the body at which it stops being JSON, from 0.
+    /// Offset in the body of the first byte that is not valid JSON.
     pub offset: usize,
-    /// What was expected there.
+    /// What was expected at that offset.
     pub message: &'static str,
 }
 
-impl fmt::Display for Malformed {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "malformed json at byte {}: {}", self.offset, self.message)
-    }
-}
-
-impl std::error::Error for Malformed {}
-
-/// A place in one JSON text. Every step either moves it behind a well-formed piece or says what is malformed.
+/// A position in a JSON text. Every step either moves past a well-formed token or returns an error.
 ///
-/// Two things keep it fast. It is `Copy`: the hot steps leave what is rare to functions that get a copy, so that the
-/// place can stay in a register. And the hot steps branch on what they find instead of computing the place from it:
-/// the processor guesses branches and runs ahead, but has to wait for a sum.
+/// Two techniques make it fast. It is `Copy`: hot steps pass a copy to out-of-line functions for rare cases, so that
+/// the position can stay in a register. And hot steps branch on the input instead of computing the position from it,
+/// because the CPU predicts branches and runs ahead, but has to wait for a sum.
 #[derive(Debug, Clone, Copy)]
 pub struct Scanner<'a> {
     text: &'a str,
@@ -61,8 +54,8 @@ pub struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    /// Stands before the first byte. The whole body is checked to be UTF-8 here, once and at the speed of memory,
-    /// so that every later piece of it is text already.
+    /// Starts before the first byte. Checks the whole body for valid UTF-8, which runs at the speed of memory, so that
+    /// all slices of it are text without further checks.
     pub fn new(body: &'a [u8]) -> Result<Self, Malformed> {
         match std::str::from_utf8(body) {
             Ok(text) => Ok(Self {
@@ -77,25 +70,25 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The place, in bytes from the start.
+    /// The position in bytes.
     #[inline]
     pub fn at(&self) -> usize {
         self.at
     }
 
-    /// Returns to a place that [`Scanner::at`] gave before.
+    /// Moves to a position returned by [`Scanner::at`].
     #[inline]
     pub fn seek(&mut self, at: usize) {
         self.at = at;
     }
 
-    /// The text from `start` to `end`: places between whole values, hence between whole characters.
+    /// The text from `start` to `end`. Both are positions between values, so they are at character boundaries.
     #[inline]
     pub fn slice(&self, start: usize, end: usize) -> &'a str {
         self.text.get(start..end).unwrap_or_default()
     }
 
-    /// Steps over `expected` if the text goes on with exactly these bytes.
+    /// Skips `expected` if the text continues with exactly these bytes.
     #[inline(always)]
     pub fn eat<const N: usize>(&mut self, expected: &[u8; N]) -> bool {
         if self.ahead::<N>() != Some(expected) {
@@ -105,8 +98,8 @@ impl<'a> Scanner<'a> {
         true
     }
 
-    /// Steps over a member's name and its colon if the text goes on with exactly this name in quotes, then a colon.
-    /// `name` must be free of quotes and backslashes, or it could reach beyond the name in the text.
+    /// Skips a member's name and colon if the text continues with exactly this name in quotes and a colon. `name` must
+    /// not contain quotes or backslashes, because it could then match past the end of the name in the text.
     #[inline(always)]
     pub fn eat_name(&mut self, name: &[u8]) -> bool {
         let length = name.len();
@@ -129,24 +122,24 @@ impl<'a> Scanner<'a> {
         self.text
     }
 
-    /// What has not been stepped over yet.
+    /// The text from the position on.
     #[inline(always)]
     pub fn rest(&self) -> &'a [u8] {
         self.bytes.get(self.at..).unwrap_or_default()
     }
 
-    /// The next `N` bytes, if there are as many; the place does not move.
+    /// The next `N` bytes, if there are that many. The position does not change.
     #[inline(always)]
     pub fn ahead<const N: usize>(&self) -> Option<&'a [u8; N]> {
         self.bytes.get(self.at..).and_then(|rest| rest.first_chunk::<N>())
     }
 
-    /// The byte behind any whitespace, which is stepped over.
+    /// Skips white space and returns the byte after it.
     #[inline(always)]
     pub fn peek(&mut self) -> Option<u8> {
         match self.ahead::<2>() {
             Some([byte, _]) if *byte > b' ' => Some(*byte),
-            // One space behind each colon and comma is how several common libraries write.
+            // Several common libraries write one space after each colon and comma.
             Some([b' ', byte]) if *byte > b' ' => {
                 self.at += 1;
                 Some(*byte)
@@ -167,7 +160,7 @@ impl<'a> Scanner<'a> {
         self.at + blank.count()
     }
 
-    /// The kind of the value that comes next, by its first byte.
+    /// The kind of the next value, determined by its first byte.
     #[inline]
     pub fn kind(&mut self) -> Result<Kind, Malformed> {
         Ok(match self.peek() {
@@ -181,7 +174,7 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    /// Steps into the object or array whose opening bracket is next; `false` when it is empty, and then behind it.
+    /// Enters the object or array whose opening bracket is next. Returns `false` if it is empty; it is then skipped.
     #[inline(always)]
     pub fn open(&mut self, close: u8) -> Result<bool, Malformed> {
         self.at += 1;
@@ -190,7 +183,7 @@ impl<'a> Scanner<'a> {
         Ok(!empty)
     }
 
-    /// Steps over the comma before the next member, or over `close`, which says `false`.
+    /// Skips the comma before the next member and returns `true`, or skips `close` and returns `false`.
     #[inline(always)]
     pub fn more(&mut self, close: u8) -> Result<bool, Malformed> {
         match self.peek() {
@@ -207,7 +200,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Steps over the colon behind a member's name.
+    /// Skips the colon after a member's name.
     #[inline]
     pub fn colon(&mut self) -> Result<(), Malformed> {
         match self.peek() {
@@ -219,7 +212,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Steps over `null`.
+    /// Skips `null`.
     #[inline]
     pub fn null(&mut self) -> Result<(), Malformed> {
         if self.eat(b"null") {
@@ -229,7 +222,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Steps over `true` or `false`.
+    /// Parses `true` or `false`.
     #[inline]
     pub fn boolean(&mut self) -> Result<bool, Malformed> {
         if self.eat(b"true") {
@@ -241,7 +234,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Nothing but whitespace may follow.
+    /// Checks that only white space follows.
     pub fn end(&mut self) -> Result<(), Malformed> {
         match self.peek() {
             None => Ok(()),
@@ -264,7 +257,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Equality of two slices of one length. Names are short: two loads that overlap cost less than a call.
+/// Compares two slices of equal length. Names are short: two overlapping loads cost less than a call of `memcmp`.
 #[inline(always)]
 fn same(one: &[u8], other: &[u8]) -> bool {
     fn ends<const N: usize>(bytes: &[u8]) -> Option<(&[u8; N], &[u8; N])> {

@@ -1,14 +1,14 @@
-//! Values nobody asked for, and values kept as text: stepped over, yet checked to the last byte.
+//! Skips values that are not needed or are kept as text. They are validated completely.
 
 use super::scan::{Kind, Malformed, Scanner};
 
-/// Most objects and arrays open at once, the body's own included; as deep as `serde_json` reads, so that what is
-/// accepted here can be read by it later.
+/// Maximum nesting of objects and arrays, including the body. The same limit as `serde_json`, which must be able to
+/// read everything that is accepted here.
 pub const DEPTH_MAX: u32 = 127;
 
 impl Scanner<'_> {
-    /// Steps over any value; `depth` says how many objects and arrays are open around it. No recursion: which of
-    /// the open ones are objects is kept in the bits of one integer.
+    /// Skips any value. `depth` is the number of objects and arrays open around it. Not recursive: an integer holds one
+    /// bit per open container, which says whether it is an object.
     pub fn skip_value(&mut self, depth: u32) -> Result<(), Malformed> {
         let (mut objects, mut opened) = (0u128, 0u32);
         loop {
@@ -38,7 +38,7 @@ impl Scanner<'_> {
                 }
                 Kind::Null => self.null()?,
             }
-            // A value has ended, and with it perhaps what it stood in.
+            // A value has ended, and possibly the containers around it.
             loop {
                 if opened == 0 {
                     return Ok(());

@@ -1,4 +1,4 @@
-//! Strings: found eight bytes at a time, borrowed where they have no escapes.
+//! Strings: scanned eight bytes at a time, and borrowed if they have no escapes.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use super::scan::{Malformed, Scanner};
 const ONES: u64 = u64::MAX / 0xff;
 const HIGHS: u64 = ONES * 0x80;
 
-/// A string as it stands between its quotes, its escapes checked but not replaced.
+/// A string between its quotes. Its escapes are validated but not replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Text<'a> {
     raw: &'a str,
@@ -15,13 +15,13 @@ pub struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// The string, where it has no escapes.
+    /// The string, if it has no escapes.
     #[inline]
     pub fn plain(self) -> Option<&'a str> {
         (!self.escaped).then_some(self.raw)
     }
 
-    /// The string; `buffer` is used only where there are escapes to replace.
+    /// The string. `buffer` is only used if there are escapes to replace.
     #[inline]
     pub fn get<'b>(self, buffer: &'b mut String) -> &'b str
     where
@@ -35,7 +35,7 @@ impl<'a> Text<'a> {
         buffer
     }
 
-    /// The string, owned only where there are escapes to replace.
+    /// The string, owned only if there are escapes to replace.
     pub fn into_cow(self) -> Cow<'a, str> {
         if !self.escaped {
             return Cow::Borrowed(self.raw);
@@ -58,7 +58,7 @@ impl<'a> Text<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    /// Steps over the string that comes next.
+    /// Parses the next string.
     #[inline]
     pub fn string(&mut self) -> Result<Text<'a>, Malformed> {
         if self.peek() != Some(b'"') {
@@ -87,7 +87,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Steps over a member's name and its colon.
+    /// Parses a member's name and skips its colon.
     #[inline]
     pub fn name(&mut self) -> Result<Text<'a>, Malformed> {
         let name = self.string()?;
@@ -95,7 +95,7 @@ impl<'a> Scanner<'a> {
         Ok(name)
     }
 
-    /// Moves to the next byte that means something in a string: a quote, a backslash, a control character.
+    /// Moves to the next special byte of a string: a quote, a backslash or a control character.
     #[inline(always)]
     fn next_special(&mut self) -> Option<u8> {
         while let Some(eight) = self.ahead::<8>() {
@@ -117,8 +117,9 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// The high bit of each byte that is special. Bits above the lowest one set may be wrong (a borrow runs upwards
-/// from a hit), the lowest never is; and the lowest byte is the first, whatever the machine, as it was read so.
+/// Sets the high bit of each special byte. Bits above the lowest one set may be wrong, because a borrow propagates
+/// upwards from a hit; the lowest is always right. The lowest byte is the first, since the word is read as
+/// little-endian.
 #[inline(always)]
 fn specials(eight: u64) -> u64 {
     let zero = |word: u64| word.wrapping_sub(ONES) & !word;
@@ -126,7 +127,7 @@ fn specials(eight: u64) -> u64 {
     (zero(eight ^ (ONES * u64::from(b'"'))) | zero(eight ^ (ONES * u64::from(b'\\'))) | control) & HIGHS
 }
 
-/// The character of the escape at the start of `bytes` and the escape's length.
+/// The character of the escape at the start of `bytes`, and the length of the escape.
 fn escape(bytes: &[u8]) -> Option<(char, usize)> {
     let character = match bytes.get(1)? {
         b'"' => '"',
@@ -148,7 +149,7 @@ fn unicode_escape(bytes: &[u8]) -> Option<(char, usize)> {
     if let Some(character) = char::from_u32(first) {
         return Some((character, 6));
     }
-    // Half a surrogate pair: it means a character only together with the other half.
+    // One half of a surrogate pair, which is only valid together with the other half.
     let second = match bytes.get(6..8)? {
         b"\\u" => hex4(bytes.get(8..12)?)?,
         _ => return None,

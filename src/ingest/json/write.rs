@@ -1,10 +1,10 @@
-//! Numbers and strings → JSON, straight into the buffer of an answer.
+//! Writes numbers and strings as JSON directly into the buffer of an answer.
 
-/// Beyond this not every integer is a double, and digits would claim an exactness that is not there.
+/// Above this not every integer is a double, and all digits would suggest a precision that does not exist.
 const INTEGER_MAX: f64 = (1u64 << 53) as f64;
 
-/// Appends the shortest text that reads back as `value`; integral values without `.0`. What is not finite, which
-/// nothing of ours stores, is written `null`, as JSON has no word for it.
+/// Appends the shortest text that parses to `value`; integers without `.0`. Non-finite values, which are never stored,
+/// are written as `null`, because JSON cannot represent them.
 pub fn write_number(value: f64, out: &mut Vec<u8>) {
     let integer = value as i64;
     if value.abs() <= INTEGER_MAX && (integer as f64).to_bits() == value.to_bits() {
@@ -18,7 +18,7 @@ pub fn write_number(value: f64, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends `value` in quotes; only what must be escaped is.
+/// Appends `value` in quotes with the minimum of escapes.
 pub fn write_string(value: &str, out: &mut Vec<u8>) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     out.push(b'"');

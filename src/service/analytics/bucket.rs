@@ -13,48 +13,49 @@ use crate::query_pool::{Step, Stop, Turn};
 use crate::service::query::{SHORT_VALUES_MAX, engine_error};
 use crate::service::{Caller, Service, bucket_for};
 
-/// What a bucket has taken in and what has fired in it within a period.
+/// Statistics of a bucket: points and triggers within a period.
 pub struct BucketAnalytics {
     pub bucket: Arc<Bucket>,
-    /// How far back.
+    /// The period, which ends now.
     pub period: Period,
-    /// Points of all time.
+    /// Number of points of all time.
     pub points: u64,
     pub points_in_period: u64,
-    /// Rules with status `active`.
+    /// Number of rules with status `active`.
     pub active_rules: u64,
     /// All sources, oldest first.
     pub sources: Vec<SourceAnalytics>,
-    /// Start and points of each hour with points, ascending; those that the period cuts, as far as they lie within.
+    /// Start and number of points of each hour with points, ascending. Hours cut by the period count only what lies
+    /// within it.
     pub hours: Vec<(i64, u64)>,
-    /// The rules that have fired, the most frequent first, then the oldest.
+    /// The rules that fired in the period and how often: most frequent first, then oldest.
     pub triggers: Vec<(Arc<Rule>, u64)>,
 }
 
-/// What one source has taken in.
+/// Statistics of one source.
 pub struct SourceAnalytics {
     pub source: Arc<Source>,
-    /// Points of the period.
+    /// Number of points in the period.
     pub points: u64,
     /// Timestamp of the latest point of all time, UTC nanoseconds.
     pub last_ns: Option<i64>,
-    /// The number fields with values within the period, in order of declaration.
+    /// The number fields with values in the period, in order of declaration.
     pub values: Vec<(Arc<str>, Aggregate)>,
 }
 
 impl BucketAnalytics {
-    /// Points in the period by its days.
+    /// Average points per day of the period.
     pub fn points_per_day(&self) -> f64 {
         self.points_in_period as f64 / self.period.days as f64
     }
 
-    /// Triggers of all rules.
+    /// Number of triggers of all rules.
     pub fn trigger_count(&self) -> u64 {
         self.triggers.iter().map(|(_, count)| count).sum()
     }
 }
 
-/// What is asked, as of one moment.
+/// What to compute, as of one time.
 struct Question {
     bucket: Arc<Bucket>,
     period: Period,
@@ -66,10 +67,10 @@ struct Question {
 }
 
 impl Service {
-    /// The analytics of a bucket over a period that ends now. `finish` makes the answer while still on the query pool.
+    /// The analytics of a bucket over a period that ends now. `finish` builds the answer while still on the query pool.
     ///
     /// # Errors
-    /// 404, 403; 503 when the server is saturated.
+    /// 404, 403; 503 if the server is overloaded.
     pub async fn bucket_analytics<R: Send + 'static>(
         &self,
         caller: &Caller,
@@ -107,7 +108,7 @@ impl Service {
 }
 
 impl Question {
-    /// Whether it costs more than a short turn.
+    /// Whether the cost exceeds a short turn.
     fn is_long(&self, view: &View) -> Result<bool, ServiceError> {
         let mut estimate = Estimate::new(SHORT_VALUES_MAX);
         estimate.add(self.sources.len() as u64);
@@ -157,7 +158,7 @@ impl Question {
         });
         let mut triggers = fired.collect::<Result<Vec<_>, ServiceError>>()?;
         triggers.retain(|(_, count)| *count > 0);
-        // Stable: rules come by age.
+        // The sort is stable, and rules are in order of age.
         triggers.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         Ok(BucketAnalytics {
             bucket: Arc::clone(&self.bucket),
@@ -172,7 +173,7 @@ impl Question {
     }
 }
 
-/// What has not expired of a period.
+/// Accumulates sources over the part of the period that has not expired.
 struct Over<'a> {
     cutoff_ns: i64,
     range_ns: (i64, i64),
@@ -181,7 +182,7 @@ struct Over<'a> {
 }
 
 impl Over<'_> {
-    /// A source, and its points of all time.
+    /// The statistics of a source, and its number of points of all time.
     fn source(
         &mut self,
         source: Arc<Source>,
@@ -206,7 +207,7 @@ impl Over<'_> {
         let ordinals: Vec<u16> = fields.iter().map(|(ordinal, _)| *ordinal).collect();
         let query = GroupQuery {
             range_ns: self.range_ns,
-            // The coarsest there is: a few cells, which are put together.
+            // The coarsest unit: gives few cells, which are then merged.
             step: Unit::Month.into(),
             fields: &ordinals,
             metadata: None,

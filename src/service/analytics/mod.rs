@@ -1,8 +1,8 @@
-//! Analytics of a bucket and of an organization, from rollups, row counts and counters: what they cost grows with
-//! sources, hours and rules, not with points or verdicts.
+//! Analytics of a bucket and of an organization, computed from rollups, row counts and counters. The cost depends on
+//! the number of sources, hours and rules, not of points or verdicts.
 //!
-//! Both are worked out on the query pool, from snapshots of one moment each. A period ends now; points count by their
-//! timestamps, and what has expired by now counts nowhere. A rule's triggers go with the rule.
+//! Both run on the query pool, on snapshots taken at one time. A period ends now. Points count by their timestamps;
+//! expired points do not count. The triggers of a rule are deleted with the rule.
 
 mod bucket;
 mod overview;
@@ -18,19 +18,19 @@ use crate::ledger::{Ledger, View};
 pub use bucket::{BucketAnalytics, SourceAnalytics};
 pub use overview::Overview;
 
-/// What a bucket's analytics look back on.
+/// The period that analytics cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Period {
-    /// Its name in the API.
+    /// Name in the API.
     pub name: &'static str,
-    /// Its length.
+    /// Length in days.
     pub days: i64,
 }
 
 impl Period {
-    /// The last day: what the overview looks back on.
+    /// The last day, which the overview covers.
     pub const DAY: Self = Self { name: "24h", days: 1 };
-    /// What is meant where nothing is said.
+    /// The period if the request has none.
     pub const DEFAULT: Self = Self { name: "7d", days: 7 };
     /// All periods.
     pub const ALL: [Self; 4] = [
@@ -51,14 +51,14 @@ impl Period {
     }
 }
 
-/// A rule that has fired within a period, and where its triggers are counted.
+/// A rule that fired within a period, with a view of its triggers.
 struct Fired {
     rule: Arc<Rule>,
     triggers: View,
 }
 
 impl Fired {
-    /// The rules of a bucket that have fired since that moment: of the others there is nothing to count.
+    /// The rules of a bucket that fired since `since_ns`. The others have no triggers to count.
     fn of_bucket(catalog: &Catalog, ledger: &Ledger, bucket_id: ObjectId, since_ns: i64) -> Vec<Self> {
         let fired = |rule: &&Arc<Rule>| {
             let last_ns = rule.runtime.last_triggered_at_ns;

@@ -1,10 +1,9 @@
 //! `GET /api/analytics/overview`.
 //!
-//! What an organization takes on the disk: the segments of its buckets, the entries of its buckets, rules and webhooks
-//! in the ledger's files, and the records of the log whose points no segment holds yet. Blocks that have
-//! expired and those of deleted sources count until their file is written anew. Not counted is what is small and
-//! everyone's: the manifest, the catalog, what events said to several webhooks, the log's other records, and the room
-//! that it keeps ahead.
+//! The disk usage of an organization consists of the segments of its buckets, the ledger entries of its buckets, rules
+//! and webhooks, and the log records whose points are not in segments yet. Expired blocks and blocks of deleted sources
+//! count until their file is rewritten. Not counted are small shared parts: the manifest, the catalog, event bodies
+//! sent to several webhooks, other log records, and space that the log preallocates.
 
 use std::sync::Arc;
 
@@ -21,45 +20,45 @@ use crate::query_pool::{Step, Stop, Turn};
 use crate::service::query::{SHORT_VALUES_MAX, engine_error};
 use crate::service::{Caller, Service};
 
-/// An organization and all that it has.
+/// Statistics of an organization.
 #[derive(Clone)]
 pub struct Overview {
     pub organization: Arc<Organization>,
     pub buckets: u64,
-    /// Sources of all buckets.
+    /// Number of sources of all buckets.
     pub sources: u64,
-    /// Points of all buckets.
+    /// Number of points of all buckets.
     pub points: u64,
-    /// Alert rules of all buckets.
+    /// Number of alert rules of all buckets.
     pub alert_rules: u64,
-    /// Keys of the organization and of all buckets.
+    /// Number of keys of the organization and of all its buckets.
     pub keys: u64,
-    /// Calls of this calendar month.
+    /// API calls in this calendar month.
     pub calls_this_month: u64,
-    /// Bytes on the disk.
+    /// Disk usage in bytes.
     pub storage_bytes: u64,
-    /// When data last came, whatever its timestamps, in UTC nanoseconds.
+    /// Time of the last ingest, whatever its timestamps, UTC nanoseconds.
     pub last_ingested_at_ns: Option<i64>,
-    /// When a rule last fired, in UTC nanoseconds.
+    /// Time at which a rule last fired, UTC nanoseconds.
     pub last_triggered_at_ns: Option<i64>,
     pub points_last_day: u64,
     pub triggers_last_day: u64,
-    /// Buckets with a damaged block whose points are not counted here.
+    /// Buckets with a damaged block, whose points are not counted here.
     pub incomplete_buckets: Vec<ObjectId>,
 }
-/// What is to be read for it.
+/// What to compute, with the figures known from the catalog.
 struct Question {
     now_ns: i64,
     overview: Overview,
     fired: Vec<Fired>,
-    /// Rules and webhooks: whose entries of the ledger are the organization's.
+    /// Rules and webhooks, whose ledger entries belong to the organization.
     owners: Vec<ObjectId>,
     ledger: Ledger,
     damaged: DamagedBlocks,
 }
 
 impl Overview {
-    /// Calls by the plan's limit in percent, to two decimals; `None` without a limit.
+    /// Calls in percent of the plan's limit, to two decimals; `None` without a limit.
     pub fn calls_percentage(&self) -> Option<f64> {
         let limit = self.organization.plan.limits().calls_max?;
         Some((self.calls_this_month as f64 / limit as f64 * 10_000.0).round() / 100.0)
@@ -67,10 +66,10 @@ impl Overview {
 }
 
 impl Service {
-    /// The caller's organization at a glance. `finish` makes the answer while still on the query pool.
+    /// The overview of the caller's organization. `finish` builds the answer while still on the query pool.
     ///
     /// # Errors
-    /// 404 when the organization is gone; 503 when the server is saturated.
+    /// 404 if the organization was deleted; 503 if the server is overloaded.
     pub async fn overview<R: Send + 'static>(
         &self,
         caller: &Caller,
@@ -92,7 +91,7 @@ impl Service {
         self.queries.run(caller.organization_id, answer).await
     }
 
-    /// What the catalog knows, and the buckets.
+    /// Collects the figures from the catalog, and the buckets.
     fn overview_question(&self, caller: &Caller) -> Result<(Question, Vec<Arc<Bucket>>), ServiceError> {
         let organization = self.organization_of(caller)?;
         let now_ns = self.now_ns();
@@ -126,7 +125,7 @@ impl Service {
             ledger: self.ledger.clone(),
             damaged: self.buckets.damaged().clone(),
         };
-        // A look for each bucket: whoever changes the catalog waits for no more than one.
+        // One catalog lock per bucket, so that writers of the catalog wait for at most one bucket.
         for bucket in &buckets {
             self.catalog
                 .read(|catalog| question.add_bucket(catalog, bucket.id));
@@ -153,7 +152,7 @@ impl Question {
             .extend(Fired::of_bucket(catalog, &self.ledger, bucket_id, since_ns));
     }
 
-    /// Whether it costs more than a short turn: of each source the blocks are read that the ends of the day cut.
+    /// Whether the cost exceeds a short turn: for each source, the blocks at both ends of the day are read.
     fn is_long(&self, figures: &[(Arc<Bucket>, BucketFigures)]) -> Result<bool, ServiceError> {
         let mut estimate = Estimate::new(SHORT_VALUES_MAX);
         let query = GroupQuery {
@@ -167,7 +166,7 @@ impl Question {
         for series in views.flat_map(|view| view.reaching(query.range_ns)) {
             estimate.add(1);
             match estimate.add_grouped(&series, &query) {
-                // The answer passes over it.
+                // The answer skips damaged blocks.
                 Err(EngineError::Damaged(_)) => {}
                 added => added.map_err(engine_error)?,
             }
@@ -191,7 +190,7 @@ impl Question {
             overview.last_ingested_at_ns = overview.last_ingested_at_ns.max(figures.ingested_at_ns);
             let cutoff_ns = bucket.retention_cutoff_ns(self.now_ns);
             let range_ns = (since_ns.max(cutoff_ns), self.now_ns);
-            // A block of one bucket does not take the others' figures away.
+            // A damaged block of one bucket must not hide the figures of the others.
             let mut is_incomplete = false;
             let mut pass_over = |error| {
                 self.damaged.pass_over(error)?;

@@ -1,4 +1,4 @@
-//! Which answer a query gets: points, or groups by a step that was asked for or is chosen, by the clock of which zone.
+//! Decides the form of an answer: points, or groups by a requested or chosen step, in a time zone.
 
 use engine::query::{Budget, Downsampling, Expected, choose_unit, finest_step};
 use engine::{LocalStep, SeriesStats, Step as TimeStep, Zone};
@@ -10,38 +10,38 @@ use crate::clock::DAY_NS;
 use crate::error::ServiceError;
 use crate::query_pool::Stop;
 
-/// No step is longer than a month and what a clock may change by.
+/// Upper bound of a step: a month plus a change of the zone's offset.
 const STEP_NS_MAX: i64 = 33 * DAY_NS;
 
-/// Sources whose points are counted in a short turn.
+/// Maximum number of sources whose points are counted in a short turn.
 const SHORT_COUNTS_MAX: usize = 64;
 
-/// Which answer a query gets.
+/// The form of an answer.
 pub(super) enum Kind {
     Raw,
     Grouped(Grouping),
 }
 
-/// How rows are grouped, and whether that was asked for or chosen by downsampling.
+/// How rows are grouped, and whether that was requested or chosen by downsampling.
 pub(super) struct Grouping {
     pub(super) aggregation: Aggregation,
     pub(super) step: TimeStep,
-    /// The clock that steps go by; `None` for UTC.
+    /// The time zone of the steps; `None` for UTC.
     zone: Option<Zone>,
     pub(super) chosen: Option<Downsampling>,
-    /// Whether booleans have a share of time true.
+    /// Whether booleans are aggregated to the share of time in which they are true.
     pub(super) shares: bool,
 }
 
 impl Grouping {
-    /// The step by its clock.
+    /// The step in its time zone.
     pub(super) fn local_step(&self) -> LocalStep<'_> {
         self.step.by(self.zone.as_ref())
     }
 }
 
 impl Plan {
-    /// The clock that steps go by, as far as there are points.
+    /// The time zone of the steps, for the time range that has points.
     fn zone(&self, reached: &Reached<'_>) -> Result<Option<Zone>, ServiceError> {
         let Some(timezone) = &self.input.timezone else {
             return Ok(None);
@@ -87,12 +87,12 @@ impl Plan {
         }))
     }
 
-    /// Whether choosing a step alone takes more than a short turn: of each source, blocks are read that the range cuts.
+    /// Whether choosing a step alone exceeds a short turn: for each source, blocks at the ends of the range are read.
     pub(super) fn counts_many(&self, reached: &Reached<'_>) -> bool {
         self.input.max_points.is_some() && reached.sources.len() > SHORT_COUNTS_MAX
     }
 
-    /// Whether, and by which step, to downsample a query that says how many points it wants of a source at most.
+    /// Whether, and to which step, to downsample a query with a maximum number of points per source.
     fn fitting(
         &self,
         reached: &Reached<'_>,
@@ -115,7 +115,7 @@ impl Plan {
         Ok(finest_step(&found, points_max, zone))
     }
 
-    /// Whether, and by which unit, to downsample a query that did not ask for groups.
+    /// Whether, and to which unit, to downsample a query without grouping.
     fn downsampling(
         &self,
         reached: &Reached<'_>,

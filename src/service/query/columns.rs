@@ -1,4 +1,4 @@
-//! Rows laid out as columns: an array for each member, for programs and charts. Where a row has no value, there is null.
+//! Answers in columnar layout: one array per member, for programs and charts. Missing values are null.
 
 use std::collections::HashMap;
 
@@ -16,10 +16,10 @@ use crate::ingest::json::{write_number, write_string};
 use crate::query_pool::Stop;
 use crate::timestamp::{TimestampFormatter, format_timestamp_ns};
 
-/// About what a value takes in the answer.
+/// Estimated size of a value in the answer.
 const VALUE_BYTES: usize = 20;
 
-/// The fields of an answer, in the order in which its rows first have them.
+/// The fields of an answer, in the order in which they first occur in its rows.
 #[derive(Default)]
 struct Fields<'n> {
     names: Vec<&'n str>,
@@ -27,7 +27,7 @@ struct Fields<'n> {
 }
 
 impl<'n> Fields<'n> {
-    /// The place of a field's column.
+    /// The index of a field's column.
     fn place(&mut self, name: &'n str, held: &mut Held<'_>) -> Result<u32, ServiceError> {
         if let Some(place) = self.places.get(name) {
             return Ok(*place);
@@ -40,10 +40,10 @@ impl<'n> Fields<'n> {
     }
 }
 
-/// The columns of a run, by their places in the answer.
+/// The columns of a run by their indexes in the answer.
 type RunColumns<'p> = HashMap<u32, &'p Column>;
 
-/// A value of a cell: its column, its row, and what it is.
+/// A value of a cell: its column, its row, and the aggregate.
 type Placed<'c> = (u32, u32, &'c Aggregate);
 
 impl Plan {
@@ -99,7 +99,7 @@ impl Plan {
         out.finish().map_err(engine_error)
     }
 
-    /// The values of the page by column and row, and the columns there are.
+    /// The fields of the page, and its values sorted by column and row.
     fn placed<'c>(
         &'c self,
         page: &'c [Cell],
@@ -200,7 +200,7 @@ impl Plan {
         out.finish().map_err(engine_error)
     }
 
-    /// The columns of each run by their places in the answer, and which there are.
+    /// The fields of the page, and the columns of each run by their indexes in the answer.
     fn run_columns<'p>(
         &'p self,
         page: &'p Page,
@@ -253,10 +253,10 @@ fn write_value(column: Option<&Column>, row: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes `{"columns":{…}` member after member.
+/// Writes `{"columns":{…}`, member by member.
 struct Columns<'o, 'b> {
     out: &'o mut Answer<'b>,
-    /// Whether the object that is open has no member yet.
+    /// Whether the open object has no members yet.
     is_first: bool,
 }
 
@@ -267,7 +267,7 @@ impl<'o, 'b> Columns<'o, 'b> {
         Ok(Columns { out, is_first: true })
     }
 
-    /// The metadata of the answer comes next.
+    /// Ends the columns. The metadata of the answer follows.
     fn end(self) -> Result<(), ServiceError> {
         self.out.write(|out| out.push(b'}')).map_err(engine_error)
     }
@@ -295,7 +295,7 @@ impl<'o, 'b> Columns<'o, 'b> {
         self.out.write(|out| out.push(b'}')).map_err(engine_error)
     }
 
-    /// An array with an entry for each row.
+    /// Writes an array with an entry for each row.
     fn array<T>(
         &mut self,
         name: &str,
@@ -315,7 +315,7 @@ impl<'o, 'b> Columns<'o, 'b> {
         self.out.write(|out| out.push(b']')).map_err(engine_error)
     }
 
-    /// The same of the rows that have a value; null for the others.
+    /// Writes an array from the rows that have a value, with null for the others.
     fn sparse(
         &mut self,
         name: &str,

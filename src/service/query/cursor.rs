@@ -1,5 +1,5 @@
-//! Cursors: the place of the last row sent, and a fingerprint of the question it belongs to. They hold no secret and
-//! open nothing: a made-up one only begins elsewhere in what its sender may read anyway.
+//! Cursors: the position of the last row sent, and a fingerprint of the query it belongs to. They contain no secret and
+//! grant no access: a forged cursor only starts elsewhere in data that its sender may read anyway.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -12,20 +12,20 @@ const VERSION: u8 = 1;
 /// Version, timestamp, sequence, fingerprint, checksum.
 const BYTES: usize = 1 + 8 + 8 + 8 + 4;
 
-/// The first bytes of a digest of the question.
+/// The first bytes of a digest of the query.
 pub type Fingerprint = [u8; 8];
 
-/// A cursor as sent back.
+/// A decoded cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
-    /// The last row sent.
+    /// Position of the last row sent.
     pub position: Position,
-    /// Of the question it was made for.
+    /// Fingerprint of the query it was made for.
     pub fingerprint: Fingerprint,
 }
 
 impl Cursor {
-    /// The text for `nextCursor`.
+    /// Encodes the text for `nextCursor`.
     pub fn encode(&self) -> String {
         let mut bytes = Vec::with_capacity(BYTES);
         bytes.push(VERSION);
@@ -37,7 +37,7 @@ impl Cursor {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// Reads a cursor; `None` when it is none.
+    /// Decodes a cursor; `None` if the text is not a valid cursor.
     pub fn decode(text: &str) -> Option<Self> {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         let (content, checksum) = bytes.split_last_chunk::<4>()?;
@@ -59,7 +59,7 @@ impl Cursor {
 }
 
 impl QueryInput {
-    /// A digest of all that decides which rows there are and in which order; not of how many are asked for.
+    /// A digest of everything that determines the rows and their order, but not the number of rows requested.
     pub fn fingerprint(&self) -> Fingerprint {
         let mut sources = self.source_ids.clone();
         sources.sort_unstable();

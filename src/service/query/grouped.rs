@@ -1,5 +1,5 @@
-//! Grouped rows, asked for or chosen by downsampling: only those on the page are kept while the sources are gone
-//! through, one after the other.
+//! Grouped rows, either requested or chosen by downsampling. Sources are processed one by one, and only the rows of the
+//! page are kept.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,33 +16,32 @@ use crate::ingest::json::write_number;
 use crate::query_pool::Stop;
 use crate::timestamp::format_timestamp_ns;
 
-/// A row's own members: a field of such a name stands in `values` only.
+/// The members of a row itself. A field with one of these names appears only in `values`.
 const ROW_MEMBERS: [&str; 5] = ["timestamp", "time", "dataSourceId", "values", "stats"];
 
-/// The fields of a schema that are aggregated, ascending, and the numbers they have in cells where those are not their
-/// places.
+/// The aggregated fields of a schema, ascending, and their numbers in cells if these differ from their indexes.
 pub(super) struct Covered {
     pub(super) fields: Vec<u16>,
     numbers: Option<Vec<u32>>,
-    /// Those of them that are booleans, of which the share of time true is asked; `fields` and `numbers` of the walk are
-    /// then those that are left.
+    /// If booleans are aggregated to shares of time: all fields split by type. It is then used instead of `fields` and
+    /// `numbers`.
     shares: Option<Shares>,
 }
 
-/// Fields and the numbers they have in cells: numbers, and booleans.
+/// Fields with their numbers in cells, separately for numbers and booleans.
 struct Shares {
     numbers: (Vec<u16>, Vec<u32>),
     booleans: (Vec<u16>, Vec<u32>),
 }
 
-/// What is aggregated of each schema.
+/// The aggregated fields of all schemas.
 pub(super) struct Coverage {
     pub(super) by_schema: Vec<Covered>,
-    /// Where all sources are one: fields are the same when their names are, and this has them in order of their numbers.
+    /// With merged sources, fields of the same name are one field; these are the names by number.
     pub(super) merged: Option<Vec<Arc<str>>>,
 }
 
-/// An aggregated field: its name as a JSON member, and whether it may stand flat in the row.
+/// An aggregated field: its name as a JSON member, and whether it may also appear directly in the row.
 type Member = (Vec<u8>, bool);
 
 impl Coverage {
@@ -72,7 +71,7 @@ impl Coverage {
             by_schema,
             merged: None,
         };
-        // `mergeSources` speaks of groups that were asked for.
+        // `mergeSources` applies only to requested groups.
         if plan.input.merge_sources && grouping.chosen.is_none() {
             coverage.merge(plan, held)?;
         }
@@ -90,7 +89,7 @@ impl Coverage {
                     numbers.push(*number);
                     continue;
                 }
-                // With its place in the map.
+                // Including its entry in the map.
                 held.grow(4 * size_of::<&str>()).map_err(engine_error)?;
                 held.reserve(&mut names, 1).map_err(engine_error)?;
                 let number = names.len() as u32;
@@ -106,7 +105,7 @@ impl Coverage {
 }
 
 impl Shares {
-    /// Fields have their places as numbers: what is chosen is never merged.
+    /// The numbers are the indexes of the fields, because downsampled answers are never merged.
     fn of(resolved: &Resolved, fields: &[u16]) -> Self {
         let numbered = fields.iter().copied().zip(0..);
         let (booleans, numbers): (Vec<_>, Vec<_>) =
@@ -128,7 +127,7 @@ impl Plan {
         let mut held = stop.budget().hold();
         let coverage = Coverage::of(self, grouping, &mut held)?;
         let groups = self.group(&reached, grouping, &coverage, stop)?;
-        // Nothing more is read of the store.
+        // The store is not read any more.
         reached.series = Vec::new();
         stop.touched(groups.touched);
         match self.input.layout {
@@ -146,7 +145,7 @@ impl Plan {
     ) -> Result<Grouped<'b>, ServiceError> {
         let page = self.offset().saturating_add(self.grouped_limit());
         let wanted = Wanted {
-            // One row more than the page tells whether more follow.
+            // One row more than the page, to determine whether more follow.
             rows_max: page.saturating_add(1),
             descending: self.input.descending,
         };
@@ -313,7 +312,7 @@ impl Plan {
     }
 }
 
-/// Members of such names, and the memory they take.
+/// The members for these names, and the memory they use.
 fn members<'n>(names: impl Iterator<Item = &'n Arc<str>>) -> (Vec<Member>, usize) {
     let member = |name: &Arc<str>| (member_name(name), !ROW_MEMBERS.contains(&&**name));
     let members: Vec<Member> = names.map(member).collect();
@@ -322,7 +321,7 @@ fn members<'n>(names: impl Iterator<Item = &'n Arc<str>>) -> (Vec<Member>, usize
     (members, bytes)
 }
 
-/// A cell, and how to write it.
+/// A cell with what is needed to write it.
 struct Row<'a> {
     cell: &'a Cell,
     source_id: Option<[u8; 24]>,

@@ -1,5 +1,5 @@
-//! The metadata filter: all given members must be there and equal. Metadata is read as the text it was sent as, so
-//! that numbers no double can hold are no obstacle to the members beside them.
+//! The metadata filter: all given members must be present and equal. Metadata is parsed from its original text, so that
+//! numbers beyond the range of doubles do not affect other members.
 
 use std::collections::HashMap;
 
@@ -8,36 +8,36 @@ use serde_json::{Map, Value};
 use crate::ingest::json::{DEPTH_MAX, Kind, Malformed, Scanner};
 use crate::limits::METADATA_FILTER_MEMBERS_MAX;
 
-/// A filter, ready to be asked about texts. However many members are wanted, a text is read once.
+/// A prepared filter. A text is parsed once, however many members are wanted.
 #[derive(Clone, Debug)]
 pub struct MetadataFilter {
     members: usize,
     root: Node,
 }
 
-/// Places in a text, as bits: a wanted member has one for its name as a whole, and one for its name cut at the dots.
+/// A bit set: each wanted member has one bit for its name as a whole, and one for its name split at the dots.
 type Places = u128;
 
 const _: () = assert!(2 * METADATA_FILTER_MEMBERS_MAX <= Places::BITS as usize);
 
-/// What is wanted at one path of member names and below it.
+/// What is wanted at a path of member names and below it.
 #[derive(Clone, Debug, Default)]
 struct Node {
-    /// The place that this path is, and the value wanted there.
+    /// The bit of this path, and the wanted value.
     wanted: Option<(Places, Value)>,
     below: HashMap<String, Node>,
-    /// The places at this path and below it.
+    /// The bits of this path and of all paths below it.
     places: Places,
 }
 
 impl MetadataFilter {
-    /// `None` when there is nothing to ask for. At most [`METADATA_FILTER_MEMBERS_MAX`] members.
+    /// `None` if `members` is empty. At most [`METADATA_FILTER_MEMBERS_MAX`] members.
     pub fn new(members: &Map<String, Value>) -> Option<Self> {
         let mut root = Node::default();
         for (index, (name, value)) in members.iter().enumerate() {
             let place = 1 << (2 * index);
             root.want(std::iter::once(name.as_str()), place, value);
-            // No text nests deeper: a longer path is found nowhere.
+            // No metadata is nested deeper, so a longer path never matches.
             if (2..=DEPTH_MAX as usize).contains(&name.split('.').count()) {
                 root.want(name.split('.'), place << 1, value);
             }
@@ -48,7 +48,7 @@ impl MetadataFilter {
         })
     }
 
-    /// Whether a point with this metadata counts.
+    /// Whether a point with this metadata matches.
     pub fn passes(&self, metadata: Option<&str>) -> bool {
         let read = |text: &str| {
             let (mut scan, mut found) = (Scanner::new(text.as_bytes())?, 0);
@@ -73,8 +73,8 @@ impl Node {
         node.wanted = Some((place, value.clone()));
     }
 
-    /// Steps over the value that comes next, and notes in `found` the places of this node whose values it has. Of
-    /// members with one name the last counts, with all that is in it. It recurses as deep as the node's paths go.
+    /// Skips the next value and sets in `found` the bits of this node that match. Of duplicate members the last one
+    /// counts, with everything in it. The recursion is as deep as the node's paths.
     fn read(&self, scan: &mut Scanner<'_>, found: &mut Places) -> Result<(), Malformed> {
         *found &= !self.places;
         let kind = scan.kind()?;
@@ -101,10 +101,10 @@ impl Node {
     }
 }
 
-/// Equal as JSON: numbers by value, objects whatever the order of their members.
+/// Equality of JSON values: numbers by value, objects in any order of members.
 fn equals(text: &str, kind: Kind, wanted: &Value) -> bool {
     match (kind, wanted) {
-        // What no double can hold cannot be asked for either.
+        // A number beyond the range of doubles cannot be requested either.
         (Kind::Number, Value::Number(number)) => equal_numbers(text, &number.to_string()),
         (Kind::Null, Value::Null)
         | (Kind::Boolean, Value::Bool(_))
@@ -132,7 +132,7 @@ fn equal_values(found: &Value, wanted: &Value) -> bool {
     }
 }
 
-/// Integers to their last digit, whatever their size; anything else as doubles.
+/// Compares integers exactly, whatever their size, and other numbers as doubles.
 fn equal_numbers(a: &str, b: &str) -> bool {
     if let (Ok(a), Ok(b)) = (a.parse::<i128>(), b.parse::<i128>()) {
         return a == b;

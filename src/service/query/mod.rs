@@ -1,7 +1,7 @@
-//! `POST /api/data/query`: what is asked, what it means for the selected sources, and the answer's bytes.
+//! `POST /api/data/query`: the query, its plan for the selected sources, and the bytes of the answer.
 //!
-//! The catalog gives the sources; all else is done on the query pool: `plan` says what the query means for them, the
-//! bucket's actor gives a snapshot, and `raw` or `grouped` answer.
+//! The catalog provides the sources. Everything else runs on the query pool: `plan` prepares the query for the sources,
+//! the bucket's actor provides a snapshot, and `raw` or `grouped` produce the answer.
 
 mod answer;
 mod choice;
@@ -37,7 +37,7 @@ use choice::{Grouping, Kind};
 use plan::{Plan, Reached};
 use raw::Progress;
 
-/// Values, about, that are read and written in a short turn: a few milliseconds.
+/// Approximate number of values read and written in a short turn: a few milliseconds.
 pub(in crate::service) const SHORT_VALUES_MAX: u64 = 1 << 19;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,16 +46,16 @@ pub enum Aggregation {
     Avg,
     /// Sum of a number field.
     Sum,
-    /// Least value of a number field.
+    /// Minimum of a number field.
     Min,
-    /// Greatest value of a number field.
+    /// Maximum of a number field.
     Max,
-    /// Values present, of any field.
+    /// Number of values of any field.
     Count,
 }
 
 impl Aggregation {
-    /// All, by their names in the API.
+    /// All aggregations by their names in the API.
     pub const NAMES: [(&str, Self); 5] = [
         ("avg", Self::Avg),
         ("sum", Self::Sum),
@@ -64,7 +64,7 @@ impl Aggregation {
         ("count", Self::Count),
     ];
 
-    /// The name in the API.
+    /// Name in the API.
     pub fn name(self) -> &'static str {
         match self {
             Self::Avg => "avg",
@@ -76,7 +76,7 @@ impl Aggregation {
     }
 }
 
-/// The units by their names in the API.
+/// All units by their names in the API.
 pub const UNIT_NAMES: [(&str, Unit); 5] = [
     ("minute", Unit::Minute),
     ("hour", Unit::Hour),
@@ -96,7 +96,7 @@ pub fn unit_name(unit: Unit) -> &'static str {
     }
 }
 
-/// The name of a step of time in the API: a unit's, else its length.
+/// The name of a step in the API: a unit's name, or a length of time.
 fn step_name(step: TimeStep) -> Cow<'static, str> {
     let seconds = match step {
         TimeStep::Unit(unit) => return Cow::Borrowed(unit_name(unit)),
@@ -109,83 +109,83 @@ fn step_name(step: TimeStep) -> Cow<'static, str> {
     })
 }
 
-/// How the rows of an answer are laid out.
+/// The layout of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Layout {
-    /// An object for each.
+    /// One object per row.
     #[default]
     Rows,
-    /// An array for each of their members.
+    /// One array per member.
     Columns,
 }
 
-/// The layouts by their names in the API.
+/// All layouts by their names in the API.
 pub const LAYOUT_NAMES: [(&str, Layout); 2] = [("rows", Layout::Rows), ("columns", Layout::Columns)];
 
-/// A query whose shape is in order.
+/// A query with a valid shape.
 #[derive(Clone, Debug)]
 pub struct QueryInput {
-    /// The bucket asked.
+    /// The bucket to query.
     pub bucket_id: ObjectId,
-    /// The sources asked; empty for all.
+    /// The sources to query; empty for all.
     pub source_ids: Vec<ObjectId>,
     /// Earliest timestamp, inclusive.
     pub start_ns: Option<i64>,
     /// Latest timestamp, inclusive.
     pub end_ns: Option<i64>,
-    /// What the metadata must say.
+    /// Members that the metadata must contain.
     pub metadata: Map<String, Value>,
-    /// The fields asked for, each once; empty for all.
+    /// The requested fields, without duplicates; empty for all.
     pub fields: Vec<AskedField>,
-    /// Aggregation and unit, which come together.
+    /// Aggregation and unit; either both or neither is given.
     pub grouping: Option<(Aggregation, Unit)>,
-    /// Most rows.
+    /// Maximum number of rows.
     pub limit: Option<u64>,
-    /// Rows to pass over.
+    /// Number of rows to skip.
     pub offset: u64,
-    /// Newest first.
+    /// Whether rows are sorted newest first.
     pub descending: bool,
-    /// Where to go on.
+    /// Where to continue.
     pub cursor: Option<Cursor>,
-    /// All sources as one.
+    /// Whether all sources are merged into one.
     pub merge_sources: bool,
-    /// Whether it may be downsampled by itself.
+    /// Whether the answer may be downsampled automatically.
     pub downsampling: bool,
-    /// Averages take the place of points where a source has more of them than this.
+    /// Maximum points per source; above it the answer contains averages.
     pub max_points: Option<u64>,
-    /// How rows are laid out.
+    /// Layout of the rows.
     pub layout: Layout,
-    /// By whose clock days and hours begin; UTC when absent.
+    /// Time zone in which days and hours start; UTC if absent.
     pub timezone: Option<TimeZone>,
 }
 
 /// A name in `fields`.
 #[derive(Clone, Debug)]
 pub struct AskedField {
-    /// Its place in the array as sent.
+    /// Index in the array as sent.
     pub index: usize,
-    /// The field's name.
+    /// Name of the field.
     pub name: String,
 }
 
-/// An answer that is longer is packed in a long turn.
+/// Longer answers are compressed in a long turn.
 const SHORT_ANSWER_BYTES_MAX: usize = 1 << 20;
-/// How long a piece of an answer whose beginning was sent waits for a place on the pool, and how often it asks.
+/// How long the next piece of a started answer waits for a place in the pool, and how often it retries.
 const PIECE_PATIENCE: Duration = Duration::from_secs(20);
 const PIECE_RETRY_PERIOD: Duration = Duration::from_millis(100);
 
-/// An answer, or a piece of one: JSON.
+/// An answer, or a piece of one, as JSON.
 pub type AnswerBytes = Vec<u8>;
 
-/// What of an answer is made.
+/// A piece of an answer.
 pub struct Answered<R> {
-    /// Its beginning, or its next piece.
+    /// The first or next piece.
     pub piece: R,
-    /// What makes the others; `None` when this is the last.
+    /// Produces the following pieces; `None` if this is the last.
     pub rest: Option<Rest>,
 }
 
-/// The rows of an answer that nobody has taken yet. It is of one moment, however long its reader takes.
+/// The rest of an answer, which has not been read yet. All pieces come from the same snapshot.
 pub struct Rest {
     queries: QueryPool,
     damaged: DamagedBlocks,
@@ -196,12 +196,11 @@ pub struct Rest {
 }
 
 impl Service {
-    /// Answers a query. `finish` works on a piece while still on the query pool (compression); it is told whether more
-    /// follow.
+    /// Answers a query. `finish` processes a piece while still on the query pool (compression). Its flag says whether
+    /// more pieces follow.
     ///
     /// # Errors
-    /// 404, 403, 400 for faults that only the sources can tell and for questions that need more memory than they may
-    /// have, 503.
+    /// 404, 403; 400 for faults that depend on the sources and for queries that exceed the memory limit; 503.
     pub async fn query<R: Send + 'static>(
         &self,
         caller: &Caller,
@@ -230,7 +229,7 @@ impl Service {
             let Some(plan) = &planned else {
                 return Err(ServiceError::internal("BUG: a query without a plan"));
             };
-            // The view is let go of as soon as the turn is over, or its answer made: writers copy what it holds.
+            // Drop the view as soon as the turn is over or the answer is complete: while it exists, writers must copy.
             let view = wait(buckets.view(&plan.bucket))?;
             let Step::Answer((bytes, progress)) = plan.piece(&view, Progress::new(), stop, turn)? else {
                 return Ok(Step::Long);
@@ -251,10 +250,10 @@ impl Service {
 }
 
 impl Rest {
-    /// Makes the next piece.
+    /// Produces the next piece.
     ///
     /// # Errors
-    /// 503 when the pool has no room for it for long, and what a query answers.
+    /// 503 if the pool stays full for too long, and all errors of a query.
     pub async fn next<R: Send + 'static>(
         self,
         finish: impl FnOnce(AnswerBytes, bool) -> Result<R, ServiceError> + Send + 'static,
@@ -275,7 +274,8 @@ impl Rest {
                 finished(bytes, following, &mut *finish.lock())
             };
             match queries.run(organization, answer).await {
-                // Others ask for much. The client has the beginning already, so that a refusal would cut it off.
+                // The pool is busy. Retry, because the client has the first piece already, and an error would truncate
+                // the answer.
                 Err(error) if error.kind == ErrorKind::Unavailable && Instant::now() < until => {
                     tokio::time::sleep(PIECE_RETRY_PERIOD).await;
                 }
@@ -296,7 +296,7 @@ impl Rest {
     }
 }
 
-/// A piece, worked on.
+/// Passes a piece to `finish`.
 fn finished<R, F: FnOnce(AnswerBytes, bool) -> Result<R, ServiceError>>(
     bytes: AnswerBytes,
     rest: Option<Rest>,
@@ -310,7 +310,7 @@ fn finished<R, F: FnOnce(AnswerBytes, bool) -> Result<R, ServiceError>>(
 }
 
 impl Plan {
-    /// Makes a piece of the answer, the first one or one behind others, as the bucket was in this view.
+    /// Produces a piece of the answer from this view of the bucket.
     fn piece(
         &self,
         view: &View,
@@ -323,11 +323,11 @@ impl Plan {
         let kind = match progress.is_at_beginning() {
             true if turn == Turn::Short && self.counts_many(&reached) => return Ok(Step::Long),
             true => self.kind(&reached, stop)?,
-            // Groups are one piece.
+            // Groups are always a single piece.
             false => Kind::Raw,
         };
         if turn == Turn::Short && self.is_long(&kind, &reached, &progress, stop.budget())? {
-            // They are chosen again: waiting holds no memory of the store.
+            // The selection is repeated in the long turn, so that no memory of the store is held while waiting.
             return Ok(Step::Long);
         }
         let (bytes, rest, _held) = match &kind {
@@ -342,13 +342,13 @@ impl Plan {
             Kind::Raw => self.raw(&reached, progress, stop)?,
         };
         if turn == Turn::Short && (stop.turn_is_over() || bytes.len() > SHORT_ANSWER_BYTES_MAX) {
-            // Packing it would take as long again.
+            // Compressing it would take as long again.
             return Ok(Step::Long);
         }
         Ok(Step::Answer((bytes, rest)))
     }
 
-    /// Whether it costs more than a short turn, by what is known of blocks without reading them.
+    /// Whether the cost exceeds a short turn, estimated without reading blocks.
     fn is_long(
         &self,
         kind: &Kind,
@@ -381,7 +381,7 @@ impl Plan {
     }
 }
 
-/// A stop is the client's or the clock's, a question that is too large the client's; damage is ours to repair.
+/// Stops and oversized queries are reported to the client; damage is an internal error.
 pub(in crate::service) fn engine_error(error: EngineError) -> ServiceError {
     match error {
         EngineError::Stopped => ServiceError::unavailable(
@@ -397,7 +397,7 @@ pub(in crate::service) fn engine_error(error: EngineError) -> ServiceError {
     }
 }
 
-/// A field's name as a JSON member name with its colon.
+/// A field's name as a JSON member name with a colon.
 fn member_name(name: &str) -> Vec<u8> {
     let mut member = Vec::with_capacity(name.len() + 3);
     crate::ingest::json::write_string(name, &mut member);

@@ -1,9 +1,8 @@
-//! What a query means for the sources it selects: the faults that only they can tell, the range that is left of the
-//! retention, and the ordinals of the fields.
+//! Prepares a query for its sources: faults that depend on them, the range within the retention, and the ordinals of
+//! the fields.
 //!
-//! Very many sources share few schemas, which the catalog keeps once each: names are looked up once for each schema. Where
-//! no sources are named, all of them stay in the pages of the catalog, and only those are looked at that have points
-//! within the range.
+//! Many sources share few schemas, which the catalog stores once, so names are resolved once per schema. If the query
+//! names no sources, all sources stay in the catalog's pages, and only those with points in the range are visited.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -17,48 +16,48 @@ use crate::catalog::{Bucket, Catalog, FieldType, Schema, Source, SourcePages};
 use crate::error::{Detail, ServiceError, shown_names};
 use crate::service::{Caller, bucket_for, source_for};
 
-/// A query ready to be answered from a snapshot.
+/// A query that can be run on a snapshot.
 pub(super) struct Plan {
     pub(super) input: QueryInput,
     pub(super) bucket: Arc<Bucket>,
     pub(super) sources: Asked,
-    /// The different schemas of the sources, in the order in which these first have them.
+    /// The distinct schemas of the sources, in order of first occurrence.
     pub(super) schemas: Vec<Resolved>,
-    /// Their places, by their addresses.
+    /// Their indexes, by address.
     places: HashMap<usize, usize>,
     pub(super) filter: Option<MetadataFilter>,
-    /// Points before this have expired.
+    /// Points before this time have expired.
     pub(super) cutoff_ns: i64,
-    /// What is asked and has not expired, both ends inclusive.
+    /// The requested range without expired points, both ends inclusive.
     pub(super) range_ns: (i64, i64),
 }
 
-/// The sources that a query is about.
+/// The sources of a query.
 pub(super) enum Asked {
-    /// All of the bucket.
+    /// All sources of the bucket.
     All(SourcePages),
-    /// Those named, by id and each once.
+    /// Named sources, sorted by id and without duplicates.
     Named(Vec<Arc<Source>>),
 }
 
-/// A selected source and the place of its schema.
+/// A selected source and the index of its schema.
 pub(super) struct Selected {
     pub(super) source: Arc<Source>,
     pub(super) schema: usize,
 }
 
-/// A schema and the fields wanted of it.
+/// A schema and its requested fields.
 pub(super) struct Resolved {
     pub(super) schema: Arc<Schema>,
-    /// Ordinals, ascending; `None` when no fields were named: all of them.
+    /// Ordinals, ascending; `None` means all fields.
     pub(super) fields: Option<Arc<[u16]>>,
 }
 
-/// The selected sources with points that may lie within the range, by id, which is the order of grouped rows at one time.
-/// Nothing is kept of the others.
+/// The selected sources that may have points in the range, sorted by id, which is the order of grouped rows at the same
+/// time. Nothing is kept of other sources.
 pub(super) struct Reached<'b> {
     pub(super) sources: Vec<Selected>,
-    /// Of the same places.
+    /// The series of the sources, in the same order.
     pub(super) series: Vec<SeriesSnapshot>,
     held: Held<'b>,
 }
@@ -72,12 +71,12 @@ impl Reached<'_> {
         Ok(())
     }
 
-    /// Sources and series, in order.
+    /// Pairs of source and series, in order.
     pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = (&Selected, &SeriesSnapshot)> {
         self.sources.iter().zip(&self.series)
     }
 
-    /// Puts them in order of their ids, as most are: ordinals are given in the same order.
+    /// Sorts by id. Usually a no-op, because ordinals are assigned in the same order.
     fn sort(&mut self) -> Result<(), ServiceError> {
         if self.sources.is_sorted_by_key(|selected| selected.source.id) {
             return Ok(());
@@ -95,7 +94,7 @@ impl Reached<'_> {
     }
 }
 
-/// The bucket and the sources that a query names. All it needs the catalog for: whoever reads holds up who writes.
+/// Selects the bucket and the sources. Does nothing else, because writers of the catalog wait for readers.
 pub(super) fn select(
     catalog: &Catalog,
     caller: &Caller,
@@ -112,17 +111,17 @@ pub(super) fn select(
     Ok((bucket, sources))
 }
 
-/// Names looked up, and sources gone through, in a short turn.
+/// Maximum number of names resolved and sources visited in a short turn.
 const SHORT_PLAN_MAX: usize = 1 << 15;
 
-/// Whether planning alone takes more than a short turn: names are looked up in each different schema.
+/// Whether planning alone exceeds a short turn: names are resolved in each distinct schema.
 pub(super) fn is_long(sources: &Asked, input: &QueryInput) -> bool {
     let names = sources.schemas().len().saturating_mul(input.fields.len() + 1);
     names.saturating_add(sources.named_len()) > SHORT_PLAN_MAX
 }
 
 impl Asked {
-    /// How many were named one by one.
+    /// Number of sources that were named explicitly.
     pub(super) fn named_len(&self) -> usize {
         match self {
             Asked::All(_) => 0,
@@ -130,7 +129,7 @@ impl Asked {
         }
     }
 
-    /// The different schemas, in the order in which the sources by their ids first have them.
+    /// The distinct schemas, in order of first occurrence among the sources sorted by id.
     fn schemas(&self) -> Vec<Arc<Schema>> {
         match self {
             Asked::All(pages) => pages.schemas(),
@@ -143,7 +142,7 @@ impl Asked {
         }
     }
 
-    /// Whether large raw queries are aggregated by themselves for all of them.
+    /// Whether all sources allow automatic downsampling.
     pub(super) fn all_downsampling(&self) -> bool {
         match self {
             Asked::All(pages) => pages.all_downsampling(),
@@ -187,7 +186,7 @@ impl Plan {
         })
     }
 
-    /// Whether any selected field is of this type.
+    /// Whether any selected field has this type.
     pub(super) fn has_field(&self, kind: FieldType) -> bool {
         self.schemas.iter().any(|resolved| {
             let is_of_kind = |ordinal: u16| resolved.kind(ordinal) == kind;
@@ -195,17 +194,17 @@ impl Plan {
         })
     }
 
-    /// Whether a row's metadata, as JSON, says what was asked for.
+    /// Whether a row's metadata (JSON) matches the filter.
     pub(super) fn passes(&self, metadata: Option<&str>) -> bool {
         self.filter.as_ref().is_none_or(|filter| filter.passes(metadata))
     }
 
-    /// The schema of a source and the fields wanted of it.
+    /// The schema of a source with the requested fields.
     pub(super) fn resolved(&self, selected: &Selected) -> &Resolved {
         &self.schemas[selected.schema]
     }
 
-    /// The sources that may have points within the range, as they are in this view of the bucket.
+    /// The sources that may have points in the range, in this view of the bucket.
     pub(super) fn reach<'b>(&self, view: &View, budget: &'b Budget) -> Result<Reached<'b>, ServiceError> {
         let mut reached = Reached {
             sources: Vec::new(),
@@ -215,7 +214,7 @@ impl Plan {
         match &self.sources {
             Asked::All(pages) => {
                 for series in view.reaching(self.range_ns) {
-                    // A source that was created since, or is being deleted, is none of those asked for.
+                    // Skip a source that was created since, or that is being deleted.
                     if let Some(source) = pages.get(series.source) {
                         reached.push(self.selected(source)?, series)?;
                     }
@@ -258,7 +257,7 @@ impl Resolved {
         }
     }
 
-    /// The wanted fields' ordinals.
+    /// Ordinals of the requested fields.
     pub(super) fn ordinals(&self) -> Vec<u16> {
         match &self.fields {
             Some(fields) => fields.to_vec(),
@@ -275,7 +274,7 @@ impl Resolved {
     }
 }
 
-/// Names of fields as JSON member names with their colons, made once for each schema of an answer that has rows of it.
+/// Field names as JSON member names, built once per schema that occurs in the answer.
 pub(super) struct MemberNames<N> {
     by_schema: HashMap<usize, Arc<Vec<N>>>,
 }
@@ -287,7 +286,7 @@ impl<N> MemberNames<N> {
         }
     }
 
-    /// Those of the schema at this place.
+    /// The names for a schema.
     pub(super) fn of(
         &mut self,
         schema: usize,
@@ -305,7 +304,7 @@ impl<N> MemberNames<N> {
     }
 }
 
-/// What a query holds for each source it names, whether it reads of it or not.
+/// Accounts for the memory per named source, whether it is read or not.
 pub(super) fn hold_sources<'b>(
     count: usize,
     budget: &'b Budget,
@@ -316,10 +315,10 @@ pub(super) fn hold_sources<'b>(
     Ok(held)
 }
 
-/// Names that no selected source declares, and numeric aggregations of what is no number.
+/// Reports fields that no selected source declares, and numeric aggregations of other types.
 fn check_fields(input: &QueryInput, schemas: &[Resolved]) -> Result<(), ServiceError> {
     let mut faults = Vec::new();
-    // Said once, not with each unknown name: there may be very many of both.
+    // Listed only once, not per unknown name, because there may be many of both.
     let mut available = Some(|| available(schemas));
     for AskedField { index, name } in &input.fields {
         let mut kinds = schemas

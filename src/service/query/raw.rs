@@ -1,5 +1,5 @@
-//! Raw rows, written straight from columns to the answer, which is made in pieces: no more of it is in memory than its
-//! reader is about to take, however large the rows are.
+//! Raw rows, written from columns directly to the answer. The answer is produced in pieces, so that memory is limited
+//! to what the client is about to read, however large the rows are.
 
 use std::sync::Arc;
 
@@ -15,28 +15,27 @@ use crate::ingest::json::{write_number, write_string};
 use crate::query_pool::Stop;
 use crate::timestamp::TimestampFormatter;
 
-/// About what a row takes in the answer.
+/// Estimated size of a row in the answer.
 const ROW_BYTES: usize = 160;
-/// A piece of an answer ends behind the row that makes it so long.
+/// A piece ends after the row that reaches this size.
 const PIECE_BYTES: usize = 512 * 1_024;
-/// Rows that are read at first: most answers have fewer. From then on as many as will make a piece.
+/// Rows read first; most answers have fewer. Afterwards, as many as are expected to fill a piece.
 const ROWS_FIRST: usize = 4_096;
-/// So many times fewer rows are read when they are more than the query may hold.
+/// Divisor for the number of rows to read if they exceed the memory limit.
 const FEWER_ROWS: usize = 8;
 
-/// How far a raw answer is.
+/// How much of a raw answer is written.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Progress {
-    /// Rows written.
     rows: usize,
-    /// The last of them.
+    /// Position of the last row written.
     last: Option<Position>,
-    /// Rows to read next.
+    /// Number of rows to read next.
     next_rows: usize,
 }
 
 impl Progress {
-    /// At its beginning.
+    /// At the beginning.
     pub(super) fn new() -> Self {
         Progress {
             rows: 0,
@@ -45,7 +44,7 @@ impl Progress {
         }
     }
 
-    /// Through with so many rows, of which this is the last.
+    /// After `rows` rows, of which `last` is the last.
     pub(super) fn through(rows: usize, last: Option<Position>) -> Self {
         Progress {
             rows,
@@ -54,7 +53,7 @@ impl Progress {
         }
     }
 
-    /// All at once, from the beginning.
+    /// Everything in one piece, from the beginning.
     pub(super) fn whole(rows_max: usize) -> Self {
         Progress {
             next_rows: rows_max,
@@ -62,12 +61,12 @@ impl Progress {
         }
     }
 
-    /// Whether nothing is written yet.
+    /// Whether no row is written yet.
     pub(super) fn is_at_beginning(&self) -> bool {
         self.rows == 0
     }
 
-    /// Reads as many rows next as make a piece, when they are like those that were written just now.
+    /// Sets the number of rows to read next, assuming that they are as large as those just written.
     fn expect(&mut self, rows: usize, bytes: usize) {
         let fitting = rows.saturating_mul(PIECE_BYTES) / bytes.max(1);
         self.next_rows = fitting.clamp(1, self.next_rows.saturating_mul(2));
@@ -75,7 +74,7 @@ impl Progress {
 }
 
 impl Plan {
-    /// Writes the next piece; answers where the one behind it goes on, if there is one.
+    /// Writes the next piece. Returns where the following piece starts, if there is one.
     pub(super) fn raw<'b>(
         &self,
         reached: &Reached<'_>,
@@ -111,7 +110,7 @@ impl Plan {
         Ok((bytes, (!is_at_end).then_some(progress), held))
     }
 
-    /// What is read of each source.
+    /// The series and fields to read of each source.
     pub(super) fn selections<'r, 'b>(
         &self,
         reached: &'r Reached<'_>,
@@ -128,7 +127,7 @@ impl Plan {
         Ok((selections, held))
     }
 
-    /// Reads the next rows: fewer, where those expected are more than the query may hold.
+    /// Reads the next rows; fewer if they would exceed the memory limit.
     fn page<'b>(
         &self,
         selections: &[Selection<'_>],
@@ -194,7 +193,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Writes rows until the piece is full; whether that were all of the page.
+    /// Writes rows until the piece is full. Returns whether the whole page was written.
     fn write_rows(
         &self,
         page: &Page,
@@ -255,17 +254,17 @@ impl Plan {
     }
 }
 
-/// A wanted field: its ordinal, and its name as a JSON member.
+/// A requested field: its ordinal, and its name as a JSON member.
 type Member = (u16, Vec<u8>);
 
 /// Writes rows of one run.
 struct RunWriter<'a> {
     run: &'a PageRun,
-    /// What stands between a row's timestamp and its values, which names the source.
+    /// The text between a row's timestamp and its values, which contains the source.
     source: Vec<u8>,
-    /// The fields wanted, by the place of their schema.
+    /// The requested fields.
     members: Arc<Vec<Member>>,
-    /// The columns of those that the run has, by their places in `members`.
+    /// The columns that the run has, with their indexes in `members`.
     columns: Vec<(usize, &'a engine::Column)>,
 }
 

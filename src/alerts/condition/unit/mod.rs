@@ -1,5 +1,5 @@
-//! Units behind numbers: the field's own, in any of its spellings, or where it has none any that `table` lists. Nothing
-//! is converted, and no other word is taken for a unit.
+//! Units after numbers. A field with a unit accepts that unit in any spelling; a field without one accepts any unit in
+//! `table`. Nothing is converted, and no other word is taken for a unit.
 //!
 //! ```text
 //! unit    = product {("/" | "per") product} | ("/" | "per") product
@@ -19,30 +19,30 @@ use super::refusal::{Parsed, Refusal};
 use super::token::{Kind, Token, Tokens, longest, phrase, tokens};
 use table::{AMBIGUOUS, CURRENCIES, Factor, PHRASES, factor};
 
-/// The units that numbers of a field may have.
+/// The units that the numbers of a field may have.
 pub(super) struct Units<'s> {
     own: Option<&'s str>,
     names: &'s Names<'s>,
 }
 
-/// The unit of an amount of money, before it.
+/// A currency sign before an amount.
 #[derive(Clone, Copy)]
 pub(super) struct Currency(Factor);
 
-/// What stands behind a number.
+/// The unit found after a number.
 enum Found {
     Own,
     Other(Unit),
 }
 
 impl<'s> Units<'s> {
-    /// `own` is the field's. What is the name of a field is no other unit.
+    /// `own` is the field's unit. A word that is a field name is not taken for another unit.
     pub fn of(own: Option<&'s str>, names: &'s Names<'s>) -> Self {
         let own = own.map(str::trim).filter(|own| !own.is_empty());
         Self { own, names }
     }
 
-    /// The unit of a number that is compared, if there is one. Percent is taken whatever the field's unit is.
+    /// Parses the optional unit of a number to compare with. Percent is accepted whatever the field's unit is.
     pub fn of_amount(&self, currency: Option<Currency>, input: &mut Tokens<'_>) -> Parsed<()> {
         let start = *input;
         match self.found(currency, input) {
@@ -53,8 +53,9 @@ impl<'s> Units<'s> {
         }
     }
 
-    /// The unit of a change, if there is one; percent is none. One of time, or per another, has to be the field's:
-    /// "rises by 5 °C per minute" is no change of a temperature, "rises by 5 requests per second" is one of a rate.
+    /// Parses the optional unit of a change, except percent. A unit of time or a rate must be the field's own: "rises
+    /// by 5 °C per minute" is not a change of a temperature, while "rises by 5 requests per second" is a change of a
+    /// rate.
     pub fn of_change(&self, currency: Option<Currency>, input: &mut Tokens<'_>) -> Parsed<()> {
         let start = *input;
         match self.found(currency, input) {
@@ -65,7 +66,7 @@ impl<'s> Units<'s> {
         }
     }
 
-    /// Takes what may be a unit. The longest reading counts: "m/s" is not the "m" of a field.
+    /// Parses a possible unit. The longest match counts: "m/s" is not the "m" of a field.
     fn found(&self, currency: Option<Currency>, input: &mut Tokens<'_>) -> Option<Found> {
         let start = *input;
         let mut rest = *input;
@@ -111,21 +112,21 @@ const RATE: &str = "this may be a rate of change, which is not understood; where
 const DURATION: &str = "this may be a duration, which is no part of a condition; where the field itself is a time, give \
                         it its unit in the schema";
 
-/// "%", "percent", "per cent", as changes have them.
+/// "%", "percent" or "per cent", as used in changes.
 pub(super) fn percent(input: &mut Tokens<'_>) -> Parsed<()> {
     alt((phrase("%|percent|pct"), phrase("per cent"))).parse_next(input)
 }
 
-/// A sign before an amount of money.
+/// A currency sign before an amount.
 pub(super) fn currency(input: &mut Tokens<'_>) -> Parsed<Currency> {
     longest(CURRENCIES).map(Currency).parse_next(input)
 }
 
-/// A unit, as far as it matters whether two are the same.
+/// A unit in a form that can be compared.
 struct Unit(Vec<Factor>);
 
 impl Unit {
-    /// What is written in a schema, if it is known.
+    /// The unit as written in a schema, if it is known.
     fn written(text: &str) -> Option<Self> {
         let tokens = tokens(text)?;
         let mut input = Tokens::new(&tokens);
@@ -133,7 +134,7 @@ impl Unit {
         input.is_empty().then_some(unit)
     }
 
-    /// With what it is per, behind the number.
+    /// A currency, with the "per …" that may follow the number.
     fn of_currency(Currency(currency): Currency, input: &mut Tokens<'_>) -> Self {
         let mut factors = vec![currency];
         if let Ok(more) = per.parse_next(input) {
@@ -162,7 +163,7 @@ impl Unit {
     }
 }
 
-/// Degrees may be those of any temperature, and of an angle.
+/// Plain degrees match any temperature unit, and an angle.
 fn suits(one: &Factor, other: &Factor) -> bool {
     let unnamed = |degrees: &Factor, other: &Factor| {
         *degrees == factor("°") && ["°C", "°F", "K"].map(factor).contains(other)
@@ -204,13 +205,13 @@ fn product(input: &mut Tokens<'_>) -> Parsed<Vec<Factor>> {
     Ok(factors)
 }
 
-/// What a unit is multiplied with without a sign: "kilowatt hours", "volt amperes", "newton meters".
+/// A factor that is multiplied without a sign: "kilowatt hours", "volt amperes", "newton meters".
 fn follower(input: &mut Tokens<'_>) -> Parsed<Vec<Factor>> {
     word.verify(|next: &Vec<Factor>| matches!(next[..], [next] if ["h", "A", "m", "s"].contains(&next.base)))
         .parse_next(input)
 }
 
-/// Between two words without space: "5 C-10 C" and "5 C - 10 C" are ranges.
+/// A hyphen between two words without space: "5 C-10 C" and "5 C - 10 C" are ranges.
 fn hyphen(input: &mut Tokens<'_>) -> Parsed<()> {
     match &**input {
         [hyphen, next, ..] if hyphen.touches(next) && next.kind == Kind::Word => {
@@ -237,7 +238,7 @@ fn a_factor(input: &mut Tokens<'_>) -> Parsed<Vec<Factor>> {
     .parse_next(input)
 }
 
-/// A word of the table, with a power behind it: "m", "m²", "m3", "s⁻¹", "s^-1".
+/// A word of the table, followed by an optional power: "m", "m²", "m3", "s⁻¹", "s^-1".
 fn word(input: &mut Tokens<'_>) -> Parsed<Vec<Factor>> {
     let (mut factors, power_behind) = any
         .verify(|token: &&Token<'_>| token.kind == Kind::Word)
@@ -264,7 +265,7 @@ fn raise(factors: &mut [Factor], power: i8) {
     }
 }
 
-/// As it is written behind a word, or after "^".
+/// The power written after a word or after "^".
 fn power(text: &str) -> Option<i8> {
     match text {
         "" | "1" | "¹" => Some(1),
@@ -277,7 +278,7 @@ fn power(text: &str) -> Option<i8> {
     }
 }
 
-/// How many tokens the field's unit takes when letters differ in case. In front an m and an M are different prefixes.
+/// Length in tokens of the field's unit if only the case differs. A leading "m" and "M" are different prefixes.
 fn in_another_case(tokens: &[Token<'_>], own: &str) -> Option<usize> {
     let written = tokens.first()?.onward.get(..own.len())?;
     let is_other_prefix = written.starts_with(['m', 'M']) && !written.starts_with(own.chars().next()?);

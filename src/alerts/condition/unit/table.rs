@@ -1,5 +1,5 @@
-//! The units that are known by themselves, and how they are written. Any other is understood behind a number of the
-//! field whose unit it is, and nowhere else.
+//! The built-in units and their spellings. Any other unit is understood only after a number of a field that has this
+//! unit.
 
 /// A part of a unit, such as the hours of "km/h": `h` to the power of -1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,10 +19,10 @@ const fn power(base: &'static str, power: i8) -> Factor {
     Factor { prefix, base, power }
 }
 
-/// Symbols that are as likely to be no unit: "5 m" may be million and "5 pm" a time of day.
+/// Symbols that often are not units: "5 m" may mean million, and "5 pm" a time of day.
 pub(super) const AMBIGUOUS: &[&str] = &["m", "K", "B", "b", "T", "in", "pm"];
 
-/// Prefixes, as symbols and as they begin names.
+/// Prefixes: the canonical symbol, its spellings, and the prefix of names.
 const PREFIXES: &[(&str, &str, &str)] = &[
     ("k", "k|K", "kilo"),
     ("M", "M", "mega"),
@@ -45,8 +45,8 @@ const ALL: &str = "k|M|G|T|P|m|µ|n|p|c|d|h";
 const THOUSANDS: &str = "k|M|G|T|P|m|µ|n|p";
 const LARGE: &str = "k|M|G|T|P|Ki|Mi|Gi|Ti";
 
-/// What it is, its symbols, its names, the prefixes it takes. Names are understood in any case and with an "s" behind
-/// them, symbols as here; where no symbol is written so, those of several letters in any case.
+/// Canonical unit, symbols, names, allowed prefixes. Names match in any case and with a plural "s". Symbols match
+/// exactly; if no symbol does, symbols of several letters match in any case.
 #[rustfmt::skip]
 const UNITS: &[(&str, &str, &str, &str)] = &[
     ("m", "m", "meter|metre", ALL),
@@ -77,7 +77,7 @@ const UNITS: &[(&str, &str, &str, &str)] = &[
     ("cal", "cal", "calorie", THOUSANDS),
     ("rad", "rad", "radian", THOUSANDS),
     ("var", "var", "", THOUSANDS),
-    // A single C or F is a temperature.
+    // A bare C or F is a temperature.
     ("°C", "C|c|ºC|degC", "celsius|centigrade", ""),
     ("°F", "F|f|ºF|degF", "fahrenheit", ""),
     ("F", "F", "farad", THOUSANDS),
@@ -125,7 +125,7 @@ const UNITS: &[(&str, &str, &str, &str)] = &[
     ("revolution", "rev", "revolution", ""),
     ("beat", "", "beat", ""),
     ("frame", "", "frame", ""),
-    // What is counted; where the singular is a verb as well ("message me"), only the plural.
+    // Counted things. If the singular is also a verb ("message me"), only the plural is listed.
     ("unit", "", "unit", ""),
     ("item", "", "item", ""),
     ("piece", "pcs", "piece", ""),
@@ -156,7 +156,7 @@ const UNITS: &[(&str, &str, &str, &str)] = &[
     ("point", "", "points", ""),
 ];
 
-/// Units of several words or of signs.
+/// Units that consist of several words or of signs.
 pub(super) const PHRASES: &[(&str, Factor)] = &[
     ("°|º|˚|degree|degrees|deg", factor("°")),
     ("°|º|˚|degree|degrees|deg celsius|centigrade|c", factor("°C")),
@@ -175,7 +175,7 @@ pub(super) const PHRASES: &[(&str, Factor)] = &[
     ("metric ton|tons", factor("t")),
 ];
 
-/// Signs before or behind an amount of money.
+/// Currency signs, before or after an amount.
 pub(super) const CURRENCIES: &[(&str, Factor)] = &[
     ("$", factor("USD")),
     ("€", factor("EUR")),
@@ -184,7 +184,7 @@ pub(super) const CURRENCIES: &[(&str, Factor)] = &[
     ("₹", factor("INR")),
 ];
 
-/// Symbols of products, the prefixes they take, what they are.
+/// Symbols of products, their allowed prefixes, their factors.
 const PRODUCTS: &[(&str, &str, &[Factor])] = &[
     ("Wh", THOUSANDS, &[factor("W"), factor("h")]),
     ("Ah", THOUSANDS, &[factor("A"), factor("h")]),
@@ -208,7 +208,7 @@ const KILOMETER: Factor = Factor {
     power: 1,
 };
 
-/// What a word without a power is. What is listed as written goes before what is split into a prefix and a unit.
+/// The factors of a word without a power. A listed word takes precedence over splitting it into prefix and unit.
 pub(super) fn find(word: &str) -> Option<Vec<Factor>> {
     [Spelling::Symbol, Spelling::Name, Spelling::SymbolInAnyCase]
         .into_iter()
@@ -228,7 +228,7 @@ pub(super) fn find(word: &str) -> Option<Vec<Factor>> {
         })
 }
 
-/// The unit that is spelled so, and takes the prefix.
+/// The unit with this spelling, if it allows the prefix.
 fn unit(spelling: Spelling, prefix: &'static str, word: &str) -> Option<Vec<Factor>> {
     let taken = |prefixes: &str| prefix.is_empty() || prefixes.split('|').any(|one| one == prefix);
     let simple = UNITS.iter().find_map(|(base, symbols, names, prefixes)| {
@@ -253,7 +253,7 @@ fn unit(spelling: Spelling, prefix: &'static str, word: &str) -> Option<Vec<Fact
     simple.or_else(product)
 }
 
-/// In which way a word may be a unit.
+/// How a word can match a unit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Spelling {
     Symbol,
@@ -269,7 +269,7 @@ impl Spelling {
         }
     }
 
-    /// Whether the word is one of the symbols or names, in this way. Of lists, `|` stands between the entries.
+    /// Whether the word matches one of the symbols or names. List entries are separated by `|`.
     fn is(self, symbols: &str, names: &str, word: &str) -> bool {
         let singular = word
             .strip_suffix(['s', 'S'])
