@@ -84,7 +84,7 @@ fn parse(
         scan.end()?;
         return Err(BodyFault::Faults(vec![detail(
             &[],
-            format!("the body must be an object, got {found}"),
+            format!("the body must be an object, not {found}"),
         )]));
     }
     let mut entries = Entries::new(now_ns, sources, scratch, rows);
@@ -138,10 +138,10 @@ fn faults(bucket_id: &IdSlot, points: &Points) -> Vec<Detail> {
     bucket_id.fault("bucketId", "a string", true, &mut faults);
     let fault = match points {
         Points::Absent => Some("is required".to_owned()),
-        Points::Other(kind) => Some(format!("must be an array, got {kind}")),
+        Points::Other(kind) => Some(format!("must be an array, not {kind}")),
         Points::Array(_, 0) => Some("must have at least one entry".to_owned()),
         Points::Array(_, count @ BATCH_ENTRIES_MAX..) if *count > BATCH_ENTRIES_MAX => Some(format!(
-            "must have at most {BATCH_ENTRIES_MAX} entries, got {count}"
+            "must have at most {BATCH_ENTRIES_MAX} entries, not {count}"
         )),
         Points::Array(..) => None,
     };

@@ -128,7 +128,7 @@ impl<'s> Entries<'s> {
             scan.skip_value(ENTRY_DEPTH - 1)?;
             self.errors.push(EntryError {
                 index,
-                error: format!("must be an object, got {found}"),
+                error: format!("must be an object, not {found}"),
             });
             return Ok(());
         }

@@ -57,7 +57,7 @@ impl<T: Copy, F: fmt::Display> Slot<T, F> {
         match self {
             Self::Absent if required => out.push(detail(&[member], "is required".to_owned())),
             Self::Absent | Self::Good(_) => {}
-            Self::Other(found) => out.push(detail(&[member], format!("must be {kind}, got {found}"))),
+            Self::Other(found) => out.push(detail(&[member], format!("must be {kind}, not {found}"))),
             Self::Bad(fault) => out.push(detail(&[member], fault.to_string())),
         }
     }
@@ -70,7 +70,7 @@ pub(super) type MetadataSlot = Slot<(usize, usize), MetadataFault>;
 
 /// The metadata is too long: its length in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("must be at most {max} bytes as sent, got {0}", max = METADATA_BYTES_MAX)]
+#[error("must be at most {max} bytes as sent, not {0}", max = METADATA_BYTES_MAX)]
 pub(super) struct MetadataFault(usize);
 
 /// A fault with its path.

@@ -71,7 +71,7 @@ pub fn parse_point(body: &[u8]) -> Result<PointBody<'_>, BodyFault> {
         scan.end()?;
         return Err(BodyFault::Faults(vec![detail(
             &[],
-            format!("the body must be an object, got {found}"),
+            format!("the body must be an object, not {found}"),
         )]));
     }
     let (mut bucket_id, mut source_id) = (IdSlot::Absent, IdSlot::Absent);
@@ -109,7 +109,7 @@ pub fn parse_point(body: &[u8]) -> Result<PointBody<'_>, BodyFault> {
     timestamp.fault("timestamp", "an ISO 8601 string", false, &mut faults);
     match &values {
         ValuesSlot::Absent => faults.push(detail(&["values"], "is required".to_owned())),
-        ValuesSlot::Other(kind) => faults.push(detail(&["values"], format!("must be an object, got {kind}"))),
+        ValuesSlot::Other(kind) => faults.push(detail(&["values"], format!("must be an object, not {kind}"))),
         ValuesSlot::Object(values) => values.shape_faults(&mut faults),
     }
     metadata.fault("metadata", "an object", false, &mut faults);

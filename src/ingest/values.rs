@@ -137,7 +137,7 @@ impl<'a> Values<'a> {
                 (Some(_), _) if scalar.kind() == Kind::Null => None,
                 (Some(declared), Some(came)) if came == declared => None,
                 (Some(declared), _) => Some(format!(
-                    "field {} is declared {}, got {}",
+                    "field {} is declared {}, not {}",
                     Name(name),
                     declared.name(),
                     scalar.kind()
@@ -158,7 +158,7 @@ impl<'a> Values<'a> {
                     }
                 }
                 (None, _) => Some(format!(
-                    "field {} is not declared (declared: {}), got {}",
+                    "field {} is not declared (declared: {}), but {} was sent",
                     Name(name),
                     declared_names(source),
                     scalar.kind()
@@ -231,16 +231,16 @@ fn extension_fault(name: &str, scalar: &Scalar<'_>, room: bool) -> Option<String
     match scalar {
         Scalar::Null => None,
         Scalar::Nested(_) => Some(format!(
-            "field {} must be a number, string or boolean, got {kind}",
+            "field {} must be a number, string or boolean, not {kind}",
             Name(name)
         )),
         _ => match name_fault(name) {
             Some(fault) => Some(format!(
-                "field {} cannot be added: {fault}, got {kind}",
+                "field {} cannot be added: {fault}, but {kind} was sent",
                 Name(name)
             )),
             None if !room => Some(format!(
-                "field {} is not declared, and the schema has its {SCHEMA_FIELDS_MAX} fields already, got {kind}",
+                "field {} is not declared, and the schema has its {SCHEMA_FIELDS_MAX} fields already, but {kind} was sent",
                 Name(name)
             )),
             None => None,

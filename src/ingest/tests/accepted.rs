@@ -111,7 +111,7 @@ fn the_last_of_members_with_one_name_wins() {
     let (result, rows) = batch(&entries(&[&entry]), &mut Sources::new());
     assert_eq!(
         ready(result).errors[0].error,
-        "values: must be an object, got number"
+        "values: must be an object, not a number"
     );
     assert_eq!(rows.rows(), 0);
 }
@@ -205,7 +205,7 @@ fn undeclared_fields_of_an_extending_source_are_asked_for_and_then_written() {
     assert_eq!(errors.iter().map(|error| error.index).collect::<Vec<_>>(), [1, 3]);
     assert_eq!(
         errors[0].error,
-        r#"values: field "a" is declared number, got string"#
+        r#"values: field "a" is declared number, not a string"#
     );
     let by_hand = expected(|rows| {
         rows.begin(2);

@@ -23,8 +23,8 @@ fn faults_outside_the_entries_are_of_the_whole_body() {
         (
             r#""bucketId":3,"dataPoints":{}"#,
             vec![
-                "bucketId: must be a string, got number",
-                "dataPoints: must be an array, got object",
+                "bucketId: must be a string, not a number",
+                "dataPoints: must be an array, not an object",
             ],
         ),
         (
@@ -37,24 +37,24 @@ fn faults_outside_the_entries_are_of_the_whole_body() {
         (r#""dataPoints":[1,2]"#, vec![id_needed]),
         (
             &format!(r#""dataPoints":{many}"#),
-            vec![id_needed, "dataPoints: must have at most 1000 entries, got 1001"],
+            vec![id_needed, "dataPoints: must have at most 1000 entries, not 1001"],
         ),
         (
             &format!(r#""bucketId":"{BUCKET}","dataPoints":{many}"#),
-            vec!["dataPoints: must have at most 1000 entries, got 1001"],
+            vec!["dataPoints: must have at most 1000 entries, not 1001"],
         ),
         (
             &format!(r#""dataPoints":{many},"bucketId":"{BUCKET}""#),
-            vec!["dataPoints: must have at most 1000 entries, got 1001"],
+            vec!["dataPoints: must have at most 1000 entries, not 1001"],
         ),
         (
             &format!(r#""bucketId":"{BUCKET}","dataPoints":[{GOOD}],"dataPoints":null"#),
-            vec!["dataPoints: must be an array, got null"],
+            vec!["dataPoints: must be an array, not null"],
         ),
     ] {
         assert_eq!(whole(&format!("{{{members}}}")), faults);
     }
-    assert_eq!(whole("[1]"), [": the body must be an object, got array"]);
+    assert_eq!(whole("[1]"), [": the body must be an object, not an array"]);
     let (result, rows) = batch(&entries(&[&thousand]), &mut Sources::new());
     assert_eq!((ready(result).entries, rows.rows()), (1_000, 1_000));
 }
@@ -64,12 +64,12 @@ fn each_fault_of_an_entry_is_named_and_stops_nothing_else() {
     let with = |source: &str, rest: &str| format!(r#"{{"dataSourceId":"{source}",{rest}}}"#);
     let values = r#""values":{"t":1}"#;
     let cases = [
-        ("3".to_owned(), "must be an object, got number"),
-        ("[]".to_owned(), "must be an object, got array"),
+        ("3".to_owned(), "must be an object, not a number"),
+        ("[]".to_owned(), "must be an object, not an array"),
         (format!("{{{values}}}"), "dataSourceId: is required"),
         (
             format!(r#"{{"dataSourceId":9,{values}}}"#),
-            "dataSourceId: must be a string, got number",
+            "dataSourceId: must be a string, not a number",
         ),
         (
             with("xyz", values),
@@ -98,7 +98,7 @@ fn each_fault_of_an_entry_is_named_and_stops_nothing_else() {
         ),
         (
             with(STRICT, &format!(r#""timestamp":1767225600,{values}"#)),
-            "timestamp: must be an ISO 8601 string, got number",
+            "timestamp: must be an ISO 8601 string, not a number",
         ),
         (
             with(STRICT, &format!(r#""timestamp":"20260101",{values}"#)),
@@ -111,7 +111,7 @@ fn each_fault_of_an_entry_is_named_and_stops_nothing_else() {
         (with(STRICT, r#""x":1"#), "values: is required"),
         (
             with(STRICT, r#""values":7"#),
-            "values: must be an object, got number",
+            "values: must be an object, not a number",
         ),
         (
             with(STRICT, r#""values":{}"#),
@@ -123,11 +123,11 @@ fn each_fault_of_an_entry_is_named_and_stops_nothing_else() {
         ),
         (
             with(STRICT, r#""values":{"t":true}"#),
-            "values: field \"t\" is declared number, got boolean",
+            "values: field \"t\" is declared number, not a boolean",
         ),
         (
             with(STRICT, r#""values":{"p":1,"t":[[1]]}"#),
-            "values: field \"t\" is declared number, got array",
+            "values: field \"t\" is declared number, not an array",
         ),
         (
             with(STRICT, r#""values":{"t":1e400}"#),
@@ -135,18 +135,18 @@ fn each_fault_of_an_entry_is_named_and_stops_nothing_else() {
         ),
         (
             with(STRICT, r#""values":{"t":1,"u":null}"#),
-            r#"values: field "u" is not declared (declared: t, p, on, state, a":1,"t), got null"#,
+            r#"values: field "u" is not declared (declared: t, p, on, state, a":1,"t), but null was sent"#,
         ),
         (
             with(STRICT, &format!(r#"{values},"metadata":3"#)),
-            "metadata: must be an object, got number",
+            "metadata: must be an object, not a number",
         ),
         (
             with(
                 STRICT,
                 &format!(r#"{values},"metadata":{{"k":"{}"}}"#, "x".repeat(16_384)),
             ),
-            "metadata: must be at most 16384 bytes as sent, got 16392",
+            "metadata: must be at most 16384 bytes as sent, not 16392",
         ),
     ];
     let mut all = vec![GOOD];

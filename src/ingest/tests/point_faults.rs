@@ -30,8 +30,8 @@ fn each_fault_of_shape_is_named_at_its_member() {
     const FORM: &str = "must be an ISO 8601 date-time such as 2026-01-31T12:00:00Z";
     for (member, text, fault) in [
         ("bucketId", None, "is required"),
-        ("bucketId", Some("7"), "must be a string, got number"),
-        ("bucketId", Some("null"), "must be a string, got null"),
+        ("bucketId", Some("7"), "must be a string, not a number"),
+        ("bucketId", Some("null"), "must be a string, not null"),
         (
             "bucketId",
             Some("\"abc\""),
@@ -43,7 +43,7 @@ fn each_fault_of_shape_is_named_at_its_member() {
             "must be an id of 24 lowercase hex characters",
         ),
         ("dataSourceId", None, "is required"),
-        ("dataSourceId", Some("[1]"), "must be a string, got array"),
+        ("dataSourceId", Some("[1]"), "must be a string, not an array"),
         (
             "dataSourceId",
             Some("\"\""),
@@ -52,7 +52,7 @@ fn each_fault_of_shape_is_named_at_its_member() {
         (
             "timestamp",
             Some("1767225600000"),
-            "must be an ISO 8601 string, got number",
+            "must be an ISO 8601 string, not a number",
         ),
         ("timestamp", Some("\"yesterday\""), FORM),
         ("timestamp", Some("\"20260101T000000Z\""), FORM),
@@ -67,8 +67,8 @@ fn each_fault_of_shape_is_named_at_its_member() {
             "must lie within the years 1678 to 2261, in UTC",
         ),
         ("values", None, "is required"),
-        ("values", Some("null"), "must be an object, got null"),
-        ("values", Some("[]"), "must be an object, got array"),
+        ("values", Some("null"), "must be an object, not null"),
+        ("values", Some("[]"), "must be an object, not an array"),
         (
             "values",
             Some("{}"),
@@ -89,8 +89,8 @@ fn each_fault_of_shape_is_named_at_its_member() {
             Some(r#"{"zz":-1e999}"#),
             "field \"zz\" must be a finite number of double precision",
         ),
-        ("metadata", Some("[]"), "must be an object, got array"),
-        ("metadata", Some("\"x\""), "must be an object, got string"),
+        ("metadata", Some("[]"), "must be an object, not an array"),
+        ("metadata", Some("\"x\""), "must be an object, not a string"),
     ] {
         let name = member.split('.').next().unwrap();
         assert_eq!(shape(&point(name, text)), [format!("{member}: {fault}")]);
@@ -114,7 +114,7 @@ fn metadata_is_measured_as_sent() {
     assert!(parse_point(point("metadata", Some(&metadata(16_384))).as_bytes()).is_ok());
     assert_eq!(
         shape(&point("metadata", Some(&metadata(16_385)))),
-        ["metadata: must be at most 16384 bytes as sent, got 16385"]
+        ["metadata: must be at most 16384 bytes as sent, not 16385"]
     );
 }
 
@@ -137,12 +137,12 @@ fn all_faults_of_shape_come_together() {
         ]
     );
     for (body, kind) in [
-        ("[]", "array"),
-        ("3", "number"),
+        ("[]", "an array"),
+        ("3", "a number"),
         ("null", "null"),
-        (" \"{}\" ", "string"),
+        (" \"{}\" ", "a string"),
     ] {
-        assert_eq!(shape(body), [format!(": the body must be an object, got {kind}")]);
+        assert_eq!(shape(body), [format!(": the body must be an object, not {kind}")]);
     }
     let many: Vec<String> = (0..2_000).map(|field| format!("\"f{field}\":1")).collect();
     let values = format!("{{{}}}", many.join(","));
@@ -200,11 +200,11 @@ fn faults_against_the_schema_come_together_and_nothing_is_written() {
         lines(&details),
         [
             "timestamp: is too old: the oldest accepted now is 2025-12-02T00:00:00Z".to_owned(),
-            "values.t: field \"t\" is declared number, got string".to_owned(),
-            format!("values.zz: field \"zz\" is not declared {declared}, got number"),
-            "values.on: field \"on\" is declared boolean, got number".to_owned(),
-            format!("values.y: field \"y\" is not declared {declared}, got null"),
-            "values.state: field \"state\" is declared string, got object".to_owned(),
+            "values.t: field \"t\" is declared number, not a string".to_owned(),
+            format!("values.zz: field \"zz\" is not declared {declared}, but a number was sent"),
+            "values.on: field \"on\" is declared boolean, not a number".to_owned(),
+            format!("values.y: field \"y\" is not declared {declared}, but null was sent"),
+            "values.state: field \"state\" is declared string, not an object".to_owned(),
         ]
     );
     assert_eq!(rows.rows(), 0);
