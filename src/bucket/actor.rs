@@ -295,7 +295,7 @@ impl Handler<Applied> for BucketActor {
                 let mut applied = Ok(true);
                 self.with_memory_reported(|state| applied = state.apply(sequence, &view));
                 if let Err(error) = applied {
-                    unreachable!("BUG: rows encoded by this program do not read: {error}");
+                    unreachable!("BUG: rows encoded by this program cannot be decoded: {error}");
                 }
                 self.around
                     .newest_ingest_ns

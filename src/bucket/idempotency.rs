@@ -88,7 +88,7 @@ impl IdempotencyIndex {
 fn decoded(payload: &[u8]) -> Answered {
     match Answered::decode(payload) {
         Some(entry) => entry,
-        None => unreachable!("BUG: an answer encoded by this program does not read"),
+        None => unreachable!("BUG: an answer encoded by this program cannot be decoded"),
     }
 }
 

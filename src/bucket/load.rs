@@ -14,7 +14,6 @@ const SET_APART_RETRY_SECONDS: u32 = 60;
 pub struct BucketsLoad {
     /// Running actors.
     pub actors: u64,
-    /// Buckets that are set apart.
     pub set_apart: u64,
     /// Bytes of unsaved rows, and of ingests that will become rows.
     pub memory_bytes: u64,

@@ -12,9 +12,7 @@ use crate::ledger::{Ledger, LedgerError};
 pub struct BucketState {
     /// The bucket's ordinal.
     pub ordinal: u32,
-    /// The bucket's points.
     pub store: Store,
-    /// The bucket's idempotency keys.
     pub idempotency: IdempotencyIndex,
     /// Sequence of the next row.
     pub next_sequence: u64,

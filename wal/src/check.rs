@@ -41,7 +41,7 @@ pub struct CheckReport {
 /// Contents of one log file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileReport {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
     /// First sequence, from the file's name.
     pub first_sequence: Sequence,

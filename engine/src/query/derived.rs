@@ -33,7 +33,7 @@ impl Opened<'_, '_, '_> {
             Ok(columns.collect())
         })?;
         if are_new {
-            // What was read are their rows.
+            // They were computed from rows, which are counted instead.
             self.walk.grouping.touched.cells = touched;
         }
         Ok(edges)

@@ -37,7 +37,7 @@ impl AsRef<[u8]> for Map {
     reason = "a memory map has no safe constructor; the proof stands above"
 )]
 pub(super) fn map(file: &File) -> io::Result<Map> {
-    // SAFETY: the file is sealed, see above.
+    // SAFETY: the file is immutable, see above.
     let map = unsafe { Mmap::map(file) }?;
     Ok(Map {
         _guarded: Guarded::new(&map),
