@@ -24,7 +24,7 @@ pub struct RelaxedDisk {
 }
 
 impl RelaxedDisk {
-    /// With `None`, a file's bytes are never synced on the log's request.
+    /// With `None`, a file is synced only after its header is written, and by [`RelaxedDisk::flush`].
     pub fn new(disk: Arc<dyn Disk>, interval: Option<Duration>) -> Self {
         RelaxedDisk {
             disk,
