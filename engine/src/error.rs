@@ -1,6 +1,8 @@
 //! Errors of the engine. It does no I/O, so an error is damage in its input, or a query that was stopped or exceeded
 //! its memory budget.
 
+use std::fmt;
+
 use thiserror::Error;
 
 /// An error of the engine.
@@ -31,8 +33,7 @@ pub enum EngineError {
 }
 
 /// Location of a damaged block, for the people who have to repair the file.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("segment {segment}, offset {offset}: {fault}")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DamagedBlock {
     /// Id under which the segment was opened.
     pub segment: u64,
@@ -44,6 +45,18 @@ pub struct DamagedBlock {
     pub source: Option<u32>,
     /// The error, with its offset within the block or the footer.
     pub fault: EngineError,
+}
+
+impl fmt::Display for DamagedBlock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let DamagedBlock {
+            segment,
+            offset,
+            fault,
+            ..
+        } = self;
+        write!(f, "segment {segment}, offset {offset}: {fault}")
+    }
 }
 
 impl EngineError {
