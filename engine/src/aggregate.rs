@@ -1,34 +1,35 @@
-//! The aggregate of a set of values: count, sum, least, greatest. Two can be put together, so a cell's answer is
-//! the same whether it came from points, minutes, hours or whole blocks.
+//! The aggregate of a set of values: count, sum, minimum, maximum. Aggregates can be merged, so a cell has the same
+//! result whether it is computed from points, minutes, hours or whole blocks.
 
 /// Count, sum, minimum and maximum.
 ///
-/// The sum is a pair: a double, and what rounding took from it (Neumaier, "Rundungsfehleranalyse einiger Verfahren zur
-/// Summation endlicher Summen", ZAMM 54, 1974). Of n values it is off by at most 2⁻⁵³ of itself, from being rounded to
-/// one double at the end, and n² · 2⁻¹⁰⁶ of the sum of the values without their signs; however they are put together.
+/// The sum is a pair: a double, and the rounding error it accumulated (Neumaier, "Rundungsfehleranalyse einiger
+/// Verfahren zur Summation endlicher Summen", ZAMM 54, 1974). For n values its error is at most 2⁻⁵³ of the sum, from
+/// the final rounding to one double, plus n² · 2⁻¹⁰⁶ of the sum of the absolute values, in whatever order they are
+/// merged.
 ///
-/// An aggregate with an extreme of at least `LARGE` keeps the pair divided by 2⁶⁴, so that no sum ever overflows:
-/// 2⁶⁴ values below it stay below 2¹⁰²², and 2⁶⁴ doubles of any size divided by 2⁶⁴ below 2¹⁰²⁴. What the division
-/// takes from the smallest doubles is beyond all digits of a sum with such a value.
+/// An aggregate with an extreme of at least `LARGE` stores the pair divided by 2⁶⁴, so that no sum ever overflows: 2⁶⁴
+/// values below `LARGE` sum to less than 2¹⁰²², and 2⁶⁴ doubles of any size divided by 2⁶⁴ to less than 2¹⁰²⁴. What the
+/// division loses of the smallest doubles is far below the precision of a sum that includes such a large value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Aggregate {
-    /// Values present.
+    /// Number of values.
     pub count: u64,
     sum: f64,
     carry: f64,
-    /// Least value; infinite when there is none.
+    /// Minimum; infinity if there are no values.
     pub min: f64,
-    /// Greatest value; negative infinite when there is none.
+    /// Maximum; negative infinity if there are no values.
     pub max: f64,
 }
 
-/// 2⁹⁵⁸: from here on sums are kept divided.
+/// 2⁹⁵⁸: with extremes from here on, sums are stored divided.
 const LARGE: f64 = f64::from_bits((1_023 + 958) << 52);
-/// What they are multiplied with: 2⁻⁶⁴.
+/// The factor for divided sums: 2⁻⁶⁴.
 const DOWN: f64 = 1.0 / UP;
 const UP: f64 = (1u128 << 64) as f64;
 
-/// Sums that are made beside each other: enough to keep a processor's adders busy.
+/// Number of independent partial sums: enough to keep a processor's adders busy.
 const LANES: usize = 4;
 
 impl Default for Aggregate {
@@ -43,20 +44,20 @@ impl Default for Aggregate {
     }
 }
 
-/// Whether a sum of values with these extremes is kept divided; not that of no values.
+/// Whether the sum of values with these extremes is stored divided; false for no values.
 #[inline]
 fn is_large(min: f64, max: f64) -> bool {
     max >= LARGE || min <= -LARGE
 }
 
 impl Aggregate {
-    /// Of a sum that one double holds.
+    /// From a sum that fits into one double.
     pub(crate) fn new(count: u64, sum: f64, min: f64, max: f64) -> Self {
         let sum = if is_large(min, max) { sum * DOWN } else { sum };
         Aggregate::of_parts(count, (sum, 0.0), min, max)
     }
 
-    /// Of a sum and its carry as [`Aggregate::parts`] answers them.
+    /// From a sum and its carry as returned by [`Aggregate::parts`].
     pub(crate) fn of_parts(count: u64, (sum, carry): (f64, f64), min: f64, max: f64) -> Self {
         if count == 0 {
             Aggregate::default()
@@ -71,28 +72,28 @@ impl Aggregate {
         }
     }
 
-    /// Of values that are no numbers.
+    /// For values that are not numbers.
     pub(crate) fn of_count(count: u64) -> Self {
         Aggregate::new(count, 0.0, 0.0, 0.0)
     }
 
-    /// The sum as it is kept: the nearest double and what that lacks, both divided by 2⁶⁴ when an extreme is large.
+    /// The stored sum: the nearest double and its error, both divided by 2⁶⁴ if an extreme is large.
     pub(crate) fn parts(&self) -> (f64, f64) {
         let sum = self.sum + self.carry;
         (sum, lost(self.sum, self.carry, sum))
     }
 
-    /// Whether [`Aggregate::sum`] is all of the sum: nothing is lost when it is kept as that double.
+    /// Whether [`Aggregate::sum`] is exact, so that nothing is lost by storing that double.
     pub(crate) fn is_one_double(&self) -> bool {
         self.parts().1 == 0.0 && !self.is_beyond()
     }
 
-    /// Whether the sum is beyond the range of doubles.
+    /// Whether the sum exceeds the range of doubles.
     pub(crate) fn is_beyond(&self) -> bool {
         self.is_large() && (self.parts().0 * UP).is_infinite()
     }
 
-    /// The carry as it is, [`Aggregate::parts`] without putting them in order.
+    /// The stored carry, without the normalization of [`Aggregate::parts`].
     pub(crate) fn carry(&self) -> f64 {
         self.carry
     }
@@ -114,7 +115,7 @@ impl Aggregate {
         (self.min, self.max) = (min, max);
     }
 
-    /// Adds numbers, several at a time: one by one, each would wait for the sum before it.
+    /// Adds numbers, several in parallel: one by one, each addition would wait for the previous one.
     pub(crate) fn add_all(&mut self, values: &[f64]) {
         let (lanes, rest) = values.as_chunks::<LANES>();
         let mut extremes = ([f64::INFINITY; LANES], [f64::NEG_INFINITY; LANES]);
@@ -133,7 +134,7 @@ impl Aggregate {
         let min = extremes.0.into_iter().fold(self.min, f64::min);
         let max = extremes.1.into_iter().fold(self.max, f64::max);
         if is_large(min, max) {
-            // A lane may have gone beyond the doubles.
+            // A lane may have overflowed.
             values.iter().for_each(|value| self.add(*value));
             return;
         }
@@ -153,7 +154,7 @@ impl Aggregate {
         self.sum = sum;
     }
 
-    /// Adds to a sum that is kept divided from now on, if it was not before.
+    /// Adds to a sum that is stored divided from now on.
     #[cold]
     fn add_divided(&mut self, sum: f64, carry: f64) {
         if !self.is_large() {
@@ -164,7 +165,7 @@ impl Aggregate {
         self.carry += carry;
     }
 
-    /// Adds all that `other` holds.
+    /// Adds all values of `other`.
     #[inline]
     pub fn merge(&mut self, other: &Aggregate) {
         self.count += other.count;
@@ -180,12 +181,12 @@ impl Aggregate {
         (self.min, self.max) = (min, max);
     }
 
-    /// The sum, rounded once. Sums beyond the range of doubles are its greatest number: JSON has no infinity.
+    /// The sum, rounded once. Clamped to the range of doubles, because JSON has no infinity.
     pub fn sum(&self) -> f64 {
         self.shown(self.sum + self.carry)
     }
 
-    /// The mean; of no values, zero.
+    /// The mean; zero if there are no values.
     pub fn avg(&self) -> f64 {
         if self.count == 0 {
             return 0.0;
@@ -193,7 +194,7 @@ impl Aggregate {
         self.shown((self.sum + self.carry) / self.count as f64)
     }
 
-    /// A number in the scale of the sum as it is.
+    /// Converts a number from the scale of the stored sum.
     fn shown(&self, value: f64) -> f64 {
         if self.is_large() {
             (value * UP).clamp(f64::MIN, f64::MAX)
@@ -203,7 +204,7 @@ impl Aggregate {
     }
 }
 
-/// What rounding took from `a + b`, exactly, where that gave `sum`.
+/// The exact rounding error of `sum`, the rounded value of `a + b`.
 #[inline]
 fn lost(a: f64, b: f64, sum: f64) -> f64 {
     if a.abs() >= b.abs() {
@@ -214,7 +215,7 @@ fn lost(a: f64, b: f64, sum: f64) -> f64 {
 }
 
 /// The same without a branch (Knuth, The Art of Computer Programming, volume 2, section 4.2.2, theorem B), which is
-/// quicker where several are worked out at a time.
+/// faster when several are computed in parallel.
 #[inline]
 fn lost_evenly(a: f64, b: f64, sum: f64) -> f64 {
     let of_b = sum - a;

@@ -1,9 +1,9 @@
-//! Which rows of a column have a value.
+//! Marks the rows of a column that have a value.
 
 use crate::EngineError;
 use crate::bytes::{Reader, put_varint};
 
-/// One bit a row.
+/// One bit per row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bitmap {
     words: Vec<u64>,
@@ -44,7 +44,7 @@ impl Bitmap {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Written as the lengths of its runs, beginning with a run of zeros, or as its bits, whichever is shorter.
+    /// Encodes the bitmap as run lengths, beginning with a run of zeros, or as bits, whichever is shorter.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         let start = out.len();
         out.push(0);

@@ -1,5 +1,5 @@
-//! Reading and writing the small integers, lengths and texts of which every format of the engine is made:
-//! LEB128 varints, zigzag for signed numbers, little-endian fixed widths. The reader never panics on any input.
+//! Reads and writes the integers, lengths and texts that the engine's formats consist of: LEB128 varints, zigzag for
+//! signed numbers, little-endian fixed widths. The reader does not panic on any input.
 
 use crate::EngineError;
 
@@ -35,7 +35,7 @@ pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// A cursor over bytes that answers [`EngineError::Corrupt`] where they end too early or make no sense.
+/// A cursor over bytes that returns [`EngineError::Corrupt`] if they are truncated or invalid.
 #[derive(Clone)]
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
@@ -44,7 +44,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// `what` names the thing read, for errors.
+    /// `what` names the input in errors.
     pub(crate) fn new(bytes: &'a [u8], what: &'static str) -> Self {
         Reader {
             bytes,
@@ -53,7 +53,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The error for the present position.
+    /// The error for the current position.
     pub(crate) fn corrupt(&self, expected: &'static str) -> EngineError {
         EngineError::Corrupt {
             what: self.what,
@@ -106,8 +106,8 @@ impl<'a> Reader<'a> {
         u16::try_from(self.varint()?).map_err(|_| self.corrupt("a number below 2^16"))
     }
 
-    /// A count of things of which each takes at least one bit of what is left: a damaged count cannot make
-    /// the caller allocate more than eight times the input.
+    /// A count of items that each take at least one bit of the remaining input: a corrupt count cannot make the caller
+    /// allocate more than eight items per byte of input.
     pub(crate) fn count(&mut self) -> Result<usize, EngineError> {
         let count = self.varint()?;
         if count > (self.rest().len() as u64).saturating_mul(8).saturating_add(8) {

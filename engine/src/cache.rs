@@ -1,5 +1,5 @@
-//! What is decoded of blocks' footer entries and rollup levels, kept for the next question: one cache for all stores,
-//! with a bound in bytes. What falls out is decoded again, so the bound costs time and never an answer.
+//! A cache of decoded footer entries and rollup levels of blocks, shared by all stores and bounded in bytes. Evicted
+//! entries are decoded again, so the bound affects only speed, never results.
 
 use std::sync::Arc;
 
@@ -10,16 +10,17 @@ use crate::aggregate::Aggregate;
 use crate::block::{BlockId, BlockSummary, FieldSummary};
 use crate::segment::FooterEntry;
 
-/// Bytes of a shard, at least: each has its own lock and its own part of the bound, and an entry must fit into it.
+/// Minimum size of a shard in bytes: each has its own lock and its own part of the bound, and an entry must fit into
+/// it.
 const SHARD_BYTES_MIN: u64 = 1 << 20;
 const SHARDS_MAX: u64 = 16;
-/// About what an entry takes; the crate sizes its memory of evicted keys by it.
+/// Estimated size of an entry in bytes; `quick_cache` sizes its memory of evicted keys by it.
 const ENTRY_BYTES: u64 = 512;
-/// What an entry takes besides what it points to: key, value, links of the eviction's queue, place in the hash table,
-/// the head of the allocation, and its share of the keys that are remembered when they are evicted.
+/// Overhead of an entry in bytes, besides what it points to: key, value, links of the eviction queue, slot in the hash
+/// table, the allocation's header, and its share of the remembered evicted keys.
 const ENTRY_OVERHEAD_BYTES: usize = 160;
 
-/// A bounded cache of decoded block summaries and rollup levels. Cheap to clone; the clones are one cache.
+/// A bounded cache of decoded block summaries and rollup levels. Cheap to clone; clones share their contents.
 #[derive(Clone)]
 pub struct Cache(Arc<Inner>);
 
@@ -28,37 +29,37 @@ struct Inner {
     bytes_max: u64,
 }
 
-/// Names one decoded part of one block.
+/// Identifies one decoded part of one block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) block: BlockId,
     pub(crate) part: Part,
 }
 
-/// What of a block is kept.
+/// The part of a block that is cached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Part {
     /// Its entry in the footer of its segment.
     Footer,
-    /// The starts of the cells of a rollup level.
+    /// Start times of the cells of a rollup level.
     Starts { level: u8 },
-    /// The rows in the cells of a rollup level.
+    /// Row counts of the cells of a rollup level.
     Rows { level: u8 },
     /// A field's aggregates in the cells of a rollup level.
     Aggregates { level: u8, field: u16 },
-    /// The same of a level that the block does not keep, made of its rows.
+    /// The same for a level that the block does not store, computed from its rows.
     Derived { level: u8, field: u16 },
 }
 
-/// What is kept; cheap to clone.
+/// A cached value; cheap to clone.
 #[derive(Clone)]
 pub(crate) enum Value {
     Footer(FooterEntry),
-    /// `None`: the block does not keep the level.
+    /// `None`: the block does not store the level.
     Starts(Option<Arc<[i64]>>),
-    /// `None`: the block does not tell.
+    /// `None`: the block does not store row counts.
     Rows(Option<Arc<[u64]>>),
-    /// With the starts, so that a question about one field looks here only.
+    /// Includes the start times, so that a query of one field needs only this entry.
     Aggregates {
         starts_ns: Arc<[i64]>,
         aggregates: Arc<[Aggregate]>,
@@ -76,7 +77,7 @@ impl Weighter<Key, Value> for Weigh {
             }
             Value::Starts(starts) => starts.as_deref().map_or(0, size_of_val),
             Value::Rows(rows) => rows.as_deref().map_or(0, size_of_val),
-            // The starts are shared, perhaps with nobody who is still here.
+            // The start times are shared, but the other owners may already have been evicted.
             Value::Aggregates {
                 starts_ns,
                 aggregates,
@@ -87,11 +88,11 @@ impl Weighter<Key, Value> for Weigh {
 }
 
 impl Cache {
-    /// An empty cache that will never hold more than so many bytes.
+    /// An empty cache with a limit in bytes.
     pub fn new(bytes_max: u64) -> Self {
-        // A power of two, which is how many there are then.
+        // The number of shards must be a power of two.
         let shards = 1 << (bytes_max / SHARD_BYTES_MIN).clamp(1, SHARDS_MAX).ilog2();
-        // The crate rounds a shard's part up.
+        // Rounded down, because `quick_cache` rounds a shard's capacity up.
         let capacity = bytes_max / shards * shards;
         let options = OptionsBuilder::new()
             .shards(shards as usize)
@@ -105,7 +106,7 @@ impl Cache {
                 DefaultHashBuilder::default(),
                 DefaultLifecycle::default(),
             ),
-            // Both capacities are given above, so this does not happen; it is the same cache with the crate's shards.
+            // Cannot happen, because both capacities are set above; the fallback has the default number of shards.
             Err(_) => {
                 quick_cache::sync::Cache::with_weighter((capacity / ENTRY_BYTES) as usize, capacity, Weigh)
             }
@@ -113,12 +114,12 @@ impl Cache {
         Cache(Arc::new(Inner { entries, bytes_max }))
     }
 
-    /// Bytes it may hold.
+    /// Limit in bytes.
     pub fn bytes_max(&self) -> u64 {
         self.0.bytes_max
     }
 
-    /// About the bytes it holds.
+    /// Approximate size in bytes.
     pub fn bytes(&self) -> u64 {
         self.0.entries.weight()
     }

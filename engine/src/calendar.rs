@@ -1,5 +1,5 @@
-//! UTC calendar units, as integers. Days are counted from 1970-01-01 in the proleptic Gregorian calendar;
-//! the conversion of days to months is Howard Hinnant's `civil_from_days`
+//! UTC calendar units, in integer arithmetic. Days are counted from 1970-01-01 in the proleptic Gregorian calendar; the
+//! conversion of days to months is Howard Hinnant's `civil_from_days`
 //! (<https://howardhinnant.github.io/date_algorithms.html>).
 
 const SECOND_NS: i64 = 1_000_000_000;
@@ -10,7 +10,7 @@ const WEEK_NS: i64 = 7 * DAY_NS;
 /// 1970-01-01 was a Thursday: the Monday before it is three days back.
 const MONDAY_NS: i64 = -3 * DAY_NS;
 
-/// The units by which a query groups.
+/// The units by which a query can group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unit {
     /// Sixty seconds.
@@ -29,7 +29,7 @@ impl Unit {
     /// From the finest to the coarsest.
     pub const ALL: [Unit; 5] = [Unit::Minute, Unit::Hour, Unit::Day, Unit::Week, Unit::Month];
 
-    /// Length and origin of the units that are all of one length.
+    /// Length and origin of the units that have a fixed length.
     fn even(self) -> Option<(i64, i64)> {
         match self {
             Unit::Minute => Some((MINUTE_NS, 0)),
@@ -40,10 +40,10 @@ impl Unit {
         }
     }
 
-    /// Start of the cell that holds `timestamp_ns`. Saturates at the ends of the time that 64 bits can say.
+    /// Start of the cell that contains `timestamp_ns`. Saturates at the limits of 64-bit timestamps.
     #[inline]
     pub fn start_ns(self, timestamp_ns: i64) -> i64 {
-        // Constants, so that the division becomes a multiplication: this is asked for every cell of an answer.
+        // Divisors are constants, so that the division becomes a multiplication: this runs for every cell of a result.
         let into = match self {
             Unit::Minute => timestamp_ns.rem_euclid(MINUTE_NS),
             Unit::Hour => timestamp_ns.rem_euclid(HOUR_NS),
@@ -54,7 +54,7 @@ impl Unit {
         timestamp_ns.saturating_sub(into)
     }
 
-    /// Start of the cell behind the one that holds `timestamp_ns`.
+    /// Start of the cell after the one that contains `timestamp_ns`.
     pub fn next_ns(self, timestamp_ns: i64) -> i64 {
         match self.even() {
             Some((length, _)) => self.start_ns(timestamp_ns).saturating_add(length),
@@ -62,7 +62,7 @@ impl Unit {
         }
     }
 
-    /// How many cells of this unit the range touches, both ends inclusive.
+    /// Number of cells of this unit that the range touches, both ends inclusive.
     pub fn cells(self, first_ns: i64, last_ns: i64) -> u64 {
         if last_ns < first_ns {
             return 0;
@@ -80,14 +80,14 @@ impl Unit {
     }
 }
 
-/// Months since year 0 of a day.
+/// Months from year 0 to the month of a day.
 fn month_of(days: i64) -> i64 {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);
     let day_of_era = shifted.rem_euclid(146_097);
     let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    // Counted from March, so that a leap day is the last of its year.
+    // Months are counted from March, so that a leap day is the last of its year.
     let month_from_march = (5 * day_of_year + 2) / 153;
     (year_of_era + era * 400) * 12 + month_from_march + 2
 }

@@ -1,4 +1,5 @@
-//! A checkpoint: rows that only the log holds → blocks of a segment file. Runs on any thread while the store goes on.
+//! A checkpoint: writes rows that only the log contains to blocks of a segment file. Runs on any thread while the store
+//! remains in use.
 
 use std::io;
 use std::sync::Arc;
@@ -8,10 +9,10 @@ use crate::columns::Columns;
 use crate::segment::SegmentWriter;
 use crate::series::cut_blocks;
 
-/// What one source brings.
+/// The unsaved data of one source.
 pub(crate) struct CheckpointPart {
     pub(crate) source: u32,
-    /// Chunks set aside, each sorted.
+    /// Chunks taken from the store, each sorted.
     pub(crate) runs: Vec<Arc<Columns>>,
     /// Blocks sealed since the last checkpoint.
     pub(crate) blocks: Vec<Arc<Block>>,
@@ -19,10 +20,10 @@ pub(crate) struct CheckpointPart {
     pub(crate) sealed_until_ns: i64,
 }
 
-/// Rows set aside by [`crate::Store::begin_checkpoint`].
+/// Rows taken by [`crate::Store::begin_checkpoint`].
 pub struct Checkpoint {
     pub(crate) parts: Vec<CheckpointPart>,
-    /// Rows and their bytes in the log, to take off the store's count of what is unsaved.
+    /// The rows and their bytes in the log, to subtract from the store's count of unsaved data.
     pub(crate) counted: (u64, u64),
 }
 
@@ -30,15 +31,15 @@ impl Checkpoint {
     /// Writes the rows as blocks of the bucket that the segment has begun.
     ///
     /// # Errors
-    /// Those of the file.
+    /// I/O errors of the file.
     pub fn write(&self, segment: &mut SegmentWriter<'_>) -> io::Result<()> {
         for part in &self.parts {
             let runs: Vec<&Columns> = part.runs.iter().map(|run| &**run).collect();
             let mut blocks = part.blocks.clone();
             if !runs.is_empty() {
                 let rows = Columns::merged(&runs);
-                // Rows from before the end of what is sealed came late: in blocks of their own they do not stretch a
-                // block of recent rows over all the time between.
+                // Late rows, from before the end of the sealed blocks, go into blocks of their own: otherwise they
+                // would stretch a block of recent rows over all the time between.
                 let older = rows
                     .timestamps_ns
                     .partition_point(|timestamp| *timestamp < part.sealed_until_ns);

@@ -1,37 +1,37 @@
-//! Which segments are worth merging.
+//! Chooses the segments to merge.
 
 use std::collections::BTreeMap;
 
-/// This many segments of about one size are merged; each byte is so rewritten once per factor of four in size.
+/// Number of segments of similar size that are merged: each byte is rewritten once per factor of four in size.
 pub(crate) const MERGE_SEGMENTS_MIN: usize = 4;
-/// A segment is written anew when less than one in so many of its rows is in use: each byte is so rewritten at most once
-/// for each byte that is reclaimed.
+/// A segment is rewritten if less than one in this many of its rows is live: each byte is rewritten at most once per
+/// byte reclaimed.
 const LIVE_SHARE_MIN: u64 = 2;
-/// Segments beyond this size are left alone, unless they are mostly dead.
+/// Larger segments are not merged, unless they are mostly dead.
 const MERGE_BYTES_MAX: u64 = 4 << 30;
-/// A merge whose footer could have more is left alone: places in a footer have 32 bits.
+/// Limit of a merge's total footer size: offsets in a footer have 32 bits.
 const MERGE_FOOTER_BYTES_MAX: u64 = 2 << 30;
-/// All below are one class: a segment that small is mostly the cost of being a file.
+/// Smaller segments form one class: for them, the cost of a file exceeds that of its content.
 const SMALL_BYTES: u64 = 64 << 10;
 
-/// A segment file, and how much of it is in use.
+/// A segment file and the fraction of it that is live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SegmentUse {
-    /// Its number.
+    /// Id of the segment.
     pub id: u64,
-    /// Length of the file.
+    /// Size of the file in bytes.
     pub bytes: u64,
-    /// Length of its footer.
+    /// Size of its footer in bytes.
     pub footer_bytes: u64,
-    /// Rows of all its blocks.
+    /// Number of rows in all its blocks.
     pub rows: u64,
-    /// Rows of the blocks in it that some bucket still uses.
+    /// Number of rows in blocks that a bucket still uses.
     pub live_rows: u64,
 }
 
-/// Segments to merge into one, if any: one that is mostly dead, of whatever size, for what was deleted is a promise, and
-/// the disk is the user's. Else the smallest size class (powers of four) that has enough segments. One that nobody uses
-/// is left out: its file can go as it is.
+/// Chooses segments to merge into one, if any. First, a single segment that is mostly dead, whatever its size: deleted
+/// data must be removed, and its disk space returned. Otherwise, the smallest size class (powers of four) that has
+/// enough segments. A segment without live rows is never chosen: its file can be deleted without a merge.
 pub fn choose_merge(segments: &[SegmentUse]) -> Option<Vec<u64>> {
     let in_use = || segments.iter().filter(|segment| segment.live_rows > 0);
     let mostly_dead = |segment: &&SegmentUse| segment.live_rows.saturating_mul(LIVE_SHARE_MIN) < segment.rows;
@@ -47,7 +47,7 @@ pub fn choose_merge(segments: &[SegmentUse]) -> Option<Vec<u64>> {
     chosen.find(|class| class.len() >= MERGE_SEGMENTS_MIN)
 }
 
-/// The first of them, as many as may be merged into one.
+/// The first segments whose footers fit into one merged footer.
 fn with_a_footer_that_fits(class: Vec<&SegmentUse>) -> Vec<u64> {
     let mut footer_bytes = 0u64;
     let fits = class.into_iter().take_while(|segment| {
@@ -126,7 +126,7 @@ mod tests {
         );
     }
 
-    /// It would be chosen again and again: no bucket has anything to write of it.
+    /// Regression: it would be chosen again and again, because no bucket has anything to write of it.
     #[test]
     fn what_nobody_uses_is_not_merged() {
         let mut segments: Vec<SegmentUse> = (0..4).map(|id| segment(id, 1, 100)).collect();

@@ -1,5 +1,5 @@
-//! One column of rows: values of one kind, and which rows have one. Texts are codes into a dictionary of those that
-//! differ.
+//! One column of rows: values of one type, and which rows have one. Texts are stored as codes into a dictionary of the
+//! distinct texts.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,27 +14,27 @@ use crate::rows::{NOT_DECIMAL, TableColumn, TableValues};
 pub struct FieldColumn {
     /// The field's ordinal in its source's schema.
     pub field: u16,
-    /// Its values.
+    /// The field's values.
     pub column: Column,
 }
 
-/// Values and which rows have one; a row without has an arbitrary placeholder.
+/// Values, and which rows have one; a row without a value has an arbitrary placeholder.
 #[derive(Debug, Clone)]
 pub struct Column {
     /// `None`: every row has a value.
     pub present: Option<Box<Bitmap>>,
-    /// One entry a row.
+    /// One entry per row.
     pub values: Values,
 }
 
 /// The values of a column.
 #[derive(Debug, Clone)]
 pub enum Values {
-    /// Doubles; `decimals` is the most digits behind the point of any of them, or [`NOT_DECIMAL`].
+    /// Doubles; `decimals` is the greatest number of decimal places of any of them, or [`NOT_DECIMAL`].
     Numbers {
         /// The doubles.
         values: Vec<f64>,
-        /// See above.
+        /// Greatest number of decimal places, or [`NOT_DECIMAL`].
         decimals: u8,
     },
     /// Booleans.
@@ -43,22 +43,22 @@ pub enum Values {
     Texts(Box<Texts>),
 }
 
-/// What a different text takes besides its bytes: its pointers in dictionary and index, its counts, its code.
+/// Memory of a distinct text in bytes, besides its content: pointers in dictionary and index, reference counts, code.
 pub(crate) const TEXT_BYTES: usize = 64;
 
-/// No code of a dictionary: it has as many texts as rows at most.
+/// Not a valid code: a dictionary has at most as many texts as there are rows.
 const NO_CODE: u32 = u32::MAX;
 
 /// Texts as codes into a dictionary.
 #[derive(Debug, Clone, Default)]
 pub struct Texts {
-    /// The different texts.
+    /// The distinct texts.
     pub dictionary: Vec<Arc<str>>,
-    /// One code a row.
+    /// One code per row.
     pub codes: Vec<u32>,
-    /// Code of each text, kept only while texts are added.
+    /// The code of each text; filled only while texts are added.
     codes_by_text: HashMap<Arc<str>, u32>,
-    /// Bytes of the texts of the dictionary.
+    /// Total size of the dictionary's texts in bytes.
     pub(crate) text_bytes: usize,
 }
 
@@ -79,7 +79,7 @@ impl Texts {
         }
     }
 
-    /// The same for a text of other columns, which is not copied.
+    /// The same for a text shared with other columns, which is not copied.
     fn code_shared(&mut self, text: &Arc<str>) -> u32 {
         match self.codes_by_text.get(text) {
             Some(code) => *code,
@@ -108,7 +108,7 @@ impl Column {
         self.present.as_ref().is_none_or(|present| present.get(row))
     }
 
-    /// About the memory it takes on the heap, in bytes; counted without a look at its rows.
+    /// Approximate heap memory in bytes; computed without visiting the rows.
     pub(crate) fn memory_bytes(&self) -> usize {
         match &self.values {
             Values::Numbers { values, .. } => values.capacity() * size_of::<f64>(),
@@ -125,7 +125,7 @@ impl Column {
         self.present.as_ref().map_or(rows, |present| present.ones())
     }
 
-    /// A column of `rows` rows without a value, of the same kind as `like`.
+    /// A column of `rows` rows without values, of the same type as `like`.
     pub(crate) fn absent(rows: usize, like: &Values) -> Self {
         let values = match like {
             Values::Numbers { .. } => Values::Numbers {
@@ -148,7 +148,7 @@ impl Column {
         }
     }
 
-    /// Whether values of this kind can be appended.
+    /// Whether values of this type can be appended.
     pub(crate) fn takes(&self, values: &TableValues<'_>) -> bool {
         matches!(
             (&self.values, values),
@@ -175,7 +175,7 @@ impl Column {
         }
     }
 
-    /// Appends the rows `range` of a table's column to this one of `rows` rows.
+    /// Appends the rows `range` of a table's column to this column, which has `rows` rows.
     pub(crate) fn append(&mut self, from: &TableColumn<'_>, range: Range<usize>, rows: usize) {
         let Some(present) = &from.present else {
             if let Some(bits) = &mut self.present {
@@ -251,7 +251,7 @@ impl Column {
             );
             return column;
         }
-        // The new code of each run's codes, so that a text is looked up once and not for each row.
+        // Maps each run's codes to new ones, so that a text is looked up once rather than for each row.
         let mut codes: Vec<Vec<u32>> = vec![Vec::new(); runs.len()];
         for (rows, (run, row)) in picks.iter().enumerate() {
             let row = *row as usize;
@@ -283,7 +283,7 @@ impl Column {
     }
 }
 
-/// The doubles of each run, where every row of every run has one: the usual case, and the quick one.
+/// The doubles of each run, if every row of every run has one: the common case, with a faster path.
 fn dense_numbers<'c>(sources: &[Option<&'c Column>]) -> Option<Vec<&'c [f64]>> {
     let dense = |column: &Option<&'c Column>| match column {
         Some(Column {

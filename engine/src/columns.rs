@@ -1,5 +1,5 @@
-//! Rows in memory, column by column, aligned: entry `i` of every column belongs to row `i`. The same shape is a
-//! chunk of a head, a decoded block, and the input of a new block.
+//! Rows in memory, column by column, aligned: entry `i` of every column belongs to row `i`. Used for the chunks of a
+//! head, for decoded blocks, and as the input of a new block.
 
 use std::ops::Range;
 
@@ -14,9 +14,9 @@ pub struct Columns {
     pub timestamps_ns: Vec<i64>,
     /// Order of arrival within the bucket.
     pub sequences: Vec<u64>,
-    /// Ascending by field.
+    /// Sorted by field.
     pub fields: Vec<FieldColumn>,
-    /// JSON texts; `None` when no row has any. Boxed, like the other rare parts: most sources are idle with a row or two.
+    /// JSON texts; `None` if no row has any. Boxed, like other rare parts, because most sources are idle with few rows.
     pub metadata: Option<Box<Column>>,
 }
 
@@ -31,7 +31,7 @@ impl Columns {
         fields.chain(self.metadata.as_deref())
     }
 
-    /// About the memory they take, in bytes; counted without a look at each row.
+    /// Approximate memory in bytes; computed without visiting the rows.
     pub(crate) fn memory_bytes(&self) -> usize {
         size_of::<Self>()
             + self.fields.capacity() * size_of::<FieldColumn>()
@@ -40,7 +40,7 @@ impl Columns {
             + self.columns().map(Column::memory_bytes).sum::<usize>()
     }
 
-    /// Bytes of the different texts in them.
+    /// Total size of the distinct texts in bytes.
     pub(crate) fn text_bytes(&self) -> usize {
         self.texts().map(|(_, texts)| texts.text_bytes).sum()
     }
@@ -52,8 +52,8 @@ impl Columns {
         })
     }
 
-    /// Where a block that begins with row `start` is full, by rows or by texts; `None` when the rows before `end` do not
-    /// fill it.
+    /// The end of a full block that begins with row `start`: full by rows or by texts. `None` if the rows before `end`
+    /// do not fill it.
     pub(crate) fn block_end(&self, start: usize, end: usize) -> Option<usize> {
         let full = start + BLOCK_ROWS_MAX;
         let by_rows = (full <= end).then_some(full);
@@ -80,20 +80,20 @@ impl Columns {
         by_rows
     }
 
-    /// The end of the last full block of those that rows from `start` on are cut into.
+    /// The end of the last full block when the rows from `start` on are cut into blocks.
     pub(crate) fn full_until(&self, start: usize, end: usize) -> usize {
         std::iter::successors(Some(start), |start| self.block_end(*start, end))
             .last()
             .unwrap_or(start)
     }
 
-    /// (timestamp, sequence) of a row: the order of rows.
+    /// (timestamp, sequence) of a row: the sort key.
     #[inline]
     pub fn key(&self, row: usize) -> (i64, u64) {
         (self.timestamps_ns[row], self.sequences[row])
     }
 
-    /// The column of a field, if any row has it.
+    /// The column of a field; `None` if no row has it.
     pub fn field(&self, field: u16) -> Option<&Column> {
         let index = self
             .fields
@@ -102,7 +102,7 @@ impl Columns {
         Some(&self.fields[index].column)
     }
 
-    /// Appends rows `range` of `table`; the record's first row has `first_sequence`.
+    /// Appends rows `range` of `table`; `first_sequence` is the sequence of the record's first row.
     pub(crate) fn append(&mut self, table: &Table<'_>, range: Range<usize>, first_sequence: u64) {
         let rows = self.rows();
         self.timestamps_ns
@@ -154,7 +154,7 @@ impl Columns {
         }
     }
 
-    /// New columns of the picked rows `(run, row)`, in that order.
+    /// Copies the picked rows `(run, row)` to new columns, in that order.
     pub(crate) fn gather(runs: &[&Columns], picks: &[(u32, u32)]) -> Columns {
         let mut fields: Vec<(u16, &Values)> = runs
             .iter()
@@ -194,19 +194,19 @@ impl Columns {
         }
     }
 
-    /// New columns of some rows.
+    /// Copies a range of rows to new columns.
     pub(crate) fn slice(&self, rows: Range<usize>) -> Columns {
         let picks: Vec<(u32, u32)> = (rows.start as u32..rows.end as u32).map(|row| (0, row)).collect();
         Columns::gather(&[self], &picks)
     }
 
-    /// The rows of all runs in order of (timestamp, sequence).
+    /// The rows of all runs, ordered by (timestamp, sequence).
     pub(crate) fn merged(runs: &[&Columns]) -> Columns {
         let mut picks: Vec<(u32, u32)> = Vec::with_capacity(runs.iter().map(|run| run.rows()).sum());
         for (index, run) in runs.iter().enumerate() {
             picks.extend((0..run.rows() as u32).map(|row| (index as u32, row)));
         }
-        // The sort finds the runs that are already in order, so this is a merge.
+        // The sort detects runs that are already ordered, so this is a merge.
         picks.sort_by_key(|(run, row)| runs[*run as usize].key(*row as usize));
         Columns::gather(runs, &picks)
     }

@@ -1,16 +1,17 @@
-//! Decimal mantissas: a double that was written as a decimal is kept as an integer and a power of ten, wherever
-//! that gives the same double back to the last bit. Integers compress to a fraction of what the doubles would.
+//! Decimal mantissas: a double that was written as a decimal is stored as an integer and a power of ten, if that
+//! reproduces the double exactly. Integers compress to a fraction of the size of doubles.
 //!
-//! `m / 10^d` is correctly rounded (IEEE 754 division of two exactly held numbers), hence is the very double that
-//! reading the decimal text gives, as long as `|m| ≤ 2^53` and `d ≤ 22` (Clinger, "How to read floating point
+//! `m / 10^d` is correctly rounded (IEEE 754 division of two exactly represented numbers), so it is the same double
+//! that parsing the decimal text gives, as long as `|m| ≤ 2^53` and `d ≤ 22` (Clinger, "How to read floating point
 //! numbers accurately", 1990).
 
-/// Mantissas beyond this are not tried: up to here `value × 10^d`, with its two roundings, lies within half a unit
-/// of the mantissa.
+/// Larger mantissas are not tried: up to here `value × 10^d`, with its two roundings, is within half a unit of the
+/// mantissa.
 const MANTISSA_MAX: f64 = (1u64 << 51) as f64;
 
-/// Added to a double below 2^51 and taken off again, it leaves the nearest integer: where the sum lies, the doubles are
-/// one apart. The instruction for it is not in every x86-64, and without it rounding is a call for each value.
+/// Adding this to a double below 2^51 and subtracting it again rounds to the nearest integer, because doubles of the
+/// size of the sum are spaced by one. Not every x86-64 processor has the rounding instruction, and without it rounding
+/// is a function call for each value.
 const TO_INTEGER: f64 = 1.5 * (1u64 << 52) as f64;
 
 const POWERS: [f64; 23] = [
@@ -18,18 +19,18 @@ const POWERS: [f64; 23] = [
     1e19, 1e20, 1e21, 1e22,
 ];
 
-/// 10 to the power of `decimals`; beyond 22, where no mantissa is exact, not a number, which no mantissa survives.
+/// 10 to the power of `decimals`. Above 22, where mantissas are not exact, NaN, so that no mantissa is accepted.
 #[inline]
 pub(crate) fn power(decimals: u8) -> f64 {
     POWERS.get(usize::from(decimals)).copied().unwrap_or(f64::NAN)
 }
 
-/// The integer `m` with `m / scale == value` to the bit, if there is one below 2^51.
+/// The integer `m` below 2^51 with `m / scale == value`, bit by bit, if there is one.
 #[inline]
 pub(crate) fn mantissa(value: f64, scale: f64) -> Option<i64> {
     let scaled = (value * scale + TO_INTEGER) - TO_INTEGER;
     let mantissa = scaled as i64;
-    // Through the integer, so that −0 is not taken for 0.
+    // Compared after the conversion to an integer, so that −0 is not mistaken for 0.
     let fits = scaled.abs() <= MANTISSA_MAX && self::value(mantissa, scale).to_bits() == value.to_bits();
     fits.then_some(mantissa)
 }

@@ -1,5 +1,5 @@
-//! A block as a series lists it: its bounds, its rows, and where it is. Kept small, because a large fleet has many
-//! sources with a block in every segment; the rest of what is known of a block is decoded when a question needs it.
+//! A block in the list of a series: its bounds, its row count and its location. Entries are small, because a large
+//! fleet has many sources with a block in every segment; the block's summary is decoded when a query needs it.
 
 use std::sync::Arc;
 
@@ -8,30 +8,30 @@ use crate::block::{Block, BlockId};
 use crate::cache::{Cache, Key, Part, Value};
 use crate::segment::{FooterEntry, SegmentFile};
 
-/// A block's bounds and rows, which a query compares without looking at the block.
+/// Bounds and row count of a block, which a query compares without accessing the block.
 #[derive(Clone)]
 pub(crate) struct BlockEntry {
     pub(crate) first_ns: i64,
     pub(crate) last_ns: i64,
     pub(crate) rows: u32,
-    /// Of the entry in the footer, to find damage since the file was opened; 0 on the heap.
+    /// Checksum of the footer entry, to detect damage since the file was opened; 0 on the heap.
     checksum: u32,
     home: Home,
 }
 
 #[derive(Clone)]
 enum Home {
-    /// Not yet in a segment.
+    /// Not in a segment yet.
     Heap(Arc<Block>),
     Filed {
         file: Arc<SegmentFile>,
-        /// Where its entry begins in the footer.
+        /// Offset of its entry in the footer.
         at: u32,
     },
 }
 
 impl BlockEntry {
-    /// One for a block that no segment holds.
+    /// The entry of a block that is in no segment.
     pub(crate) fn heap(block: Arc<Block>) -> Self {
         let summary = &block.summary;
         BlockEntry {
@@ -43,7 +43,7 @@ impl BlockEntry {
         }
     }
 
-    /// One for a block in a segment, whose footer says this of it at `at`.
+    /// The entry of a block in a segment, with the values of its footer entry at `at`.
     pub(crate) fn filed(
         file: &Arc<SegmentFile>,
         at: u32,
@@ -63,7 +63,7 @@ impl BlockEntry {
         }
     }
 
-    /// Tells the block from all others.
+    /// Identifies the block.
     pub(crate) fn id(&self) -> BlockId {
         match &self.home {
             Home::Heap(block) => block.id(),
@@ -71,7 +71,7 @@ impl BlockEntry {
         }
     }
 
-    /// The segment it lies in; `None` while it is only on the heap.
+    /// The segment that contains the block; `None` while it is only on the heap.
     pub(crate) fn segment(&self) -> Option<u64> {
         match &self.home {
             Home::Heap(_) => None,
@@ -79,12 +79,12 @@ impl BlockEntry {
         }
     }
 
-    /// The segment it lies in, and its rows.
+    /// The segment that contains the block, and its number of rows.
     pub(crate) fn rows_of_segment(&self) -> Option<(u64, u32)> {
         Some((self.segment()?, self.rows))
     }
 
-    /// The block, if no segment holds it.
+    /// The block, if it is in no segment.
     pub(crate) fn unsaved(&self) -> Option<&Arc<Block>> {
         match &self.home {
             Home::Heap(block) => Some(block),
@@ -92,10 +92,10 @@ impl BlockEntry {
         }
     }
 
-    /// The block, its summary from the cache where that has it.
+    /// The block, with its summary from the cache if possible.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] where the footer has been damaged since the file was opened.
+    /// [`EngineError::Damaged`] if the footer has been damaged since the file was opened.
     pub(crate) fn block(&self, cache: &Cache) -> Result<Block, EngineError> {
         let (file, at) = match &self.home {
             Home::Heap(block) => return Ok(Block::clone(block)),
@@ -113,11 +113,10 @@ impl BlockEntry {
         Ok(file.block(at, entry))
     }
 
-    /// The block, its summary decoded for the caller alone: who goes through a whole store once would only push out of
-    /// the cache what queries need.
+    /// The block, with a summary that bypasses the cache: a scan over a whole store would only evict what queries need.
     ///
     /// # Errors
-    /// As [`BlockEntry::block`].
+    /// As for [`BlockEntry::block`].
     pub(crate) fn block_uncached(&self) -> Result<Block, EngineError> {
         match &self.home {
             Home::Heap(block) => Ok(Block::clone(block)),

@@ -1,12 +1,15 @@
-//! What can go wrong in the engine. It does no I/O, so this is damage found in bytes, or a query that was told
-//! to stop, or that asks for more than fits into its memory.
+//! Errors of the engine. It does no I/O, so an error is damage in its input, or a query that was stopped or exceeded
+//! its memory budget.
 
 use std::fmt;
 
-/// An engine failure.
-#[derive(Debug, Clone, PartialEq, Eq)]
+use thiserror::Error;
+
+/// An error of the engine.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum EngineError {
-    /// Bytes that should have come from this engine do not read as such.
+    /// The input is not a valid encoding.
+    #[error("corrupt {what} at offset {offset}: expected {expected}")]
     Corrupt {
         /// What was being read: a block, a footer, the rows of a log record.
         what: &'static str,
@@ -15,29 +18,32 @@ pub enum EngineError {
         /// What was expected there.
         expected: &'static str,
     },
-    /// A block of a segment file that does not read, or what its footer says of it.
+    /// A block of a segment file, or its footer entry, cannot be read.
+    #[error("{0}")]
     Damaged(Box<DamagedBlock>),
-    /// The caller's `stop` function said so (deadline passed or client gone).
+    /// The caller's `stop` function returned true (deadline passed or client disconnected).
+    #[error("the query was stopped before it ended")]
     Stopped,
-    /// The query would hold more memory than it may.
+    /// The query would exceed its memory budget.
+    #[error("the query would hold more than {bytes_max} bytes of memory")]
     OverBudget {
-        /// What it may hold, in bytes.
+        /// The budget in bytes.
         bytes_max: usize,
     },
 }
 
-/// Where a damaged block lies, for people who have to repair the file.
+/// Location of a damaged block, for the people who have to repair the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DamagedBlock {
-    /// The number that the segment was opened under.
+    /// Id under which the segment was opened.
     pub segment: u64,
-    /// Where the block begins in the file; where its entry does, if that is damaged.
+    /// Offset of the block in the file, or that of its footer entry, if the entry is damaged.
     pub offset: u64,
-    /// Ordinal of the bucket; `None` where the file does not tell any more.
+    /// Ordinal of the bucket; `None` if it cannot be determined.
     pub bucket: Option<u32>,
-    /// Ordinal of the source within the bucket; `None` where its entry is damaged.
+    /// Ordinal of the source within the bucket; `None` if the footer entry is damaged.
     pub source: Option<u32>,
-    /// What is wrong, with the offset within the block or the footer.
+    /// The error, with its offset within the block or the footer.
     pub fault: EngineError,
 }
 
@@ -54,7 +60,7 @@ impl fmt::Display for DamagedBlock {
 }
 
 impl EngineError {
-    /// What is wrong, without where the block lies.
+    /// The error without the location of the block.
     #[must_use]
     pub fn fault(self) -> EngineError {
         match self {
@@ -63,24 +69,3 @@ impl EngineError {
         }
     }
 }
-
-impl fmt::Display for EngineError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            EngineError::Corrupt {
-                what,
-                offset,
-                expected,
-            } => {
-                write!(f, "corrupt {what} at offset {offset}: expected {expected}")
-            }
-            EngineError::Damaged(damaged) => damaged.fmt(f),
-            EngineError::Stopped => f.write_str("the query was stopped before it ended"),
-            EngineError::OverBudget { bytes_max } => {
-                write!(f, "the query would hold more than {bytes_max} bytes of memory")
-            }
-        }
-    }
-}
-
-impl std::error::Error for EngineError {}

@@ -1,5 +1,5 @@
-//! Rows that had expired before the retention grew. They stay gone, while rows of the same time that came later are
-//! there: what was refused before may be sent now.
+//! Rows that had expired before the retention was extended. They stay deleted, while later rows with the same
+//! timestamps are kept: timestamps that were refused before may be sent now.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::cache::Cache;
 use crate::columns::Columns;
 use crate::entry::BlockEntry;
 
-/// Rows that are gone: those of a time before `before_ns` that were numbered below `before_sequence`.
+/// Deleted rows: those with a timestamp before `before_ns` and a sequence below `before_sequence`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExpiredRows {
     /// UTC nanoseconds.
@@ -32,15 +32,15 @@ impl ExpiredRows {
     }
 }
 
-/// Which rows of a block have expired.
+/// How many rows of a block have expired.
 pub(crate) enum Reach {
     None,
-    /// Some may have.
+    /// Possibly some.
     Some,
     All,
 }
 
-/// Tells by the summary, which is decoded only where the block is old enough.
+/// Determined from the summary, which is decoded only if the block is old enough.
 pub(crate) fn reach(expired: &[ExpiredRows], entry: &BlockEntry) -> Result<Reach, EngineError> {
     if is_young(expired, entry.first_ns) {
         return Ok(Reach::None);
@@ -48,7 +48,7 @@ pub(crate) fn reach(expired: &[ExpiredRows], entry: &BlockEntry) -> Result<Reach
     Ok(reach_of(expired, &entry.block_uncached()?.summary))
 }
 
-/// Tells by the summary.
+/// Determined from the summary.
 pub(crate) fn reach_of(expired: &[ExpiredRows], summary: &BlockSummary) -> Reach {
     if expired.iter().any(|rows| rows.hold_all(summary)) {
         Reach::All
@@ -59,7 +59,7 @@ pub(crate) fn reach_of(expired: &[ExpiredRows], summary: &BlockSummary) -> Reach
     }
 }
 
-/// Whether rows from this time on are younger than all that has expired, as most are.
+/// Whether rows from this time on are newer than all expired rows, as most are.
 pub(crate) fn is_young(expired: &[ExpiredRows], first_ns: i64) -> bool {
     expired.iter().all(|rows| first_ns >= rows.before_ns)
 }
@@ -69,8 +69,8 @@ pub(crate) fn is_gone(expired: &[ExpiredRows], timestamp_ns: i64, sequence: u64)
     expired.iter().any(|rows| rows.hold(timestamp_ns, sequence))
 }
 
-/// The blocks that reach into the range, both ends inclusive, with what is left of them. Few are written anew: those that
-/// were cut when the retention grew.
+/// The blocks that overlap the range, both ends inclusive, without expired rows. Only blocks that contain both expired
+/// and live rows, as of the extension of the retention, are encoded again.
 pub(crate) fn live_blocks(
     blocks: &[BlockEntry],
     (start, end): (i64, i64),
@@ -107,7 +107,7 @@ pub(crate) fn live_blocks(
     Ok(live)
 }
 
-/// The rows that are left, in the same order; `None` when that is all of them.
+/// The live rows in the same order; `None` if all rows are live.
 pub(crate) fn live_rows(columns: &Columns, expired: &[ExpiredRows]) -> Option<Columns> {
     let before_ns = expired.iter().map(|rows| rows.before_ns).max()?;
     if columns

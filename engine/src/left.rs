@@ -1,5 +1,5 @@
-//! How many rows of a series are left, and from when to when, whatever has expired: blocks answer by their bounds and
-//! row counts; of those that are cut only the timestamps are read, and the sequences where these decide.
+//! Counts the live rows of a series and their time bounds. Most blocks are counted by their bounds and row counts. For
+//! blocks that are partly outside the range or expired, only the timestamps are read, and the sequences if they matter.
 
 use crate::EngineError;
 use crate::block::BlockReader;
@@ -9,11 +9,11 @@ use crate::expired::{ExpiredRows, Reach, is_gone, is_young, reach_of};
 use crate::query::rows_within;
 use crate::series::{Series, SeriesStats};
 
-/// Points and bounds of the rows within the range, both ends inclusive, expired ones left out. Asks `stop` before each
-/// block. The rows of a damaged block that has to be read are not counted where `pass_over` takes the damage.
+/// Number and bounds of the rows within the range, both ends inclusive, without expired rows. Calls `stop` before each
+/// block. If `pass_over` accepts the error of a damaged block, the block's rows are not counted.
 ///
 /// # Errors
-/// [`EngineError::Damaged`] for a damaged block, [`EngineError::Stopped`] when `stop` says so.
+/// [`EngineError::Damaged`] for a damaged block, [`EngineError::Stopped`] if `stop` returns true.
 pub(crate) fn rows_left(
     series: &Series,
     range_ns: (i64, i64),

@@ -1,8 +1,9 @@
-//! The time-series engine: a store for each bucket, and segment files that hold blocks of many.
+//! The time-series engine: one store per bucket, and segment files that contain blocks of many buckets.
 //!
-//! Synchronous and free of I/O, clocks and logs: rows come in as bytes of a log record ([`rows`]), segments go out to
-//! a writer and come back as mapped bytes, time is an argument. Read [`Store`] first: the store takes rows and hands
-//! out [`View`]s, whoever has one chooses [`SeriesSnapshot`]s of it, and [`query`] answers questions to those. On-disk formats are drawn in FORMAT.md.
+//! The engine is synchronous and uses no I/O, clock or log: rows arrive as the bytes of a log record ([`rows`]),
+//! segments are written to a writer and read from mapped bytes, and the time is an argument. Start with [`Store`]: it
+//! takes rows and returns [`View`]s, from which a caller selects [`SeriesSnapshot`]s; [`query`] runs queries on those.
+//! FORMAT.md describes the on-disk formats.
 
 #![warn(missing_docs)]
 
@@ -65,7 +66,7 @@ mod saved;
 #[cfg(test)]
 mod snapshot_tests;
 
-/// The example of the README compiles and runs.
+/// Compiles and runs the README's example.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,7 +1,9 @@
-//! Merging segments: small and overlapping blocks of one source become full ones in order of time; full blocks that
-//! overlap no other are copied as they are. Rows that have expired are left behind.
+//! Merges segments (compaction): small and overlapping blocks of one source become full ones in order of time; full
+//! blocks without overlap are copied unchanged. Expired rows are dropped.
 
 use std::io;
+
+use thiserror::Error;
 
 use crate::EngineError;
 use crate::block::{BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES, BlockReader};
@@ -11,35 +13,32 @@ use crate::expired::{ExpiredRows, Reach, live_rows, reach};
 use crate::segment::SegmentWriter;
 use crate::series::cut_blocks;
 
-/// Rows that are read at a time: some megabytes.
+/// Maximum number of rows read at a time: some megabytes.
 const REWRITE_ROWS: usize = 16 * BLOCK_ROWS_MAX;
-/// And the bytes of different texts in them.
+/// Maximum size of the distinct texts in them, in bytes.
 const REWRITE_TEXT_BYTES: usize = 8 * BLOCK_TEXT_BYTES;
-/// Blocks with fewer rows are put together with their neighbours,
+/// Blocks with fewer rows are combined with their neighbours,
 const SMALL_BLOCK_ROWS: u32 = BLOCK_ROWS_MAX as u32 / 2;
-/// unless they take this many bytes of the file: those of large texts are full with few rows.
+/// unless they have at least this many bytes: blocks with large texts are full with few rows.
 const SMALL_BLOCK_BYTES: usize = BLOCK_TEXT_BYTES / 16;
 
-/// What a bucket brings to a merge of segments: its blocks in use there, by source.
+/// A bucket's part of a segment merge: its live blocks in these segments, by source.
 pub struct Merge {
     pub(crate) sources: Vec<(u32, Vec<BlockEntry>)>,
 }
 
-/// Failure of a merge: the store goes on with what it has.
-#[derive(Debug)]
+/// A merge failed; the store remains unchanged.
+#[derive(Debug, Error)]
 pub enum MergeError {
-    /// A block of this segment does not read.
+    /// A block of this segment cannot be read.
+    #[error("segment {0}: {1}")]
     Damaged(u64, EngineError),
-    /// A block does not read.
-    Engine(EngineError),
+    /// A block cannot be read.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
     /// The new segment cannot be written.
+    #[error("{0}")]
     Io(io::Error),
-}
-
-impl From<EngineError> for MergeError {
-    fn from(error: EngineError) -> Self {
-        MergeError::Engine(error)
-    }
 }
 
 impl From<io::Error> for MergeError {
@@ -48,24 +47,12 @@ impl From<io::Error> for MergeError {
     }
 }
 
-impl std::fmt::Display for MergeError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            MergeError::Damaged(segment, error) => write!(f, "segment {segment}: {error}"),
-            MergeError::Engine(error) => error.fmt(f),
-            MergeError::Io(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for MergeError {}
-
 impl Merge {
-    /// Writes the blocks, merged, as those of the bucket that the segment has begun. Rows before `cutoff_ns` are left
-    /// out, and so are `expired` ones.
+    /// Writes the merged blocks to the bucket that the segment has begun. Rows before `cutoff_ns` and `expired` rows
+    /// are dropped.
     ///
     /// # Errors
-    /// A block that does not read, or an error of the file.
+    /// A block that cannot be read, or an I/O error of the file.
     pub fn write(
         &self,
         segment: &mut SegmentWriter<'_>,
@@ -110,7 +97,7 @@ impl Merge {
     }
 }
 
-/// Says which segment is damaged.
+/// Adds the damaged segment to the error.
 fn of(entry: &BlockEntry, error: EngineError) -> MergeError {
     match entry.segment() {
         Some(segment) => MergeError::Damaged(segment, error),
@@ -126,12 +113,12 @@ fn is_small(entry: &BlockEntry) -> Result<bool, EngineError> {
     Ok(entry.rows < SMALL_BLOCK_ROWS && entry.block_uncached()?.bytes().len() < SMALL_BLOCK_BYTES)
 }
 
-/// How many of the first blocks overlap in time, directly or through each other.
+/// Number of blocks, from the first on, that overlap in time, directly or through each other.
 fn overlapping(blocks: &[(&BlockEntry, bool)]) -> usize {
     let mut last_ns = blocks[0].0.last_ns;
     let mut count = 1;
-    // Blocks that only touch, by rows of one timestamp, are none: whoever reads puts such rows in order. Every block of a
-    // source that sends several rows a timestamp touches the next.
+    // Blocks that only share their boundary timestamp do not count as overlapping: readers order such rows. Otherwise
+    // every block of a source that sends several rows per timestamp would overlap the next one.
     while let Some((next, _)) = blocks.get(count).filter(|(next, _)| next.first_ns < last_ns) {
         last_ns = last_ns.max(next.last_ns);
         count += 1;
@@ -139,19 +126,19 @@ fn overlapping(blocks: &[(&BlockEntry, bool)]) -> usize {
     count
 }
 
-/// Neighbouring blocks that are to become full ones.
+/// Neighbouring blocks to be combined into full ones.
 struct Rewrite<'a> {
     source: u32,
     cutoff_ns: i64,
     expired: &'a [ExpiredRows],
-    /// Ascending by first timestamp.
+    /// Sorted by first timestamp.
     blocks: Vec<&'a BlockEntry>,
 }
 
 impl Rewrite<'_> {
-    /// Reads the blocks some at a time and writes full ones as soon as their rows are in their final order. Where more
-    /// blocks overlap than are read at a time, what is written overlaps too: in order within, fewer than before, and
-    /// memory stays bounded.
+    /// Reads some of the blocks at a time and writes full blocks as soon as their rows are in final order. If more
+    /// blocks overlap than are read at a time, the written blocks overlap too, but fewer than before, and memory stays
+    /// bounded.
     fn finish(&mut self, segment: &mut SegmentWriter<'_>) -> Result<(), MergeError> {
         let mut blocks = std::mem::take(&mut self.blocks).into_iter().peekable();
         let mut pending = Columns::default();
@@ -172,8 +159,8 @@ impl Rewrite<'_> {
             let expired = merged
                 .timestamps_ns
                 .partition_point(|timestamp| *timestamp < self.cutoff_ns);
-            // Rows before the next block's beginning are in their final order. When they are few, the rest is
-            // written as it is: it would only grow.
+            // Rows before the start of the next block are in final order. If they are few, the remaining rows are
+            // written as well: otherwise they would only accumulate.
             let settled = match blocks.peek() {
                 Some(next) => merged
                     .timestamps_ns
@@ -187,7 +174,7 @@ impl Rewrite<'_> {
                 settled
             };
             let cut = match blocks.peek() {
-                // What fills no block waits for the next rows.
+                // Rows that do not fill a block wait for the next rows.
                 Some(_) => merged.full_until(expired, settled),
                 None => settled,
             };
@@ -212,7 +199,7 @@ mod tests {
 
     const ROWS: usize = 5_000;
 
-    /// Rows of a source, a nanosecond apart.
+    /// Rows of a source, one nanosecond apart.
     fn apply(store: &mut Store, source: u32, first_ns: usize, first_sequence: usize) {
         let mut rows = RowsWriter::new();
         for row in 0..ROWS {
@@ -225,8 +212,8 @@ mod tests {
         store.apply(&encoded, first_sequence as u64).unwrap();
     }
 
-    /// Four segments of a block each, every block beginning `step` rows behind the one before; answers the rows of the
-    /// blocks that a merge makes of them.
+    /// Merges four segments of one block each, where every block begins `step` rows after the previous one; returns the
+    /// row counts of the merged blocks.
     fn merged(step: usize) -> Vec<u32> {
         let mut store = Store::new();
         let mut files = BTreeMap::new();
@@ -242,8 +229,8 @@ mod tests {
         blocks.iter().map(|block| block.rows).collect()
     }
 
-    /// Blocks that touched by a timestamp once counted as overlapping: a source that sends many rows a timestamp was
-    /// read and written as a whole at every merge.
+    /// Regression: blocks that shared a timestamp counted as overlapping, so a source that sends many rows per
+    /// timestamp was rewritten completely at every merge.
     #[test]
     fn blocks_that_only_touch_are_copied_as_they_are() {
         let rows = ROWS as u32;
@@ -252,7 +239,7 @@ mod tests {
         assert_eq!(merged(ROWS / 2)[0], BLOCK_ROWS_MAX as u32, "overlapping");
     }
 
-    /// A segment was kept as long as one block of it was in use, and one of a gigabyte until all of it had expired.
+    /// Regression: a segment was kept as long as one block of it was live, even a segment of a gigabyte.
     #[test]
     fn a_segment_that_is_mostly_dead_is_written_anew() {
         let mut store = Store::new();
@@ -274,7 +261,7 @@ mod tests {
         assert!(begin_merge(&mut store, &files).is_none(), "once");
     }
 
-    /// The rows that a merge leaves of two blocks, the times and sequences of both from 0 and from [`ROWS`] on.
+    /// The rows left by a merge of two blocks, whose times and sequences start at 0 and at [`ROWS`].
     fn left_by(expired: &[ExpiredRows]) -> Vec<(i64, u64)> {
         let mut store = Store::new();
         apply(&mut store, 0, 0, 0);

@@ -1,23 +1,22 @@
-//! The series of a store by the ordinals of their sources, in pages that readers share with the store: who holds a
-//! clone sees the series as they were, and a change copies what it touches while somebody holds it: a group's list of
-//! pages, and the page.
+//! The series of a store by source ordinal, in copy-on-write pages that readers share with the store: a clone is a
+//! snapshot. While somebody holds one, a change copies what it touches: a group's list of pages, and the page.
 //!
-//! Pages and groups know the points and the bounds of their series, so that a question about a range passes over those
-//! that have nothing there. Pages are small, because a page is what a row costs while somebody reads.
+//! Pages and groups store the totals and bounds of their series, so that a query skips those without points in its
+//! range. Pages are small, because one page is copied per row while a snapshot is held.
 
 use std::sync::Arc;
 
 use crate::series::{Series, SeriesStats};
 
-/// Ordinals of a page. A page that is held is copied for the first row of its sources.
+/// Number of ordinals per page. A page shared with a snapshot is copied for the first row of its sources.
 const PAGE_ORDINALS: u32 = 32;
-/// Pages of a group.
+/// Number of pages per group.
 const GROUP_PAGES: u32 = 32;
 
-/// All series of a store. A clone is the same at one moment, and costs one counter.
+/// All series of a store. A clone is a snapshot, and costs one reference count.
 #[derive(Clone, Default)]
 pub(crate) struct Pages {
-    /// By number; the groups without any series are left out.
+    /// Sorted by number; groups without series are omitted.
     groups: Arc<Vec<Arc<Group>>>,
 }
 
@@ -31,12 +30,12 @@ struct Group {
 /// The series of neighbouring ordinals.
 type Page = Members<Series>;
 
-/// Members of up to 32 neighbouring places, and what they are together.
+/// Members at up to 32 neighbouring positions, with their totals.
 #[derive(Clone)]
 struct Members<T> {
-    /// A bit for each place that has a member.
+    /// A bit for each position that has a member.
     there: u32,
-    /// By place.
+    /// Sorted by position.
     members: Vec<T>,
     totals: SeriesStats,
 }
@@ -51,7 +50,7 @@ impl<T> Default for Members<T> {
     }
 }
 
-/// What has points and bounds.
+/// Something that has points and bounds.
 trait Counted {
     fn totals(&self) -> SeriesStats;
 }
@@ -69,7 +68,7 @@ impl Counted for Arc<Page> {
 }
 
 impl<T: Counted> Members<T> {
-    /// Where the member of a place stands, or would.
+    /// Index of the member at a position, or where it would be inserted.
     fn rank(&self, place: u32) -> Result<usize, usize> {
         let before = self.there & ((1 << place) - 1);
         let rank = before.count_ones() as usize;
@@ -96,7 +95,7 @@ impl<T: Counted> Members<T> {
         Some(removed)
     }
 
-    /// Places and members, ascending.
+    /// Positions and members, ascending.
     fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         let mut there = self.there;
         self.members.iter().map(move |member| {
@@ -106,7 +105,7 @@ impl<T: Counted> Members<T> {
         })
     }
 
-    /// Notes that a member has changed from `old` to `new`.
+    /// Updates the totals after a member has changed from `old` to `new`.
     fn note(&mut self, old: SeriesStats, new: SeriesStats) {
         if holds(new.bounds_ns, old.bounds_ns) {
             self.totals.points -= old.points;
@@ -124,7 +123,7 @@ impl<T: Counted> Members<T> {
     }
 }
 
-/// Whether bounds reach at least as far as others.
+/// Whether bounds include others.
 fn holds(bounds: Option<(i64, i64)>, others: Option<(i64, i64)>) -> bool {
     match (bounds, others) {
         (_, None) => true,
@@ -133,7 +132,7 @@ fn holds(bounds: Option<(i64, i64)>, others: Option<(i64, i64)>) -> bool {
     }
 }
 
-/// The group of a source, its page there, and its place there.
+/// Group, page and position of a source.
 fn address(source: u32) -> (u32, u32, u32) {
     let page = source / PAGE_ORDINALS;
     (page / GROUP_PAGES, page % GROUP_PAGES, source % PAGE_ORDINALS)
@@ -143,9 +142,9 @@ fn source_of(group: u32, page: u32, place: u32) -> u32 {
     (group * GROUP_PAGES + page) * PAGE_ORDINALS + place
 }
 
-/// Some series within pages, or all of a page or group that needs no closer look.
+/// A series, or a whole page or group that needs no closer look.
 pub(crate) enum Part<'a> {
-    /// A whole page or group: its points and bounds.
+    /// Totals of a whole page or group.
     Whole(SeriesStats),
     /// One series of a page that needs a closer look.
     Series(&'a Series),
@@ -159,21 +158,21 @@ impl Pages {
     }
 
     fn find(&self, group: u32) -> Result<usize, usize> {
-        // Where no group before it is missing, it stands at its own place.
+        // If no group before it is missing, its index is its number.
         match self.groups.get(group as usize) {
             Some(held) if held.number == group => Ok(group as usize),
             _ => self.groups.binary_search_by_key(&group, |held| held.number),
         }
     }
 
-    /// Changes a series that is there.
+    /// Changes an existing series.
     pub(crate) fn change<R>(&mut self, source: u32, change: impl FnOnce(&mut Series) -> R) -> Option<R> {
-        // Who is not there is not looked for in a copy.
+        // Checked first, so that nothing is copied for a missing series.
         self.get(source)?;
         Some(self.change_or_insert(source, change))
     }
 
-    /// Changes a series, which is a new one where there is none.
+    /// Changes a series, which is created if it does not exist.
     pub(crate) fn change_or_insert<R>(&mut self, source: u32, change: impl FnOnce(&mut Series) -> R) -> R {
         let (number, page, place) = address(source);
         let index = self.find(number);
@@ -231,8 +230,8 @@ impl Pages {
         self.within((i64::MIN, i64::MAX), false)
     }
 
-    /// The series of pages whose bounds reach into the range, both ends inclusive, ascending by source. Those without
-    /// points are left out where only what has points is asked for.
+    /// The series of pages whose bounds overlap the range, both ends inclusive, ascending by source. With
+    /// `with_points`, series without points are skipped.
     fn within(&self, range_ns: (i64, i64), with_points: bool) -> impl Iterator<Item = (u32, &Series)> {
         let reaches = move |totals: SeriesStats| !with_points || totals.reaches(range_ns);
         let groups = self
@@ -248,16 +247,16 @@ impl Pages {
         })
     }
 
-    /// The series whose bounds reach into the range, both ends inclusive, ascending by source. Pages without any are
-    /// passed over.
+    /// The series whose bounds overlap the range, both ends inclusive, ascending by source. Pages without such series
+    /// are skipped.
     pub(crate) fn reaching(&self, range_ns: (i64, i64)) -> impl Iterator<Item = (u32, &Series)> {
         self.within(range_ns, true)
     }
 
-    /// Pages and groups as wholes where none of their rows is before `from_ns`, the series of the others one by one.
+    /// Whole pages and groups if none of their rows is before `from_ns`, and the series of the others one by one.
     pub(crate) fn parts(&self, from_ns: i64) -> impl Iterator<Item = Part<'_>> {
         let is_whole = move |totals: SeriesStats| totals.bounds_ns.is_none_or(|(first, _)| first >= from_ns);
-        // A whole answers for what it has, so that nothing of it is looked at.
+        // A whole page or group is counted by its totals, without visiting its members.
         let whole = move |totals: SeriesStats| is_whole(totals).then_some(Part::Whole(totals));
         self.groups.iter().flat_map(move |group| {
             let of_group = whole(group.pages.totals);
@@ -277,7 +276,7 @@ impl Pages {
         })
     }
 
-    /// The points and bounds of all series.
+    /// Points and bounds of all series.
     pub(crate) fn totals(&self) -> SeriesStats {
         let mut totals = SeriesStats::default();
         for group in self.groups.iter() {
@@ -286,8 +285,8 @@ impl Pages {
         totals
     }
 
-    /// Lets go of all blocks that lie wholly before the cutoff; answers the segments they lay in, and their rows. Pages
-    /// without such are neither copied nor looked at.
+    /// Drops all blocks that end before the cutoff; returns the segments that contain them, with their row counts.
+    /// Pages without such blocks are neither copied nor visited.
     pub(crate) fn expire(&mut self, cutoff_ns: i64) -> Vec<(u64, u32)> {
         let mut expired = Vec::new();
         let is_old = |totals: SeriesStats| totals.bounds_ns.is_some_and(|(first, _)| first < cutoff_ns);
@@ -313,7 +312,7 @@ impl Pages {
         expired
     }
 
-    /// Memory of the pages and of the groups, in bytes, with the counters of each.
+    /// Memory of pages and groups in bytes, including their reference counts.
     #[cfg(test)]
     pub(crate) fn memory_bytes(&self) -> usize {
         const COUNTERS: usize = 2 * size_of::<usize>();

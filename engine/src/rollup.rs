@@ -1,6 +1,6 @@
-//! Rollups: for each minute, hour and day that a block's rows touch, the aggregate of each field. They are a function
-//! of the block's rows and nothing else, so that late points, merges and replays can neither miss one nor count one
-//! twice: a late point lies in a block of its own, with rollups of its own, and a cell's answer adds up its parts.
+//! Rollups: the aggregate of each field for each minute, hour and day that a block's rows touch. They depend only on
+//! the block's rows, so late points, merges and replays can neither miss a row nor count it twice: a late point is in
+//! another block, with its own rollups, and a cell's result merges its parts.
 
 use std::ops::Range;
 
@@ -15,17 +15,17 @@ use crate::rows::NOT_DECIMAL;
 
 /// The levels, finest first.
 pub(crate) const LEVELS: [Unit; 3] = [Unit::Minute, Unit::Hour, Unit::Day];
-/// The place of the hours among them.
+/// Index of the hours in [`LEVELS`].
 pub(crate) const HOUR: usize = 1;
-/// The place of the minutes.
+/// Index of the minutes in [`LEVELS`].
 pub(crate) const MINUTE: usize = 0;
 
-/// A level is kept when one of its cells holds more rows than this: so no cell of an answer costs more, and where rows
-/// are sparse they are their own rollup.
+/// A level is stored if one of its cells has more rows than this. So no cell of a query reads more rows, and sparse
+/// rows need no rollup.
 const ROWS_PER_CELL_MAX: usize = 60;
 
-/// The cells of one level over sorted timestamps: start and rows of each. `None` where the level is not kept:
-/// one cell is the block's summary, and few rows are read as quickly.
+/// The cells of one level over sorted timestamps: start time and rows of each. `None` if the level is not stored: a
+/// single cell equals the block's summary, and few rows are read as quickly.
 pub(crate) fn cells(level: Unit, timestamps_ns: &[i64]) -> Option<Vec<(i64, Range<usize>)>> {
     let mut cells = Vec::new();
     let mut row = 0;
@@ -42,8 +42,8 @@ pub(crate) fn cells(level: Unit, timestamps_ns: &[i64]) -> Option<Vec<(i64, Rang
     (cells.len() > 1 && pays).then_some(cells)
 }
 
-/// The aggregate of a column over some rows. `mantissas` are those of all rows when the column is kept as decimals:
-/// where their sum fits, the sum is that of the decimals as they were written, which one double holds.
+/// The aggregate of a column over some rows. `mantissas` are those of all rows if the column is stored as decimals: if
+/// their sum is small enough, the result is the exact decimal sum, which fits into one double.
 pub(crate) fn aggregate(column: &Column, mantissas: Option<(&[i64], u8)>, rows: Range<usize>) -> Aggregate {
     let present = rows.clone().filter(|row| column.has(*row));
     let Values::Numbers { values, .. } = &column.values else {
@@ -77,8 +77,8 @@ pub(crate) fn aggregate(column: &Column, mantissas: Option<(&[i64], u8)>, rows: 
     aggregate
 }
 
-/// The same from the mantissas alone, which is quicker and usually possible: they are in the order of their values, and
-/// their sum is exact. `None` where it may be beyond [`sum_max`].
+/// The same from the mantissas alone, which is faster and usually possible: mantissas have the order of their values,
+/// and their sum is exact. `None` if it may exceed [`sum_max`].
 fn of_mantissas(mantissas: &[i64], decimals: u8) -> Option<Aggregate> {
     let (mut least, mut greatest, mut sum) = (i64::MAX, i64::MIN, 0i64);
     for mantissa in mantissas {
@@ -94,9 +94,9 @@ fn of_mantissas(mantissas: &[i64], decimals: u8) -> Option<Aggregate> {
         .then(|| Aggregate::new(mantissas.len() as u64, value(sum), value(least), value(greatest)))
 }
 
-/// What mantissas may add up to, signs left out, for their sum to stand for that of the doubles. Integers up to 2⁵³ are
-/// doubles. The doubles of decimals are off by up to 2⁻⁵³ of themselves, and so is the double of their sum: up to 2⁴⁰
-/// that is at most 2⁻¹² of a unit of the last decimal, and beyond, where parts that cancel each other could show it, the
+/// Limit of the sum of absolute mantissas up to which their sum may replace that of the doubles. Integers up to 2⁵³ are
+/// exact. The doubles of decimals have a relative error of up to 2⁻⁵³, and so has the double of their sum: up to 2⁴⁰
+/// that is at most 2⁻¹² of a unit of the last decimal. Beyond, cancellation could make the error visible, so the
 /// doubles themselves are added, with a carry.
 fn sum_max(decimals: u8) -> u64 {
     if decimals == 0 { 1 << 53 } else { 1 << 40 }
@@ -117,7 +117,7 @@ pub(crate) fn encode(out: &mut Vec<u8>, aggregates: &[Aggregate], values: &Value
     let parts: [fn(&Aggregate) -> f64; 3] = [Aggregate::sum, |a| a.min, |a| a.max];
     for part in parts {
         section.clear();
-        // A cell without a value has infinite extremes, which no mantissa holds: zero stands in for them.
+        // A cell without values has infinite extremes, which have no mantissa: zeros are stored instead.
         let column: Vec<f64> = aggregates
             .iter()
             .map(|a| if a.count == 0 { 0.0 } else { part(a) })
@@ -127,8 +127,8 @@ pub(crate) fn encode(out: &mut Vec<u8>, aggregates: &[Aggregate], values: &Value
     }
 }
 
-/// Appends what the sums of [`encode`] lack, and answers whether they lack anything: nothing is appended where they do
-/// not, which is so of decimals.
+/// Appends the carries of the sums of [`encode`]; returns whether there are any. Nothing is appended if all sums are
+/// exact doubles, as with decimals.
 pub(crate) fn encode_carries(out: &mut Vec<u8>, aggregates: &[Aggregate]) -> bool {
     if aggregates.iter().all(Aggregate::is_one_double) {
         return false;
@@ -149,7 +149,7 @@ pub(crate) fn encode_carries(out: &mut Vec<u8>, aggregates: &[Aggregate]) -> boo
     true
 }
 
-/// Reads what [`encode`] and [`encode_carries`] wrote for `cells` cells.
+/// Decodes what [`encode`] and [`encode_carries`] wrote for `cells` cells.
 pub(crate) fn decode(
     bytes: &[u8],
     carries: Option<&[u8]>,
@@ -198,7 +198,7 @@ fn decode_carries(bytes: &[u8], aggregates: &mut [Aggregate]) -> Result<(), Engi
     Ok(())
 }
 
-/// The mantissas of a number column for [`aggregate`], if it keeps any.
+/// Decimal places of a number column; [`NOT_DECIMAL`] if it is not stored as decimals.
 pub(crate) fn decimals_of(values: &Values) -> u8 {
     match values {
         Values::Numbers { decimals, .. } => *decimals,
@@ -218,7 +218,7 @@ mod tests {
         }
     }
 
-    /// Both ways to the same answer: from the mantissas alone, and with rows that have none between.
+    /// Both ways give the same result: from the mantissas alone, and with rows without values in between.
     #[test]
     fn mantissas_alone_give_the_aggregate_of_their_values_to_the_bit() {
         let seed = 7;

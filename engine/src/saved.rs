@@ -1,4 +1,4 @@
-//! How tests of the crate save a store into segment files of one bucket, and open those.
+//! Helpers for this crate's tests: save a store to segment files of one bucket, and open them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use crate::{
 /// The bucket of these files.
 pub(crate) const BUCKET: u32 = 5;
 
-/// Opens a file as the segment of this number.
+/// Opens a file as the segment with this id.
 pub(crate) fn part(id: u64, home: &SharedBytes) -> SegmentPart {
     let file = SegmentFile::open(id, Arc::clone(home)).unwrap();
     file.part(BUCKET).unwrap().unwrap()
 }
 
-/// Writes what the store has not saved, and gives it the segment.
+/// Writes the store's unsaved data to a segment and adds the segment to the store.
 pub(crate) fn checkpoint(store: &mut Store, id: u64) -> SharedBytes {
     let checkpoint = store.begin_checkpoint().unwrap();
     let bytes = SegmentWriter::of_bucket(BUCKET, |segment| checkpoint.write(segment));
@@ -25,7 +25,7 @@ pub(crate) fn checkpoint(store: &mut Store, id: u64) -> SharedBytes {
     home
 }
 
-/// Begins the merge that is due among these files, if there is one.
+/// Begins the merge that is due for these files, if any.
 pub(crate) fn begin_merge(store: &mut Store, files: &BTreeMap<u64, SharedBytes>) -> Option<Merge> {
     let uses = store.live_segments().into_iter().map(|(id, live_rows)| {
         let file = SegmentFile::open(id, Arc::clone(&files[&id])).unwrap();
@@ -41,7 +41,7 @@ pub(crate) fn begin_merge(store: &mut Store, files: &BTreeMap<u64, SharedBytes>)
     store.begin_merge(&chosen)
 }
 
-/// Writes the segment of a merge without a cutoff.
+/// Writes the segment of a merge, without a cutoff.
 pub(crate) fn write_merge(merge: &Merge) -> SharedBytes {
     let write = |segment: &mut SegmentWriter<'_>| merge.write(segment, i64::MIN, &[]);
     let bytes: Result<Vec<u8>, MergeError> = SegmentWriter::of_bucket(BUCKET, write);

@@ -1,6 +1,5 @@
-//! Segment files: blocks of many buckets and sources one behind the other, and a footer that says what they hold, so
-//! that opening reads the footer and nothing else. Written once, never changed. The bytes are drawn in FORMAT.md,
-//! "Segment".
+//! Segment files: concatenated blocks of many buckets and sources, and a footer that describes them, so that opening
+//! reads only the footer. Written once, never changed. The format is described in FORMAT.md, "Segment".
 
 mod salvage;
 mod table;
@@ -21,28 +20,28 @@ pub use writer::SegmentWriter;
 
 const WHAT: &str = "segment footer";
 
-/// An opened segment file, shared by the stores of all buckets that have blocks in it.
+/// An open segment file, shared by the stores of all buckets that have blocks in it.
 pub struct SegmentFile {
     id: u64,
-    /// Tells this opening of the file from all others.
+    /// Identifies this opening of the file.
     number: u64,
     home: SharedBytes,
     table: Table,
-    /// Of all blocks.
+    /// Total number of rows.
     rows: u64,
 }
 
-/// What a segment holds of one bucket: its blocks' entries, read and checked.
+/// The part of a segment that belongs to one bucket: the footer entries of its blocks, read and verified.
 pub struct SegmentPart {
     pub(crate) file: Arc<SegmentFile>,
     pub(crate) bucket: u32,
     pub(crate) bytes: u64,
     pub(crate) rows: u64,
-    /// With the source of each, in the order of the file.
+    /// The source and entry of each block, in file order.
     pub(crate) blocks: Vec<(u32, BlockEntry)>,
 }
 
-/// What the footer says of a block. Holds nothing of the file: what is cached of it keeps no deleted file open.
+/// A decoded footer entry. It does not reference the file, so a cached entry does not keep a deleted file open.
 #[derive(Clone)]
 pub(crate) struct FooterEntry {
     pub(crate) summary: Arc<BlockSummary>,
@@ -51,31 +50,31 @@ pub(crate) struct FooterEntry {
 }
 
 impl SegmentPart {
-    /// The number that the segment was opened under.
+    /// Id under which the segment was opened.
     pub fn segment(&self) -> u64 {
         self.file.id()
     }
 
-    /// Rows of its blocks.
+    /// Number of rows in its blocks.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 }
 
 impl SegmentFile {
-    /// Opens a file: reads its table of buckets, and neither entries nor blocks.
+    /// Opens a file: reads its table of buckets, but neither entries nor blocks.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] where the bytes are not a whole segment of the present version.
+    /// [`EngineError::Corrupt`] if the bytes are not a complete segment of the current version.
     pub fn open(id: u64, home: SharedBytes) -> Result<Arc<Self>, EngineError> {
         let table = Table::find((*home).as_ref())?;
         Ok(Self::new(id, home, table))
     }
 
-    /// Opens a file of version 1 or 2, which holds blocks of one bucket and does not say of which.
+    /// Opens a file of version 1 or 2, which contains blocks of one bucket without naming it.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] where the bytes are not a whole segment of these versions.
+    /// [`EngineError::Corrupt`] if the bytes are not a complete segment of these versions.
     pub fn open_of_bucket(id: u64, bucket: u32, home: SharedBytes) -> Result<Arc<Self>, EngineError> {
         let table = Table::of_bucket(bucket, (*home).as_ref())?;
         Ok(Self::new(id, home, table))
@@ -92,35 +91,35 @@ impl SegmentFile {
         })
     }
 
-    /// The number it was opened under.
+    /// Id under which the file was opened.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// Length of the file.
+    /// Size of the file in bytes.
     pub fn bytes(&self) -> u64 {
         self.all().len() as u64
     }
 
-    /// Rows of all its blocks; 0 of a file of version 1 or 2, which does not say.
+    /// Number of rows in all its blocks.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Length of its footer.
+    /// Size of its footer in bytes.
     pub fn footer_bytes(&self) -> u64 {
         self.table.footer().len() as u64
     }
 
-    /// Which buckets it has blocks of, in order of their ordinals.
+    /// The buckets that have blocks in the file, in order of their ordinals.
     pub fn parts(&self) -> impl Iterator<Item = PartStats> + '_ {
         self.table.rows(self.all()).map(|row| row.stats())
     }
 
-    /// Reads the entries of a bucket; `None` where the file holds nothing of it.
+    /// Reads the entries of a bucket; `None` if the file contains nothing of it.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] where they are not what was written; the parts of other buckets may be.
+    /// [`EngineError::Corrupt`] if they are damaged. The parts of other buckets may still be readable.
     pub fn part(self: &Arc<Self>, bucket: u32) -> Result<Option<SegmentPart>, EngineError> {
         let Some(row) = self.table.find_bucket(self.all(), bucket)? else {
             return Ok(None);
@@ -141,11 +140,11 @@ impl SegmentFile {
         }
         let mut reader = Reader::new(entries, WHAT);
         let (mut rows, mut block_bytes) = (0, 0u64);
-        // The count may have been damaged since the table was compared with its checksum.
+        // The count may have been damaged since the table was verified.
         let mut blocks = Vec::with_capacity(row.blocks_within(entries.len()));
         for _ in 0..row.blocks {
             let entry = reader.rest();
-            // The footer's length was compared with what this may be.
+            // Offsets fit into 32 bits: the footer's size was checked.
             let at = (start + entries.len() - entry.len()) as u32;
             let summary = BlockSummary::decode_without_fields(&mut reader)?;
             let (_, len) = self.decode_place(&mut reader)?;
@@ -168,10 +167,10 @@ impl SegmentFile {
         }))
     }
 
-    /// Whether the head before a block says whose it is. Nothing reads it while there is a footer.
+    /// Checks that the head before a block names its bucket and source. Heads are used only if the footer is lost.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] where it does not.
+    /// [`EngineError::Corrupt`] if it does not.
     pub(crate) fn check_head(&self, bucket: u32, block: &Block) -> Result<(), EngineError> {
         let place = block.place();
         let start = place.start - self.table.head_bytes();
@@ -197,10 +196,10 @@ impl SegmentFile {
         Block::filed(entry.summary, home, bytes, self.block_id(at))
     }
 
-    /// Decodes the entry that begins at `at` in the footer and had this checksum when the file was opened.
+    /// Decodes the footer entry at `at`, and verifies that it has the checksum it had when the file was opened.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] where it is not what it was.
+    /// [`EngineError::Damaged`] if it does not.
     pub(crate) fn footer_entry(&self, at: u32, checksum: u32) -> Result<FooterEntry, EngineError> {
         self.decode_entry(at, checksum).map_err(|fault| {
             let offset = self.table.footer().start + at as usize;
@@ -231,7 +230,7 @@ impl SegmentFile {
         })
     }
 
-    /// Offset and length of a block.
+    /// Decodes offset and length of a block.
     fn decode_place(&self, reader: &mut Reader<'_>) -> Result<(usize, usize), EngineError> {
         let (offset, len) = (reader.varint()? as usize, reader.varint()? as usize);
         let end = offset.checked_add(len);

@@ -1,8 +1,8 @@
-//! One data source: a head that takes rows, and sealed blocks.
+//! One data source: a head that accepts rows, and sealed blocks.
 //!
-//! The head is a list of small chunks. A full chunk never changes; the last one is copied when a reader still holds
-//! it (`Arc::make_mut`), which costs at most [`CHUNK_ROWS_MAX`] rows once per reader, so that readers need no lock
-//! and see exactly the rows that were there when they looked.
+//! The head is a list of small chunks. A full chunk never changes; the last one is copied if a reader still shares it
+//! (`Arc::make_mut`). That costs at most [`CHUNK_ROWS_MAX`] rows once per reader; in return, readers need no lock and
+//! see exactly the rows that existed when they took their snapshot.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -13,16 +13,16 @@ use crate::columns::Columns;
 use crate::entry::BlockEntry;
 use crate::rows::Table;
 
-/// Rows of a chunk of the head.
+/// Maximum number of rows of a chunk.
 const CHUNK_ROWS_MAX: usize = 1_024;
 const CHUNKS_PER_BLOCK: usize = BLOCK_ROWS_MAX / CHUNK_ROWS_MAX;
-/// Bytes of different texts at which a chunk is full whatever its rows.
+/// Size of distinct texts in bytes at which a chunk is full, whatever its number of rows.
 const CHUNK_TEXT_BYTES: usize = BLOCK_TEXT_BYTES / CHUNKS_PER_BLOCK;
 
-/// A list of blocks has room to spare for so many of its entries.
+/// A list of blocks keeps spare capacity of one in this many entries.
 const SPARE_ENTRIES_PART: usize = 16;
 
-/// Points, first and last timestamp of a source.
+/// Number of points, and first and last timestamp, of a source.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SeriesStats {
     /// Number of points.
@@ -46,50 +46,50 @@ impl SeriesStats {
         }
     }
 
-    /// Whether the bounds reach into the range, both ends inclusive.
+    /// Whether the bounds overlap the range, both ends inclusive.
     pub(crate) fn reaches(&self, (start, end): (i64, i64)) -> bool {
         self.bounds_ns
             .is_some_and(|(first, last)| first <= end && last >= start)
     }
 
-    /// Mean distance between neighbouring points in nanoseconds; `None` below two points.
+    /// Mean interval between consecutive points in nanoseconds; `None` for fewer than two points.
     pub fn average_interval_ns(&self) -> Option<f64> {
         let (first, last) = self.bounds_ns?;
         (self.points >= 2).then(|| (last as f64 - first as f64) / (self.points - 1) as f64)
     }
 }
 
-/// A data source's rows. Kept small: most sources of a large fleet are idle at any moment. A clone shares head and
-/// blocks.
+/// The rows of a data source. Small, because most sources of a large fleet are idle at any moment. A clone shares head
+/// and blocks.
 #[derive(Clone, Default)]
 pub(crate) struct Series {
-    /// `None` when all rows are in blocks.
+    /// `None` if all rows are in blocks.
     head: Option<Arc<Head>>,
-    /// Ascending by first timestamp.
+    /// Sorted by first timestamp.
     blocks: Arc<Vec<BlockEntry>>,
-    /// Greatest timestamp that came in order: what comes before it is late.
+    /// Greatest timestamp received; rows with smaller ones are late.
     newest_ns: Option<i64>,
     stats: SeriesStats,
 }
 
-/// Rows that are in no block yet.
+/// Rows that are not in a block yet.
 #[derive(Clone, Default)]
 struct Head {
-    /// Rows in order of time, ties by sequence.
+    /// Rows that arrived in order of time, ties by sequence.
     main: Vec<Arc<Columns>>,
-    /// Rows that came behind a later timestamp. All chunks but the last are sorted.
+    /// Late rows: received after a greater timestamp. All chunks except the last are sorted.
     late: Vec<Arc<Columns>>,
-    /// Chunks set aside to be sealed or written by a checkpoint; sorted each.
+    /// Chunks to be sealed, or to be written by a checkpoint; each is sorted.
     frozen: Vec<Arc<Columns>>,
 }
 
-/// Rows that fill a block, set aside to be sealed on any thread; they stay readable meanwhile.
+/// Rows that fill a block, to be sealed on any thread; they stay readable meanwhile.
 pub struct Seal {
     source: u32,
     runs: Vec<Arc<Columns>>,
 }
 
-/// A [`Seal`] done.
+/// The result of a [`Seal`].
 pub struct Sealed {
     pub(crate) source: u32,
     pub(crate) runs: Vec<Arc<Columns>>,
@@ -97,7 +97,7 @@ pub struct Sealed {
 }
 
 impl Sealed {
-    /// About the memory that its rows took, and that its blocks take, in bytes.
+    /// Approximate memory of its rows, and of its blocks, in bytes.
     pub(crate) fn memory_bytes(&self) -> (usize, usize) {
         (
             memory_of(&self.runs),
@@ -107,12 +107,12 @@ impl Sealed {
 }
 
 impl Seal {
-    /// About the memory that its rows take, in bytes.
+    /// Approximate memory of its rows in bytes.
     pub fn memory_bytes(&self) -> usize {
         memory_of(&self.runs)
     }
 
-    /// Compresses the rows: some hundred microseconds.
+    /// Compresses the rows, which takes some hundred microseconds.
     pub fn run(self) -> Sealed {
         let runs: Vec<&Columns> = self.runs.iter().map(|run| &**run).collect();
         let rows = Columns::merged(&runs);
@@ -126,8 +126,8 @@ impl Seal {
 }
 
 impl Series {
-    /// Whether the fields of a table are of the types that they have in the head, all of whose chunks agree by this. Most
-    /// are in the last chunk.
+    /// Whether the table's fields have the same types as in the head, whose chunks all agree because of this check.
+    /// Most fields are found in the last chunk.
     fn takes(&self, table: &Table<'_>) -> bool {
         let Some(head) = &self.head else { return true };
         let newest = [head.main.last(), head.late.last()];
@@ -138,9 +138,9 @@ impl Series {
         })
     }
 
-    /// Adds the rows of one request; what fills blocks by now is added to `seals`. Answers by about how many
-    /// bytes the head grew; a chunk that is copied on the way may lose spare room. `None`, and nothing is added, where a
-    /// field is of another type than before.
+    /// Adds the rows of one request; adds to `seals` what fills blocks. Returns the approximate growth of the head in
+    /// bytes, which may be less than the added rows if a copied chunk loses spare capacity. If a field has another type
+    /// than before, nothing is added and `None` is returned.
     pub(crate) fn append(
         &mut self,
         source: u32,
@@ -176,7 +176,7 @@ impl Series {
         Some(growth)
     }
 
-    /// Puts blocks in the place of the rows they were made of; false when a checkpoint was quicker.
+    /// Replaces rows by the blocks made of them; false if a checkpoint was faster.
     pub(crate) fn finish_seal(&mut self, sealed: Sealed) -> bool {
         let Some(head) = &self.head else { return false };
         let still = |run: &Arc<Columns>| head.frozen.iter().any(|frozen| Arc::ptr_eq(frozen, run));
@@ -188,7 +188,7 @@ impl Series {
         all
     }
 
-    /// About the bytes of memory of what no segment holds.
+    /// Approximate memory of unsaved data in bytes.
     pub(crate) fn unsaved_bytes(&self) -> usize {
         let chunks = self.chunks().map(|chunk| chunk.memory_bytes());
         let blocks = self.blocks.iter().filter_map(BlockEntry::unsaved);
@@ -202,7 +202,7 @@ impl Series {
         let entries = Arc::make_mut(&mut self.blocks);
         let spare = entries.capacity() - entries.len();
         if spare < blocks.len() {
-            // The many sources of few blocks have no room to spare; those of many are not copied for each block.
+            // Sources with few blocks have no spare capacity; those with many are not reallocated for each block.
             let ahead = entries.len() / SPARE_ENTRIES_PART;
             entries.reserve_exact(blocks.len().max(ahead));
         }
@@ -210,7 +210,7 @@ impl Series {
         entries.sort_by_key(|entry| entry.first_ns);
     }
 
-    /// Takes in blocks of an opened segment.
+    /// Adds blocks of an open segment.
     pub(crate) fn adopt(&mut self, blocks: Vec<BlockEntry>) {
         for entry in &blocks {
             self.stats
@@ -220,7 +220,7 @@ impl Series {
         self.insert(blocks);
     }
 
-    /// Lets go of blocks, and of the room they leave when that is much.
+    /// Removes blocks, and shrinks the list if much capacity is unused.
     fn retain(&mut self, keep: impl Fn(&BlockEntry) -> bool) {
         let entries = Arc::make_mut(&mut self.blocks);
         entries.retain(keep);
@@ -229,7 +229,7 @@ impl Series {
         }
     }
 
-    /// Replaces what was sealed or rewritten by blocks of the same rows.
+    /// Replaces what was sealed or rewritten by blocks with the same rows.
     pub(crate) fn replace(&mut self, runs: &[Arc<Columns>], old: &HashSet<BlockId>, new: Vec<BlockEntry>) {
         if let Some(head) = &mut self.head {
             if !runs.is_empty() {
@@ -246,7 +246,7 @@ impl Series {
         self.insert(new);
     }
 
-    /// Sets the head aside for a checkpoint; it stays readable. Answers all rows that are not in a segment yet.
+    /// Freezes the head for a checkpoint; it stays readable. Returns all rows that are not in a segment yet.
     pub(crate) fn freeze(&mut self) -> (Vec<Arc<Columns>>, Vec<Arc<Block>>) {
         let runs = self
             .head
@@ -257,12 +257,12 @@ impl Series {
         (runs, unsaved.cloned().collect())
     }
 
-    /// Whether any block lies wholly before the cutoff.
+    /// Whether any block ends before the cutoff.
     pub(crate) fn has_expired(&self, cutoff_ns: i64) -> bool {
         self.blocks.iter().any(|entry| entry.last_ns < cutoff_ns)
     }
 
-    /// Lets go of blocks that lie wholly before the cutoff; answers the segments they lay in, and their rows.
+    /// Removes blocks that end before the cutoff; returns their segments and row counts.
     pub(crate) fn expire(&mut self, cutoff_ns: i64) -> Vec<(u64, u32)> {
         let expired = |entry: &&BlockEntry| entry.last_ns < cutoff_ns;
         let segments: Vec<Option<(u64, u32)>> = self
@@ -278,7 +278,7 @@ impl Series {
         segments.into_iter().flatten().collect()
     }
 
-    /// Counts the rows anew: some were left out because they had expired.
+    /// Recomputes the statistics, after expired rows were dropped.
     pub(crate) fn recount(&mut self) {
         let mut stats = SeriesStats::default();
         for entry in self.blocks.iter() {
@@ -293,7 +293,7 @@ impl Series {
         self.stats = stats;
     }
 
-    /// About the memory that the list of blocks takes, in bytes: the vector, and the counters of its `Arc`.
+    /// Approximate memory of the list of blocks in bytes: the vector, and the counters of its `Arc`.
     #[cfg(test)]
     pub(crate) fn list_bytes(&self) -> usize {
         2 * size_of::<usize>()
@@ -309,7 +309,7 @@ impl Series {
         self.stats
     }
 
-    /// The head's chunks as a reader may keep them. The last late chunk may be unsorted.
+    /// The head's chunks, which a reader may share. The last late chunk may be unsorted.
     pub(crate) fn chunks(&self) -> impl Iterator<Item = &Arc<Columns>> {
         self.head.iter().flat_map(|head| head.chunks())
     }
@@ -324,7 +324,7 @@ impl Head {
         self.frozen.iter().chain(&self.main).chain(&self.late)
     }
 
-    /// Sets aside the oldest chunks that fill a block, while there are any.
+    /// Takes the oldest chunks that fill a block, as long as there are any.
     fn take_full(&mut self, source: u32) -> Vec<Seal> {
         let mut seals = Vec::new();
         for chunks in [&mut self.main, &mut self.late] {
@@ -345,12 +345,13 @@ impl Head {
     }
 }
 
-/// About the memory that these take, in bytes.
+/// Approximate memory in bytes.
 fn memory_of(chunks: &[Arc<Columns>]) -> usize {
     chunks.iter().map(|chunk| chunk.memory_bytes()).sum()
 }
 
-/// How many of the first chunks fill a block, if they do. All but the last are full, by rows or by texts.
+/// Number of chunks, from the first on, that fill a block, if they do. All chunks except the last are full, by rows or
+/// by texts.
 fn full_chunks(chunks: &[Arc<Columns>]) -> Option<usize> {
     let (_, full) = chunks.split_last()?;
     let mut text_bytes = 0;
@@ -363,7 +364,7 @@ fn full_chunks(chunks: &[Arc<Columns>]) -> Option<usize> {
     None
 }
 
-/// Answers by about how many bytes the chunks grew.
+/// Returns the approximate growth of the chunks in bytes.
 fn append_rows(
     chunks: &mut Vec<Arc<Columns>>,
     table: &Table<'_>,
@@ -402,7 +403,7 @@ fn append_rows(
     growth
 }
 
-/// The chunk itself where it is in order, else a sorted copy.
+/// The chunk itself if it is sorted, otherwise a sorted copy.
 pub(crate) fn sorted(chunk: Arc<Columns>) -> Arc<Columns> {
     let in_order = (1..chunk.rows()).all(|row| chunk.key(row - 1) < chunk.key(row));
     if in_order {
@@ -412,7 +413,7 @@ pub(crate) fn sorted(chunk: Arc<Columns>) -> Arc<Columns> {
     }
 }
 
-/// Blocks of the given rows of sorted columns.
+/// Cuts the given rows of sorted columns into blocks.
 pub(crate) fn cut_blocks(source: u32, sorted: &Columns, rows: Range<usize>) -> Vec<Arc<Block>> {
     let mut blocks = Vec::new();
     let mut start = rows.start;

@@ -1,4 +1,4 @@
-//! What a reader holds: a bucket at one moment, or some of its sources, shared with the store and never changed.
+//! Snapshots for readers: a bucket, or some of its sources, at one moment, shared with the store and immutable.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,11 +14,11 @@ use crate::series::{Series, SeriesStats, sorted};
 /// All time.
 const ALWAYS_NS: (i64, i64) = (i64::MIN, i64::MAX);
 
-/// All sources of one bucket at one moment: a request's rows are in it all, or not at all. Taking one costs a few
-/// counters, whatever the bucket holds; whoever has it chooses the sources and counts on a thread of its own.
+/// All sources of one bucket at one moment; a request's rows are either all visible or not at all. Taking a view costs
+/// a few reference counts, whatever the bucket contains; the reader then selects sources and counts on its own thread.
 ///
-/// Held no longer than it takes to choose: while it lives, the store copies whatever pages it writes to, where it would
-/// copy only what belongs to the chosen sources.
+/// Keep it only until the sources are selected: while a view exists, the store copies every page it writes to. A
+/// snapshot of some sources limits that to their pages.
 #[derive(Clone)]
 pub struct View {
     pages: Pages,
@@ -28,7 +28,7 @@ pub struct View {
 
 /// Some sources of one bucket at one moment.
 pub struct Snapshot {
-    /// In the order asked for.
+    /// In the requested order.
     pub series: Vec<SeriesSnapshot>,
 }
 
@@ -42,15 +42,15 @@ pub struct SeriesSnapshot {
     cache: Cache,
 }
 
-/// What readers see of it.
+/// The live data of a source, without expired rows.
 pub(crate) struct Live {
-    /// What it is good for: blocks outside of this range are left out where some had to be written anew.
+    /// The range for which it is complete: if blocks had to be encoded again, blocks outside of the range are omitted.
     range_ns: (i64, i64),
-    /// Ascending by first timestamp.
+    /// Sorted by first timestamp.
     pub(crate) blocks: Arc<Vec<BlockEntry>>,
     /// The head's rows, each chunk sorted.
     pub(crate) chunks: Vec<Arc<Columns>>,
-    /// For who asks about another range.
+    /// The live data for another range, if one was requested.
     next: OnceLock<Box<Live>>,
 }
 
@@ -63,7 +63,7 @@ impl View {
         }
     }
 
-    /// The same without these rows. They are sorted out by the reader, when it first looks.
+    /// Excludes these rows. The reader removes them when it first accesses the data.
     #[must_use]
     pub fn without(self, expired: &Arc<[ExpiredRows]>) -> Self {
         View {
@@ -72,12 +72,12 @@ impl View {
         }
     }
 
-    /// A source; `None` where it never had a point.
+    /// A source; `None` if it never had a point.
     pub fn source(&self, source: u32) -> Option<SeriesSnapshot> {
         Some(self.of_series(source, self.pages.get(source)?))
     }
 
-    /// Some sources. Those that never had a point are left out.
+    /// Selects sources. Those that never had a point are omitted.
     pub fn select(&self, sources: impl IntoIterator<Item = u32>) -> Snapshot {
         let series = sources.into_iter().filter_map(|source| self.source(source));
         Snapshot {
@@ -85,35 +85,35 @@ impl View {
         }
     }
 
-    /// The sources that may have points within the range, both ends inclusive, ascending by ordinal. Costs about what it
-    /// gives: pages of sources without any are passed over.
+    /// The sources that may have points within the range, both ends inclusive, ascending by ordinal. The cost grows
+    /// with the result: pages without such sources are skipped.
     pub fn reaching(&self, range_ns: (i64, i64)) -> impl Iterator<Item = SeriesSnapshot> {
         let reaching = self.pages.reaching(range_ns);
         reaching.map(|(source, series)| self.of_series(source, series))
     }
 
-    /// Whether any point may be from before the cutoff, or be gone otherwise, so that [`View::stats`] has to look
-    /// closer than at running totals.
+    /// Whether any point may have expired, by the cutoff or otherwise, so that [`View::stats`] cannot be answered from
+    /// the running totals alone.
     pub fn has_expired(&self, cutoff_ns: i64) -> bool {
         let first = self.pages.totals().bounds_ns.map(|(first, _)| first);
         first.is_some_and(|first| first < self.surely_live_from_ns(cutoff_ns))
     }
 
-    /// Points and bounds of all sources, points before the cutoff not counted. Costs a look at each 1,024 sources where
-    /// nothing has expired; else one at those of the sources of whose page something may have, and their blocks that are
-    /// cut are read.
+    /// Number and bounds of the points of all sources, without those before the cutoff. If nothing has expired, this
+    /// visits one total per 1,024 sources. Otherwise it visits the sources on pages that may contain expired points,
+    /// and reads their partly expired blocks.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] where a block that is cut does not read, [`EngineError::Stopped`] when `stop` says so,
-    /// which is asked before each block of those.
+    /// [`EngineError::Damaged`] if a partly expired block cannot be read; [`EngineError::Stopped`] if `stop`, which is
+    /// called before each of these blocks, returns true.
     pub fn stats(&self, cutoff_ns: i64, stop: &dyn Fn() -> bool) -> Result<SeriesStats, EngineError> {
         self.stats_passing_over(cutoff_ns, stop, &mut Err)
     }
 
-    /// The same; the rows of a damaged block that is cut are not counted where `pass_over` takes the damage.
+    /// The same, but if `pass_over` accepts the error of a damaged block, the block's rows are not counted.
     ///
     /// # Errors
-    /// Those of `pass_over`, [`EngineError::Stopped`] when `stop` says so.
+    /// Those of `pass_over`; [`EngineError::Stopped`] if `stop` returns true.
     pub fn stats_passing_over(
         &self,
         cutoff_ns: i64,
@@ -133,7 +133,7 @@ impl View {
         Ok(stats)
     }
 
-    /// No row from here on has expired.
+    /// No row from this time on has expired.
     fn surely_live_from_ns(&self, cutoff_ns: i64) -> i64 {
         let before_ns = self.expired.iter().map(|rows| rows.before_ns);
         before_ns.fold(cutoff_ns, i64::max)
@@ -151,7 +151,7 @@ impl View {
 }
 
 impl Snapshot {
-    /// The same without these rows. They are sorted out by the reader, when it first looks.
+    /// Excludes these rows. The reader removes them when it first accesses the data.
     #[must_use]
     pub fn without(mut self, expired: &Arc<[ExpiredRows]>) -> Self {
         for series in &mut self.series {
@@ -163,13 +163,13 @@ impl Snapshot {
 }
 
 impl SeriesSnapshot {
-    /// Keeps what is decoded of its blocks.
+    /// The cache of its decoded blocks.
     pub(crate) fn cache(&self) -> &Cache {
         &self.cache
     }
 
-    /// What is there to be read of a range; the sorting is done by the reader, once, and so is the cutting of blocks
-    /// that have expired in part, of which only those are cut that reach into the range.
+    /// The live data of a range. The reader sorts it once, and removes expired rows from partly expired blocks that
+    /// overlap the range.
     pub(crate) fn live(&self, range_ns: (i64, i64)) -> Result<&Live, EngineError> {
         let mut place = &self.live;
         loop {
@@ -179,7 +179,7 @@ impl SeriesSnapshot {
                 }
                 Some(live) => place = &live.next,
                 None => {
-                    // Who was quicker may have asked about another range: it is looked at next.
+                    // If another thread was faster, it may have set another range, which is checked next.
                     let _ = place.set(Box::new(self.cut(range_ns)?));
                 }
             }
@@ -208,16 +208,16 @@ impl SeriesSnapshot {
         })
     }
 
-    /// Points and bounds, points before the cutoff not counted.
+    /// Number and bounds of the points, without those before the cutoff.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] where a block that the cutoff cuts through does not read.
+    /// [`EngineError::Damaged`] if a block that contains the cutoff cannot be read.
     pub fn stats(&self, cutoff_ns: i64) -> Result<SeriesStats, EngineError> {
         self.stats_passing_over(cutoff_ns, &mut Err)
     }
 
-    /// The same; the rows of a damaged block that the cutoff cuts through are not counted where `pass_over` takes the
-    /// damage.
+    /// The same, but if `pass_over` accepts the error of a damaged block that contains the cutoff, the block's rows are
+    /// not counted.
     ///
     /// # Errors
     /// Those of `pass_over`.
@@ -229,16 +229,16 @@ impl SeriesSnapshot {
         self.stats_within((cutoff_ns, i64::MAX), &|| false, pass_over)
     }
 
-    /// Points and bounds of the range, both ends inclusive. Only blocks that an end of the range cuts are read, and of them
-    /// only the timestamps.
+    /// Number and bounds of the points in the range, both ends inclusive. Only blocks that contain an end of the range
+    /// are read, and of them only the timestamps.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] where such a block does not read, [`EngineError::Stopped`] when `stop` says so.
+    /// [`EngineError::Damaged`] if such a block cannot be read, [`EngineError::Stopped`] if `stop` returns true.
     pub fn within(&self, range_ns: (i64, i64), stop: &dyn Fn() -> bool) -> Result<SeriesStats, EngineError> {
         self.stats_within(range_ns, stop, &mut Err)
     }
 
-    /// The same; the rows of a damaged block that has to be read are not counted where `pass_over` takes the damage.
+    /// The same, but if `pass_over` accepts the error of a damaged block, the block's rows are not counted.
     pub(crate) fn stats_within(
         &self,
         range_ns: (i64, i64),
@@ -255,8 +255,8 @@ impl SeriesSnapshot {
         )
     }
 
-    /// Whether any row may lie within the range, both ends inclusive. Told by bounds, which rows may reach further that
-    /// are gone.
+    /// Whether any row may be within the range, both ends inclusive. Determined by bounds, which may include expired
+    /// rows.
     pub fn overlaps(&self, range_ns: (i64, i64)) -> bool {
         self.series.stats().reaches(range_ns)
     }

@@ -1,5 +1,5 @@
-//! The steps of time that a grouped answer has a row for: a calendar unit, or whole seconds that divide a day. Here in
-//! UTC; [`LocalStep`] has them by the clock of a time zone.
+//! Time steps of a grouped query: a calendar unit, or whole seconds that divide a day. The steps here are in UTC;
+//! [`LocalStep`] implements them for the clock of a time zone.
 
 use crate::calendar::Unit;
 use crate::rollup::LEVELS;
@@ -9,16 +9,16 @@ const SECOND_NS: i64 = 1_000_000_000;
 pub(crate) const HOUR_NS: i64 = 3_600 * SECOND_NS;
 const DAY_SECONDS: u32 = 86_400;
 
-/// A step.
+/// A time step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// One of the calendar.
+    /// A calendar unit.
     Unit(Unit),
-    /// One of a length, counted from midnight.
+    /// A fixed length, counted from midnight.
     Length(Length),
 }
 
-/// Whole seconds that divide a day and are no unit.
+/// A number of whole seconds that divides a day and is not a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Length(u32);
 
@@ -29,7 +29,7 @@ impl From<Unit> for Step {
 }
 
 impl Step {
-    /// A step of so many seconds; `None` unless they divide a day.
+    /// A step of this many seconds; `None` unless they divide a day.
     pub const fn seconds(seconds: u32) -> Option<Self> {
         match seconds {
             60 => Some(Step::Unit(Unit::Minute)),
@@ -40,12 +40,12 @@ impl Step {
         }
     }
 
-    /// The step by the clock of a zone; in UTC without one.
+    /// The step by the clock of a zone; in UTC if there is none.
     pub fn by(self, zone: Option<&Zone>) -> LocalStep<'_> {
         LocalStep::new(self, zone)
     }
 
-    /// Start of the step that holds `timestamp_ns`. Saturates at the ends of the time that 64 bits can say.
+    /// Start of the step that contains `timestamp_ns`. Saturates at the limits of 64-bit timestamps.
     #[inline]
     pub fn start_ns(self, timestamp_ns: i64) -> i64 {
         match self {
@@ -55,7 +55,7 @@ impl Step {
         }
     }
 
-    /// Start of the step behind the one that holds `timestamp_ns`.
+    /// Start of the step after the one that contains `timestamp_ns`.
     pub fn next_ns(self, timestamp_ns: i64) -> i64 {
         match self {
             Step::Unit(unit) => unit.next_ns(timestamp_ns),
@@ -63,7 +63,7 @@ impl Step {
         }
     }
 
-    /// How many steps the range touches, both ends inclusive.
+    /// Number of steps that the range touches, both ends inclusive.
     pub fn cells(self, first_ns: i64, last_ns: i64) -> u64 {
         match self {
             Step::Unit(unit) => unit.cells(first_ns, last_ns),
@@ -75,7 +75,7 @@ impl Step {
         }
     }
 
-    /// The coarsest of the kept rollup levels whose cells each lie within one step; `None` for steps finer than all.
+    /// The coarsest rollup level whose cells each lie within one step; `None` if the step is finer than all levels.
     pub(crate) fn level(self) -> Option<usize> {
         match self {
             Step::Unit(unit) => LEVELS.iter().rposition(|level| *level <= unit),
@@ -87,7 +87,7 @@ impl Step {
 }
 
 impl Length {
-    /// Of one step.
+    /// Length of one step in seconds.
     pub fn whole_seconds(self) -> u32 {
         self.0
     }

@@ -1,5 +1,5 @@
-//! The store of one bucket: its sources' series and the segments they lie in. One owner writes to it; readers hold
-//! snapshots, which share immutable chunks and blocks with it and never wait.
+//! The store of one bucket: its sources' series and the segments that contain them. One owner writes to it; readers
+//! hold snapshots, which share immutable chunks and blocks with it and never wait.
 
 use crate::EngineError;
 use crate::block::BlockId;
@@ -14,30 +14,30 @@ use crate::series::{Seal, Sealed, Series, SeriesStats};
 use crate::snapshot::{Snapshot, View};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// What a store has in a segment file.
+/// A store's part of a segment file.
 struct Held {
-    /// Bytes of its blocks and of what the footer says of them.
+    /// Size of its blocks and of their footer entries in bytes.
     bytes: u64,
-    /// Rows of the blocks that some series still uses.
+    /// Number of rows in blocks that a series still uses.
     live_rows: u64,
 }
 
-/// Bytes that a store keeps decoded by itself, where there is no server whose stores share a cache.
+/// Size of a store's own cache in bytes, for use without a server whose stores share one.
 const OWN_CACHE_BYTES: u64 = 4 << 20;
 
-/// A bucket's sources and their rows.
+/// The sources of a bucket and their rows.
 pub struct Store {
     series: Pages,
     segments: BTreeMap<u64, Held>,
-    /// Sources with rows that no segment holds yet.
+    /// Sources with rows that no segment contains yet.
     unsaved: BTreeSet<u32>,
     unsaved_rows: u64,
     unsaved_bytes: u64,
-    /// Bytes that the unsaved rows take in the log.
+    /// Size of the unsaved rows in the log, in bytes.
     unsaved_encoded_bytes: u64,
-    /// Rows that fill blocks, until the owner takes them to be sealed.
+    /// Rows that fill blocks, until the owner takes them for sealing.
     seals: Vec<Seal>,
-    /// What is decoded of blocks; shared with other stores.
+    /// Cache of decoded block parts, shared with other stores.
     cache: Cache,
 }
 
@@ -53,7 +53,7 @@ impl Store {
         Self::default()
     }
 
-    /// An empty store that keeps what it decodes in this cache.
+    /// An empty store that uses this cache.
     pub fn with_cache(cache: Cache) -> Self {
         Store {
             series: Pages::default(),
@@ -67,7 +67,7 @@ impl Store {
         }
     }
 
-    /// Takes in what a segment holds of this bucket.
+    /// Adds this bucket's part of a segment.
     pub fn add_segment(&mut self, part: SegmentPart) {
         let (id, rows) = (part.file.id(), part.rows);
         for (source, blocks) in self.take_in(part) {
@@ -79,12 +79,12 @@ impl Store {
         }
     }
 
-    /// Adds the rows of one log record, as `RowsWriter::encode` wrote them; the first has `first_sequence`.
-    /// Answers how many.
+    /// Adds the rows of one log record, as written by `RowsWriter::encode`; the first has `first_sequence`. Returns
+    /// their number.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] where the bytes do not read; rows of tables before the fault are in then, so the
-    /// caller must not go on with this store.
+    /// [`EngineError::Corrupt`] if the bytes cannot be decoded. Rows of tables before the error have then been added,
+    /// so the caller must discard this store.
     pub fn apply(&mut self, rows: &[u8], first_sequence: u64) -> Result<u32, EngineError> {
         let mut applied = 0;
         let mut reader = RowsReader::new(rows)?;
@@ -107,18 +107,19 @@ impl Store {
         Ok(applied)
     }
 
-    /// Rows that fill blocks by now, to be sealed on any thread and given back to [`Store::finish_seal`]. They stay
-    /// readable as they are meanwhile.
+    /// Rows that fill blocks, to be sealed on any thread and passed back to [`Store::finish_seal`]. They stay readable
+    /// meanwhile.
     pub fn take_seals(&mut self) -> Vec<Seal> {
         std::mem::take(&mut self.seals)
     }
 
-    /// Takes back rows that were taken and not sealed, for the next [`Store::take_seals`].
+    /// Returns rows that were taken but not sealed, for the next [`Store::take_seals`].
     pub fn give_back(&mut self, seal: Seal) {
         self.seals.push(seal);
     }
 
-    /// Puts sealed blocks in the place of their rows. What was deleted or written by a checkpoint since is left out.
+    /// Replaces rows by their sealed blocks. Rows that were deleted or written by a checkpoint in the meantime are
+    /// skipped.
     pub fn finish_seal(&mut self, sealed: Sealed) {
         let (rows, blocks) = sealed.memory_bytes();
         let source = sealed.source;
@@ -127,12 +128,12 @@ impl Store {
         }
     }
 
-    /// Rows that no segment holds yet, and about how many bytes of memory they take.
+    /// Number of rows that no segment contains yet, and their approximate memory in bytes.
     pub fn unsaved(&self) -> (u64, u64) {
         (self.unsaved_rows, self.unsaved_bytes)
     }
 
-    /// Memory of the table of series, in bytes: what it has room for.
+    /// Memory of the table of series in bytes, unused capacity included.
     #[cfg(test)]
     pub(crate) fn table_bytes(&self) -> usize {
         self.series.memory_bytes()
@@ -143,13 +144,13 @@ impl Store {
         self.series.iter().map(|(_, series)| series)
     }
 
-    /// Bytes of the log's records that hold the rows that no segment holds yet; those of removed sources count until
+    /// Size of the log records with rows that no segment contains yet, in bytes; those of removed sources count until
     /// the next checkpoint.
     pub fn unsaved_encoded_bytes(&self) -> u64 {
         self.unsaved_encoded_bytes
     }
 
-    /// Forgets a source; answers its points.
+    /// Removes a source; returns its number of points.
     pub fn remove_source(&mut self, source: u32) -> u64 {
         self.unsaved.remove(&source);
         if self.unsaved.is_empty() {
@@ -163,13 +164,13 @@ impl Store {
         series.stats().points
     }
 
-    /// Forgets all sources; answers their points.
+    /// Removes all sources; returns their number of points.
     pub fn remove_all(&mut self) -> u64 {
         let sources: Vec<u32> = self.series.iter().map(|(source, _)| source).collect();
         sources.into_iter().map(|source| self.remove_source(source)).sum()
     }
 
-    /// Forgets all sources but those that `known` knows: after a restart, what was deleted before it.
+    /// Removes all sources for which `known` returns false: after a restart, those that were deleted before it.
     pub fn retain_sources(&mut self, known: impl Fn(u32) -> bool) {
         let gone: Vec<u32> = self
             .series
@@ -182,7 +183,7 @@ impl Store {
         }
     }
 
-    /// Notes that blocks with so many rows are no longer used of these segments.
+    /// Subtracts rows that are no longer used from these segments.
     fn release(&mut self, rows: impl Iterator<Item = (u64, u32)>) {
         for (id, rows) in rows {
             if let Some(held) = self.segments.get_mut(&id) {
@@ -191,28 +192,28 @@ impl Store {
         }
     }
 
-    /// Lets go of all blocks that lie wholly before the cutoff.
+    /// Drops all blocks that end before the cutoff.
     pub fn expire(&mut self, cutoff_ns: i64) {
         let expired = self.series.expire(cutoff_ns);
         self.release(expired.into_iter());
     }
 
-    /// The segments in use, and how many of their rows are. Those that no series uses any more are forgotten here.
+    /// The segments in use, each with its number of live rows. Segments without live rows are forgotten.
     pub fn live_segments(&mut self) -> Vec<(u64, u64)> {
         self.segments.retain(|_, held| held.live_rows > 0);
         let live = self.segments.iter();
         live.map(|(id, held)| (*id, held.live_rows)).collect()
     }
 
-    /// Bytes that the bucket's blocks take in the segments in use, the dead ones included.
+    /// Size of the bucket's blocks in the segments in use, in bytes, dead blocks included.
     pub fn segment_bytes(&self) -> u64 {
         self.segments.values().map(|held| held.bytes).sum()
     }
 
-    /// Points and bounds of a source, expired points not counted.
+    /// Number and bounds of a source's points, without those before the cutoff.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] where the block that the cutoff cuts through does not read.
+    /// [`EngineError::Damaged`] if the block that contains the cutoff cannot be read.
     pub fn stats(&self, source: u32, cutoff_ns: i64) -> Result<SeriesStats, EngineError> {
         match self.view().source(source) {
             None => Ok(SeriesStats::default()),
@@ -220,22 +221,22 @@ impl Store {
         }
     }
 
-    /// All that the store holds now, for readers on any thread. Costs a few counters, whatever that is.
+    /// A view of the current content, for readers on any thread. Costs a few reference counts, whatever the size.
     pub fn view(&self) -> View {
         View::of(&self.series, &self.cache)
     }
 
-    /// What the sources hold now, for readers on any thread. Sources that never had a point are left out. Costs as much as
-    /// there are sources: an owner that must not wait hands out a [`Store::view`].
+    /// A snapshot of these sources, for readers on any thread. Sources that never had a point are omitted. The cost
+    /// grows with the number of sources: an owner that must not block should return a [`Store::view`] instead.
     pub fn snapshot(&self, sources: impl IntoIterator<Item = u32>) -> Snapshot {
         self.view().select(sources)
     }
 
-    /// Begins a checkpoint: sets aside all rows that no segment holds, which stay readable. `None` when there are
-    /// none. The caller writes the checkpoint's segment, then calls [`Store::finish_checkpoint`]; where writing
-    /// fails it just begins again later.
+    /// Begins a checkpoint: takes all rows that no segment contains, which stay readable. `None` if there are none. The
+    /// caller writes the checkpoint's segment, then calls [`Store::finish_checkpoint`]; if writing fails, it can simply
+    /// begin again later.
     pub fn begin_checkpoint(&mut self) -> Option<Checkpoint> {
-        // The checkpoint writes these rows: blocks of them would have them twice.
+        // The checkpoint writes these rows; sealing them too would duplicate them.
         self.seals.clear();
         let mut parts = Vec::with_capacity(self.unsaved.len());
         for source in &self.unsaved {
@@ -256,8 +257,8 @@ impl Store {
         (!parts.is_empty()).then_some(Checkpoint { parts, counted })
     }
 
-    /// Replaces what the checkpoint set aside by the blocks of its segment, now durable; `part` is what that holds of
-    /// this bucket.
+    /// Replaces the checkpoint's rows by the blocks of its segment, which is durable now; `part` is this bucket's part
+    /// of it.
     pub fn finish_checkpoint(&mut self, done: Checkpoint, part: Option<SegmentPart>, cutoff_ns: i64) {
         let mut new = part.map(|part| self.take_in(part)).unwrap_or_default();
         for part in done.parts {
@@ -271,14 +272,14 @@ impl Store {
                 self.unsaved.remove(&part.source);
             }
         }
-        // Saturating: what was counted may have been deleted since, and taken off then.
+        // Saturating: counted rows may have been deleted since, and subtracted then.
         self.unsaved_rows = self.unsaved_rows.saturating_sub(done.counted.0);
         self.unsaved_encoded_bytes = self.unsaved_encoded_bytes.saturating_sub(done.counted.1);
         self.recount();
         self.expire(cutoff_ns);
     }
 
-    /// The blocks by source, noted as held and not yet used.
+    /// The blocks by source. Adds the segment, without live rows yet.
     fn take_in(&mut self, part: SegmentPart) -> HashMap<u32, Vec<BlockEntry>> {
         let mut by_source: HashMap<u32, Vec<BlockEntry>> = HashMap::new();
         for (source, entry) in part.blocks {
@@ -292,8 +293,8 @@ impl Store {
         by_source
     }
 
-    /// Counts the live rows of all segments and the memory of unsaved rows anew: sources may have gone while a segment
-    /// was written.
+    /// Recomputes the live rows of all segments and the memory of unsaved rows: sources may have been deleted while a
+    /// segment was written.
     fn recount(&mut self) {
         let unsaved = self.unsaved.iter().filter_map(|source| self.series.get(*source));
         self.unsaved_bytes = unsaved.map(|series| series.unsaved_bytes() as u64).sum();
@@ -306,7 +307,7 @@ impl Store {
         }
     }
 
-    /// The blocks in use that lie in the segments chosen for a merge; `None` where there are none.
+    /// The live blocks in the segments chosen for a merge; `None` if there are none.
     pub fn begin_merge(&self, chosen: &[u64]) -> Option<Merge> {
         if !chosen.iter().any(|id| self.segments.contains_key(id)) {
             return None;
@@ -322,8 +323,8 @@ impl Store {
         (!sources.is_empty()).then_some(Merge { sources })
     }
 
-    /// Replaces the merged blocks by those of the new segment, now durable; `part` is what that holds of this bucket.
-    /// What has been deleted or has expired since the merge began stays gone.
+    /// Replaces the merged blocks by those of the new segment, which is durable now; `part` is this bucket's part of
+    /// it. What was deleted or has expired since the merge began stays deleted.
     pub fn finish_merge(&mut self, done: Merge, part: Option<SegmentPart>, cutoff_ns: i64) {
         let mut new = part.map(|part| self.take_in(part)).unwrap_or_default();
         for (source, old) in done.sources {

@@ -1,26 +1,26 @@
-//! Ascending timestamps of the rows of a block or a chunk. Those of a sensor with a fixed period are a first one and a
-//! step, and are never written out.
+//! Ascending timestamps of the rows of a block or a chunk. Those of a sensor with a fixed period are represented by the
+//! first timestamp and the step, and are never expanded.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// One timestamp a row, UTC nanoseconds.
+/// One timestamp per row, UTC nanoseconds.
 pub(crate) enum Times<'a> {
-    /// Each so long behind the one before; the last is within the range of i64.
+    /// Evenly spaced; the last one does not overflow.
     Even {
-        /// Of the first row.
+        /// Timestamp of the first row.
         first_ns: i64,
-        /// Not negative.
+        /// Distance between rows; not negative.
         step_ns: i64,
-        /// How many.
+        /// Number of rows.
         rows: usize,
     },
-    /// Any.
+    /// Arbitrary ascending timestamps.
     Listed(Cow<'a, [i64]>),
 }
 
 impl Times<'_> {
-    /// How many.
+    /// Number of rows.
     pub(crate) fn len(&self) -> usize {
         match self {
             Times::Even { rows, .. } => *rows,
@@ -28,7 +28,7 @@ impl Times<'_> {
         }
     }
 
-    /// That of a row that is there.
+    /// Timestamp of an existing row.
     pub(crate) fn get(&self, row: usize) -> i64 {
         match self {
             Times::Even {
@@ -38,8 +38,8 @@ impl Times<'_> {
         }
     }
 
-    /// The first row of these at or behind a moment; the end where there is none. Looks near the beginning first: cells
-    /// have few rows.
+    /// The first of these rows at or after a time; the end if there is none. Searches near the start first, because
+    /// cells have few rows.
     pub(crate) fn first_at(&self, rows: Range<usize>, moment_ns: i64) -> usize {
         match self {
             Times::Even {
@@ -68,7 +68,7 @@ impl Times<'_> {
         }
     }
 
-    /// The rows with timestamps within these, both inclusive.
+    /// The rows with timestamps in this range, both ends inclusive.
     pub(crate) fn within(&self, (start_ns, end_ns): (i64, i64)) -> Range<usize> {
         let first = self.first_at(0..self.len(), start_ns);
         let past = match end_ns.checked_add(1) {

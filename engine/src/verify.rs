@@ -1,5 +1,5 @@
-//! Reads segments for their own sake: every block decoded, every checksum compared. For the operator's check, not for
-//! queries, which read no more than they need.
+//! Verifies segments: decodes every block and compares every checksum. For the operator's check; queries read no more
+//! than they need.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use crate::merge::MergeError;
 use crate::rollup::LEVELS;
 use crate::segment::{SegmentPart, SegmentWriter};
 
-/// What a segment's footer says of one block, and whether the block is so.
+/// A block as described by the footer, and whether the block matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockReport {
     /// The source's ordinal.
     pub source: u32,
-    /// Rows.
+    /// Number of rows.
     pub rows: u32,
     /// Least timestamp.
     pub first_ns: i64,
@@ -24,36 +24,36 @@ pub struct BlockReport {
     pub first_sequence: u64,
     /// Greatest sequence.
     pub last_sequence: u64,
-    /// Where it begins in the file.
+    /// Offset of the block in the file.
     pub offset: u64,
-    /// Its length.
+    /// Size of the block in bytes.
     pub bytes: u64,
-    /// What is wrong with it; `None` also when it was not read.
+    /// What is wrong with it; `None` if nothing is, or if it was not read.
     pub fault: Option<EngineError>,
 }
 
 impl SegmentPart {
-    /// What the footer says of the blocks, with what is wrong with each or with the head before it; all are read. A
-    /// block with nothing wrong but its head is whole to the other functions here.
+    /// Reads all blocks; reports each as described by the footer, with an error in the block or in the head before it.
+    /// The other functions here treat a block with a damaged head as intact.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] where the footer is not what it was when the file was opened.
+    /// [`EngineError::Damaged`] if the footer has changed since the file was opened.
     pub fn verify(&self) -> Result<Vec<BlockReport>, EngineError> {
         self.report(verify_block)
     }
 
-    /// The same by the checksums alone, which costs a tenth: a block that has them is as it was written.
+    /// The same, comparing only checksums, at a tenth of the cost: a block whose checksums match is as it was written.
     ///
     /// # Errors
-    /// As [`SegmentPart::verify`].
+    /// As for [`SegmentPart::verify`].
     pub fn compare_checksums(&self) -> Result<Vec<BlockReport>, EngineError> {
         self.report(|block| BlockReader::new(block)?.compare_checksums())
     }
 
-    /// Which fields have values, by source, and of which kind; a source without any is there, too.
+    /// The fields that have values, with their types, by source; sources without values are included.
     ///
     /// # Errors
-    /// [`EngineError::Damaged`] where an entry of the footer is not what it was when the file was opened.
+    /// [`EngineError::Damaged`] if a footer entry has changed since the file was opened.
     pub fn fields(&self) -> Result<BTreeMap<u32, BTreeMap<u16, FieldKind>>, EngineError> {
         let mut sources: BTreeMap<u32, BTreeMap<u16, FieldKind>> = BTreeMap::new();
         for (source, entry) in &self.blocks {
@@ -88,10 +88,10 @@ impl SegmentPart {
         reports.collect()
     }
 
-    /// Sequences of the rows of those blocks that are whole, in no order.
+    /// Sequences of the rows of intact blocks, unordered.
     ///
     /// # Errors
-    /// As [`SegmentPart::verify`].
+    /// As for [`SegmentPart::verify`].
     pub fn whole_sequences(&self) -> Result<Vec<u64>, EngineError> {
         let mut sequences = Vec::new();
         for (_, entry) in &self.blocks {
@@ -103,18 +103,18 @@ impl SegmentPart {
         Ok(sequences)
     }
 
-    /// Copies the blocks as they are, as those of the bucket that `out` has begun.
+    /// Copies the blocks unchanged to the bucket that `out` has begun.
     ///
     /// # Errors
-    /// Those of the file, and as [`SegmentPart::verify`].
+    /// I/O errors of the file, and as for [`SegmentPart::verify`].
     pub fn copy(&self, out: &mut SegmentWriter<'_>) -> Result<(), MergeError> {
         self.copy_those(out, |_| true)
     }
 
-    /// The same with those blocks that are whole.
+    /// Copies only the intact blocks.
     ///
     /// # Errors
-    /// As [`SegmentPart::copy`].
+    /// As for [`SegmentPart::copy`].
     pub fn salvage(&self, out: &mut SegmentWriter<'_>) -> Result<(), MergeError> {
         self.copy_those(out, |block| verify_block(block).is_ok())
     }
@@ -133,10 +133,10 @@ impl SegmentPart {
         Ok(())
     }
 
-    /// Least and greatest sequence of its rows, by the footer; `None` without blocks.
+    /// Least and greatest sequence of its rows, from the footer; `None` without blocks.
     ///
     /// # Errors
-    /// As [`SegmentPart::verify`].
+    /// As for [`SegmentPart::verify`].
     pub fn sequences(&self) -> Result<Option<(u64, u64)>, EngineError> {
         let mut bounds: Option<(u64, u64)> = None;
         for (_, entry) in &self.blocks {
@@ -148,7 +148,7 @@ impl SegmentPart {
     }
 }
 
-/// Every section of a block reads, and its rows are those of its summary.
+/// Checks that every section of a block can be read, and that its rows match its summary.
 pub(crate) fn verify_block(block: &Block) -> Result<(), EngineError> {
     let summary = &block.summary;
     let reader = BlockReader::new(block)?;

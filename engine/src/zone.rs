@@ -1,8 +1,8 @@
-//! Steps by the clock of a time zone. What a zone's clock shows is UTC and an offset, which changes now and then; where
-//! these changes come from is not this file's matter.
+//! Time steps by the clock of a time zone. A zone's clock shows UTC plus an offset, which changes occasionally; the
+//! source of these changes is outside of this module.
 //!
-//! A step of hours begins whenever the clock reads its beginning: at a reading that comes twice it begins twice, and at
-//! one that is passed over it begins at the change. Days and longer begin at the first instant of their date.
+//! A step of hours begins whenever the clock shows its start: if a clock time occurs twice, the step begins twice; if
+//! it is skipped, the step begins at the change. Days and longer steps begin at the first instant of their date.
 
 use std::iter;
 
@@ -15,22 +15,22 @@ const MINUTE_NS: i64 = 60_000_000_000;
 /// The offsets of a zone's clock over time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Zone {
-    /// Ascending; the first is from the beginning of time.
+    /// In ascending order; the first one starts at the beginning of time.
     stretches: Box<[Stretch]>,
-    /// The coarsest rollup level whose cells none of its steps cuts.
+    /// The coarsest rollup level whose cells lie within one step of any kind.
     level: Option<usize>,
 }
 
-/// A time with one offset.
+/// A period with a constant offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stretch {
     from_ns: i64,
     offset_ns: i64,
-    /// The latest reading that the clock has come near to by its end.
+    /// Upper bound (exclusive) of the clock times shown up to its end.
     reached_ns: i64,
 }
 
-/// A step of time by the clock of a zone, or in UTC.
+/// A time step by the clock of a zone, or in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LocalStep<'z>(Clocked<'z>);
 
@@ -38,14 +38,15 @@ pub struct LocalStep<'z>(Clocked<'z>);
 enum Clocked<'z> {
     /// In UTC.
     Utc(Step),
-    /// Nanoseconds that are whole hours and divide a day.
+    /// A length in nanoseconds: whole hours that divide a day.
     Hours(&'z Zone, i64),
     /// Days, weeks or months.
     Days(&'z Zone, Unit),
 }
 
 impl Zone {
-    /// With this offset before its first change, and from each change on another one. Changes are ascending.
+    /// A zone with this offset before its first change; each change is a time and the offset from then on, in ascending
+    /// order.
     pub fn new(offset_ns: i64, changes: impl IntoIterator<Item = (i64, i64)>) -> Self {
         let stretch = |(from_ns, offset_ns)| Stretch {
             from_ns,
@@ -79,7 +80,7 @@ impl Zone {
         self.stretches.partition_point(|it| it.from_ns <= at_ns) - 1
     }
 
-    /// The last instant of a stretch, and what the clock is about to read then.
+    /// The end of a period, and the clock time that would be shown at that instant without the change.
     fn end_of(&self, index: usize) -> Option<(i64, i64)> {
         let next = self.stretches.get(index + 1)?;
         Some((
@@ -88,7 +89,7 @@ impl Zone {
         ))
     }
 
-    /// Whether a step of hours begins with a stretch: the clock then reads its beginning, or has just passed over one.
+    /// Whether a step of hours begins with a period: the clock shows its start then, or has just skipped it.
     fn begins_with(&self, index: usize, length_ns: i64) -> bool {
         let Stretch {
             from_ns, offset_ns, ..
@@ -140,7 +141,7 @@ impl Zone {
         }
     }
 
-    /// How many steps of hours begin behind the first instant, up to the last.
+    /// Number of steps of hours that begin after the first instant, up to the last.
     fn hours_begun(&self, (first_ns, last_ns): (i64, i64), length_ns: i64) -> u64 {
         let begun = |index: usize| {
             let Stretch {
@@ -159,18 +160,18 @@ impl Zone {
             .sum()
     }
 
-    /// The first instant at which the clock has reached a reading.
+    /// The first instant at which the clock has reached a clock time.
     fn first_at(&self, reading_ns: i64) -> i64 {
         let index = self.stretches.partition_point(|it| it.reached_ns <= reading_ns);
-        // The last stretch never ends.
+        // The last period never ends.
         let Stretch {
             from_ns, offset_ns, ..
         } = self.stretches[index.min(self.stretches.len() - 1)];
         reading_ns.saturating_sub(offset_ns).max(from_ns)
     }
 
-    /// The reading at which the day of a moment began. A day that has begun goes on, also where the clock goes back
-    /// behind its midnight.
+    /// The clock time at which the day of a moment began. A day that has begun continues even if the clock is set back
+    /// before its midnight.
     fn day_of(&self, at_ns: i64) -> i64 {
         let offset_ns = self.stretches[self.index_of(at_ns)].offset_ns;
         let reading_ns = at_ns.saturating_add(offset_ns);
@@ -183,7 +184,7 @@ impl Zone {
 }
 
 impl<'z> LocalStep<'z> {
-    /// Hours, lengths of whole hours, days and longer go by the zone's clock. All others are as in UTC.
+    /// Hours, lengths of whole hours, days and longer steps follow the zone's clock. All others are as in UTC.
     pub(crate) fn new(step: Step, zone: Option<&'z Zone>) -> Self {
         let Some(zone) = zone else {
             return LocalStep(Clocked::Utc(step));
@@ -196,7 +197,7 @@ impl<'z> LocalStep<'z> {
         })
     }
 
-    /// Start of the step that holds `at_ns`. Saturates at the ends of the time that 64 bits can say.
+    /// Start of the step that contains `at_ns`. Saturates at the limits of 64-bit timestamps.
     #[inline]
     pub fn start_ns(self, at_ns: i64) -> i64 {
         match self.0 {
@@ -206,14 +207,14 @@ impl<'z> LocalStep<'z> {
         }
     }
 
-    /// Start of the step behind the one that holds `at_ns`.
+    /// Start of the step after the one that contains `at_ns`.
     pub fn next_ns(self, at_ns: i64) -> i64 {
         match self.0 {
             Clocked::Utc(step) => step.next_ns(at_ns),
             Clocked::Hours(zone, ns) => zone.hour_next_ns(at_ns, ns),
             Clocked::Days(zone, unit) => {
                 let mut reading_ns = unit.next_ns(zone.day_of(at_ns));
-                // A date that the zone passed over has no instant of its own.
+                // A date that the zone skipped has no instant of its own.
                 loop {
                     let next_ns = zone.first_at(reading_ns);
                     if next_ns > at_ns || reading_ns == i64::MAX {
@@ -225,7 +226,7 @@ impl<'z> LocalStep<'z> {
         }
     }
 
-    /// How many steps the range touches, both ends inclusive. A date that a zone passed over is counted.
+    /// Number of steps that the range touches, both ends inclusive. A date that a zone skipped is counted.
     pub fn cells(self, first_ns: i64, last_ns: i64) -> u64 {
         match self.0 {
             Clocked::Utc(step) => step.cells(first_ns, last_ns),
@@ -235,7 +236,7 @@ impl<'z> LocalStep<'z> {
         }
     }
 
-    /// The coarsest of the kept rollup levels whose cells each lie within one step; `None` for steps finer than all.
+    /// The coarsest rollup level whose cells each lie within one step; `None` if the step is finer than all levels.
     pub(crate) fn level(self) -> Option<usize> {
         match self.0 {
             Clocked::Utc(step) => step.level(),
@@ -262,10 +263,10 @@ mod tests {
 
     const HALF_NS: i64 = 30 * MINUTE_NS;
     const DAY_NS: i64 = 24 * HOUR_NS;
-    /// Half hours that are looked at.
+    /// Half hours that are tested.
     const HALVES: i64 = 48 * 60;
 
-    /// Offsets of half hours, changing every few days, now and then by a whole day.
+    /// Offsets in half hours, changing every few days, occasionally by a whole day.
     fn random_zone(random: &mut fastrand::Rng) -> (Zone, Vec<i64>) {
         let mut offset = random.i64(-24..=24);
         let (first, mut changes, mut offsets) = (offset, Vec::new(), Vec::new());
@@ -286,7 +287,7 @@ mod tests {
         (Zone::new(first * HALF_NS, changes), offsets)
     }
 
-    /// The half hours at which a step begins, told by reading the clock at each of them.
+    /// The half hours at which a step begins, determined by reading the clock at each of them.
     fn beginnings(offsets: &[i64], step: LocalStep<'_>) -> Vec<i64> {
         let mut reached = i64::MIN;
         let mut found = Vec::new();
@@ -300,7 +301,7 @@ mod tests {
                     reads % ns == 0 || passed.into_iter().any(|reading| reading % ns == 0)
                 }
                 Clocked::Days(_, unit) => {
-                    // All readings so far were less than this.
+                    // All clock times so far were less than this.
                     reached = reached.max(before);
                     unit.start_ns(reads) >= reached
                 }

@@ -1,5 +1,5 @@
-//! The bucket's actor: the only one that touches its state. Messages come in one by one; a record's way is
-//! `Take` → journal → `Applied`, and the order of submission to the journal is the order in the log.
+//! The bucket's actor, the only owner of its state. It handles one message at a time. A record goes from `Take` to the
+//! journal and comes back as `Applied`; the order of submission to the journal is the order in the log.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -18,7 +18,7 @@ use crate::catalog::Command;
 use crate::error::ServiceError;
 use crate::journal::{Committed, JournalError, JournalHandle, Record};
 
-/// Whether all sources of these ordinals exist.
+/// Whether all sources with these ordinals exist.
 pub(super) type Known = Box<dyn Fn(&[u32]) -> bool + Send>;
 pub(super) type IngestReply = oneshot::Sender<Result<Ingested, ServiceError>>;
 type DeleteReply = oneshot::Sender<Result<u64, ServiceError>>;
@@ -29,11 +29,11 @@ type DeleteReply = oneshot::Sender<Result<u64, ServiceError>>;
 pub(super) struct Take {
     pub(super) ingest: Ingest,
     pub(super) reply: IngestReply,
-    /// Its bytes of the bounds, until it is applied or refused.
+    /// Its share of the byte limits, until it is applied or refused.
     pub(super) holds: Holds,
 }
 
-/// Deletes one source, or all with the bucket, in order with the ingests.
+/// Deletes one source, or all of them with the bucket, in order with the ingests.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Delete {
@@ -47,7 +47,7 @@ pub(super) struct Delete {
 #[rtype(result = "()")]
 pub(super) struct With(pub(super) Box<dyn FnOnce(&mut BucketState) + Send>);
 
-/// What the journal made of an ingest.
+/// The journal's result for an ingest.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Applied {
@@ -58,7 +58,7 @@ struct Applied {
     holds: Holds,
 }
 
-/// What the journal made of a deletion.
+/// The journal's result for a deletion.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Deleted {
@@ -67,53 +67,53 @@ struct Deleted {
     reply: DeleteReply,
 }
 
-/// A key whose first request is on its way.
+/// An idempotency key whose first request is in progress.
 struct Pending {
     body: Digest,
     waiting: Vec<IngestReply>,
 }
 
-/// What an actor needs of others.
+/// What the actor needs from other components.
 pub(super) struct Surroundings {
     pub(super) journal: JournalHandle,
     pub(super) sealer: Sealer,
-    /// Whether all these sources exist, by the catalog of one moment.
+    /// Whether all these sources exist in the current catalog.
     pub(super) known: Known,
-    /// Told the store's unsaved bytes when they change.
+    /// Called with the store's previous and new unsaved bytes when they change.
     pub(super) memory: Box<dyn Fn(u64, u64) + Send>,
-    /// When the newest ingest of all buckets was taken, UTC nanoseconds.
+    /// When the newest ingest of all buckets was received, UTC nanoseconds.
     pub(super) newest_ingest_ns: Arc<AtomicI64>,
-    /// Tells checkpoints that there is something to ask for.
+    /// Marks the bucket as changed for the next checkpoint.
     pub(super) changed: Changed,
     /// Called when the bucket is deleted.
     pub(super) deleted: Box<dyn Fn() + Send>,
-    /// Called when the actor is gone without having been stopped: it has panicked.
+    /// Called when the actor is dropped without having been stopped: it has panicked.
     pub(super) failed: Box<dyn Fn() + Send>,
 }
 
 pub(super) struct BucketActor {
     state: BucketState,
     around: Surroundings,
-    /// The unsaved bytes that were told last.
-    told_bytes: u64,
-    /// Whether it ended in order.
+    /// The unsaved bytes that were last reported.
+    reported_bytes: u64,
+    /// Whether the actor was stopped normally.
     stopped: bool,
     pending: HashMap<Digest, Pending>,
-    /// Deletions on their way, by source; `None` is the whole bucket. Counted: who asked for one may have gone, and
-    /// the same be asked for again meanwhile.
+    /// Deletions in progress, by source; `None` is the whole bucket. Counted, because the client of one may have
+    /// disconnected and the same deletion may be requested again in the meantime.
     deleting: HashMap<Option<u32>, u32>,
-    /// Ingests that came while what they name was being deleted.
+    /// Ingests that arrived while one of their sources was being deleted.
     parked: Vec<IngestReply>,
 }
 
 impl BucketActor {
     pub(super) fn new(state: BucketState, around: Surroundings) -> Self {
-        let told_bytes = state.store.unsaved().1;
-        (around.memory)(0, told_bytes);
+        let reported_bytes = state.store.unsaved().1;
+        (around.memory)(0, reported_bytes);
         BucketActor {
             state,
             around,
-            told_bytes,
+            reported_bytes,
             stopped: false,
             pending: HashMap::new(),
             deleting: HashMap::new(),
@@ -121,16 +121,16 @@ impl BucketActor {
         }
     }
 
-    fn with_memory_told(&mut self, work: impl FnOnce(&mut BucketState)) {
+    fn with_memory_reported(&mut self, work: impl FnOnce(&mut BucketState)) {
         work(&mut self.state);
         let now_bytes = self.state.store.unsaved().1;
-        let told_bytes = std::mem::replace(&mut self.told_bytes, now_bytes);
-        if told_bytes != now_bytes {
-            (self.around.memory)(told_bytes, now_bytes);
+        let reported_bytes = std::mem::replace(&mut self.reported_bytes, now_bytes);
+        if reported_bytes != now_bytes {
+            (self.around.memory)(reported_bytes, now_bytes);
         }
     }
 
-    /// Has the rows that fill blocks sealed elsewhere; the blocks come back as a message.
+    /// Hands rows that fill blocks to the sealer threads; the blocks come back as a message.
     fn seal_full(&mut self, context: &mut Context<Self>) {
         for (seal, ticket) in self.state.take_seals() {
             let address = context.address();
@@ -142,7 +142,7 @@ impl BucketActor {
         }
     }
 
-    /// What an idempotency key says before anything is stored; `Err` gives the reply back to go on with.
+    /// Answers an ingest whose idempotency key is known; `Err` returns the reply if the ingest should proceed.
     fn repeated(&mut self, ingest: &Ingest, reply: IngestReply) -> Result<(), IngestReply> {
         let Some((key, body)) = ingest.idempotency else {
             return Err(reply);
@@ -159,14 +159,14 @@ impl BucketActor {
             Ok(Some(entry)) if entry.body == body => respond(reply, Ok(Ingested::Replayed(entry.answer))),
             Ok(Some(_)) => respond(reply, Ok(Ingested::KeyReused)),
             Ok(None) => return Err(reply),
-            // It may have been stored before: to store it now could be to store it twice.
+            // It may have been stored before, and must not be stored twice.
             Err(error) => respond(reply, Err(ServiceError::internal(error))),
         }
         Ok(())
     }
 }
 
-/// The asker may have gone (its client hung up): then there is nobody to tell.
+/// The receiver is gone if the client has disconnected.
 fn respond<T>(reply: oneshot::Sender<T>, answer: T) {
     let _ = reply.send(answer);
 }
@@ -175,9 +175,10 @@ impl Actor for BucketActor {
     type Context = Context<Self>;
 
     fn started(&mut self, context: &mut Self::Context) {
-        // The bound is in bytes and kept by the handle; the count must not refuse what the bytes allow.
+        // The handle enforces the limit, in bytes; a limit on the number of messages must not refuse what the bytes
+        // allow.
         context.set_mailbox_capacity(usize::MAX >> 4);
-        // What the replay of the log left.
+        // Rows left from the replay of the log.
         self.seal_full(context);
     }
 
@@ -188,7 +189,7 @@ impl Actor for BucketActor {
 
 impl Drop for BucketActor {
     fn drop(&mut self) {
-        (self.around.memory)(self.told_bytes, 0);
+        (self.around.memory)(self.reported_bytes, 0);
         if !self.stopped {
             (self.around.failed)();
         }
@@ -230,7 +231,7 @@ impl Handler<Take> for BucketActor {
             .number(first_sequence, &point_id(self.state.ordinal, first_sequence));
         let key = ingest.idempotency.map(|(key, _)| key);
         let (address, changed) = (context.address(), self.around.changed.clone());
-        // The reply travels with the record; a refused submission hands it back through this slot.
+        // The reply travels with the record; a refused submission returns it through this slot.
         let slot = Arc::new(parking_lot::Mutex::new(Some((reply, holds))));
         let for_completion = Arc::clone(&slot);
         let submitted = self.around.journal.submit_ingest(
@@ -282,7 +283,7 @@ impl Handler<Applied> for BucketActor {
             reply,
             holds,
         } = message;
-        // Before the answer: what its sender has heard of is no longer on its way.
+        // Before the answer: a client that has its answer must not count against the limits any more.
         drop(holds);
         let pending = key.and_then(|key| Some((key, self.pending.remove(&key)?)));
         let waiting = pending.map(|(key, pending)| (key, pending.waiting));
@@ -292,9 +293,9 @@ impl Handler<Applied> for BucketActor {
                     unreachable!("BUG: the record is the ingest submitted above");
                 };
                 let mut applied = Ok(true);
-                self.with_memory_told(|state| applied = state.apply(sequence, &view));
+                self.with_memory_reported(|state| applied = state.apply(sequence, &view));
                 if let Err(error) = applied {
-                    unreachable!("BUG: rows encoded by this program do not read: {error}");
+                    unreachable!("BUG: rows encoded by this program cannot be decoded: {error}");
                 }
                 self.around
                     .newest_ingest_ns
@@ -302,7 +303,7 @@ impl Handler<Applied> for BucketActor {
                 respond(reply, Ok(Ingested::Stored { first_sequence }));
                 self.seal_full(context);
                 if let Some((key, waiting)) = waiting {
-                    // It was put into memory just now.
+                    // It was just inserted.
                     let found = self.state.idempotency.get(&key, view.created_at_ns);
                     let answer = found.ok().flatten().map(|entry| entry.answer);
                     for reply in waiting {
@@ -380,21 +381,21 @@ impl Handler<Deleted> for BucketActor {
         match outcome {
             Ok(()) => {
                 let mut points = 0;
-                self.with_memory_told(|state| {
+                self.with_memory_reported(|state| {
                     points = match source {
                         Some(source) => state.store.remove_source(source),
                         None => state.store.remove_all(),
                     };
                 });
                 if source.is_none() {
-                    // Here, and not where the answer is awaited: whoever asked may have gone.
+                    // Here rather than where the answer is awaited: the client may have disconnected.
                     (self.around.deleted)();
                 }
                 respond(reply, Ok(points));
             }
             Err(error) => respond(reply, Err(error.into())),
         }
-        // Whether they go on or not is for the catalog to say, which their senders read again.
+        // Their senders read the catalog again and decide whether to retry.
         self.parked
             .drain(..)
             .for_each(|reply| respond(reply, Ok(Ingested::SourceGone)));
@@ -405,6 +406,6 @@ impl Handler<With> for BucketActor {
     type Result = ();
 
     fn handle(&mut self, With(work): With, _: &mut Self::Context) {
-        self.with_memory_told(work);
+        self.with_memory_reported(work);
     }
 }

@@ -1,9 +1,9 @@
-//! Bounds in bytes: what is on its way into a bucket, and what all buckets together keep in memory.
+//! Limits in bytes: for ingests queued for a bucket, and for the memory of all buckets together.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes in use against a bound.
+/// Bytes in use, with a limit.
 #[derive(Debug)]
 pub(super) struct Budget {
     used: AtomicU64,
@@ -18,8 +18,8 @@ impl Budget {
         })
     }
 
-    /// Takes bytes until the hold is dropped; `None` when they do not fit. Something larger than the whole bound fits
-    /// into an empty budget: it must be possible at all.
+    /// Reserves bytes until the hold is dropped; `None` if they do not fit. A reservation that exceeds the whole limit
+    /// fits into an empty budget, because it must be possible at all.
     pub(super) fn hold(self: &Arc<Self>, bytes: u64) -> Option<Hold> {
         let before = self.used.fetch_add(bytes, Ordering::Relaxed);
         let hold = Hold {
@@ -29,7 +29,7 @@ impl Budget {
         (before == 0 || before + bytes <= self.max).then_some(hold)
     }
 
-    /// Replaces an amount that is held without a [`Hold`].
+    /// Replaces an amount that is accounted for without a [`Hold`].
     pub(super) fn change(&self, from: u64, to: u64) {
         if to >= from {
             self.used.fetch_add(to - from, Ordering::Relaxed);
@@ -47,14 +47,14 @@ impl Budget {
     }
 }
 
-/// Bytes taken of a budget, given back when dropped.
+/// A reservation, released when dropped.
 #[derive(Debug)]
 pub(super) struct Hold {
     budget: Arc<Budget>,
     bytes: u64,
 }
 
-/// What an ingest on its way has of the mailbox and of the memory.
+/// The reservations of an ingest in progress: queue and memory.
 #[derive(Debug)]
 pub(super) struct Holds {
     pub(super) _mailbox: Hold,

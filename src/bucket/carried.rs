@@ -1,6 +1,6 @@
-//! Records of buckets that are set apart. The log is trimmed for all buckets at once; what it holds of a bucket that
-//! cannot take it into segments is carried on in files of its own, and applied, before the log, when the bucket opens
-//! again. Drawn in src/journal/FORMAT.md, "Carried records".
+//! Records of buckets that are set apart (quarantined). The log is trimmed for all buckets at once. Records of a bucket
+//! that cannot write them to segments are therefore copied to files of their own, and applied, before the log, when the
+//! bucket opens again. The format is described in src/journal/FORMAT.md, "Carried records".
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,40 +14,40 @@ use crate::sealed_file::FileWriter;
 
 const MAGIC: &[u8; 8] = b"TWCARR01";
 const SUFFIX: &str = ".records";
-/// What a file on its way has in the place of it.
+/// Extension of a file that is being written, instead of [`SUFFIX`].
 const TEMPORARY: &str = "tmp";
 /// Sequence, length and checksum of a record.
 const RECORD_HEADER_BYTES: usize = 8 + 4 + 4;
-/// Stands in the place of a sequence behind the last record; what follows is the number of records.
+/// Marks the end, in place of a sequence; the number of records follows.
 const END: Sequence = 0;
-/// Files that are written at once, at most: each needs a descriptor.
+/// Maximum number of files written at the same time: each needs a descriptor.
 pub const CARRIED_AT_ONCE_MAX: usize = 64;
 
-/// The directory of these files.
+/// The directory of the carried files.
 #[derive(Clone, Debug)]
 pub struct CarriedDir(PathBuf);
 
-/// One of the files.
+/// One file of carried records.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CarriedFile {
     /// The bucket's ordinal.
     pub bucket: u32,
     /// Sequence of its first record.
     pub first: Sequence,
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
 }
 
 impl CarriedDir {
-    /// That of a data directory.
+    /// The directory within a data directory.
     pub fn of(data_dir: &Path) -> Self {
         CarriedDir(data_dir.join("carried"))
     }
 
-    /// The files there are, by bucket, oldest first.
+    /// Lists the files by bucket, oldest first.
     ///
     /// # Errors
-    /// The disk's.
+    /// I/O errors.
     pub fn list(&self, disk: &dyn Disk) -> io::Result<Vec<CarriedFile>> {
         let names = list_existing(disk, &self.0)?;
         let mut files: Vec<CarriedFile> = names.iter().filter_map(|name| self.file(name)).collect();
@@ -68,26 +68,25 @@ impl CarriedDir {
         self.0.join(format!("{bucket:08}-{first:020}{SUFFIX}"))
     }
 
-    /// Removes what a crash, or a disk that was full, left of files on their way; that the disk does not remove one is
-    /// only logged.
+    /// Removes unfinished files left by a crash or a full disk. If one cannot be removed, that is only logged.
     ///
     /// # Errors
-    /// The disk's.
+    /// I/O errors.
     fn remove_unfinished(&self, disk: &dyn Disk) -> io::Result<()> {
         let names = list_existing(disk, &self.0)?;
         let paths = names.iter().map(|name| self.0.join(name));
         for path in paths.filter(|path| path.extension().is_some_and(|it| it == TEMPORARY)) {
             if let Err(error) = disk.remove(&path) {
-                tracing::warn!(path = %path.display(), %error, "an unfinished file stays for now");
+                tracing::warn!(path = %path.display(), %error, "an unfinished file could not be removed; it is retried later");
             }
         }
         Ok(())
     }
 
-    /// Writes files of several buckets in one pass over the log.
+    /// Writes the files of several buckets in one pass over the log.
     ///
     /// # Errors
-    /// The disk's.
+    /// I/O errors.
     pub fn writer<'a>(&self, disk: &'a dyn Disk) -> io::Result<CarriedWriter<'a>> {
         disk.create_dir_all(&self.0)?;
         self.remove_unfinished(disk)?;
@@ -98,17 +97,17 @@ impl CarriedDir {
         })
     }
 
-    /// Removes all files but those that `counts` keeps; that the disk does not remove one is only logged, for the
-    /// records in it are covered.
+    /// Removes all files except those selected by `counts`. If one cannot be removed, that is only logged, because its
+    /// records are covered.
     ///
     /// # Errors
-    /// The disk's.
+    /// I/O errors.
     pub fn remove_others(&self, disk: &dyn Disk, counts: impl Fn(&CarriedFile) -> bool) -> io::Result<()> {
         self.remove_unfinished(disk)?;
         for file in self.list(disk)?.iter().filter(|file| !counts(file)) {
             match disk.remove(&file.path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
-                    tracing::warn!(path = %file.path.display(), %error, "a file no longer in use stays for now");
+                    tracing::warn!(path = %file.path.display(), %error, "an obsolete file could not be removed; it is retried later");
                 }
                 _ => {}
             }
@@ -116,7 +115,7 @@ impl CarriedDir {
         Ok(())
     }
 
-    /// The file of a bucket whose first record this is.
+    /// The file of a bucket whose first record is `first`.
     pub fn named(&self, bucket: u32, first: Sequence) -> CarriedFile {
         CarriedFile {
             bucket,
@@ -126,7 +125,7 @@ impl CarriedDir {
     }
 }
 
-/// Files on their way. One that is dropped before [`CarriedWriter::finish`] leaves nothing that counts.
+/// Files being written. If this is dropped before [`CarriedWriter::finish`], none of them takes effect.
 pub struct CarriedWriter<'a> {
     disk: &'a dyn Disk,
     dir: CarriedDir,
@@ -151,10 +150,10 @@ impl Open {
 }
 
 impl CarriedWriter<'_> {
-    /// Adds a record of a bucket, behind those before it.
+    /// Appends a record to its bucket's file.
     ///
     /// # Errors
-    /// The disk's.
+    /// I/O errors.
     pub fn push(&mut self, bucket: u32, sequence: Sequence, record: &[u8]) -> io::Result<()> {
         let open = match self.open.entry(bucket) {
             std::collections::btree_map::Entry::Occupied(entry) => entry.into_mut(),
@@ -179,10 +178,10 @@ impl CarriedWriter<'_> {
         open.write(sequence, record)
     }
 
-    /// Makes the files last; a crash before leaves none of them under its name but whole.
+    /// Makes the files durable. After a crash before that, any file under its final name is complete.
     ///
     /// # Errors
-    /// The disk's.
+    /// I/O errors.
     pub fn finish(self) -> io::Result<()> {
         let named = !self.open.is_empty();
         for (_, mut open) in self.open {
@@ -198,28 +197,28 @@ impl CarriedWriter<'_> {
 }
 
 impl CarriedFile {
-    /// Gives each record to `each`, in order.
+    /// Passes each record to `each`, in order.
     ///
     /// # Errors
-    /// What kept it from being read, or what `each` said, for people.
+    /// Why the file could not be read, or the error of `each`, as text for people.
     pub fn read(
         &self,
         disk: &dyn Disk,
         mut each: impl FnMut(Sequence, &[u8]) -> Result<(), String>,
     ) -> Result<(), String> {
-        let said = |what: &dyn std::fmt::Display| format!("{}: {what}", self.path.display());
-        let bytes = disk.map(&self.path).map_err(|error| said(&error))?;
+        let fault = |what: &dyn std::fmt::Display| format!("{}: {what}", self.path.display());
+        let bytes = disk.map(&self.path).map_err(|error| fault(&error))?;
         let mut rest = (*bytes)
             .as_ref()
             .strip_prefix(MAGIC)
-            .ok_or_else(|| said(&"not a file of carried records of this version"))?;
+            .ok_or_else(|| fault(&"not a file of carried records of this version"))?;
         let mut records = 0u64;
         loop {
             let (sequence, record, behind) =
-                split_record(rest).ok_or_else(|| said(&"a record is not what was written"))?;
+                split_record(rest).ok_or_else(|| fault(&"a record does not match its checksum"))?;
             if sequence == END {
                 let whole = behind.is_empty() && *record == records.to_le_bytes();
-                return whole.then_some(()).ok_or_else(|| said(&"records are missing"));
+                return whole.then_some(()).ok_or_else(|| fault(&"records are missing"));
             }
             each(sequence, record)?;
             records += 1;
@@ -228,8 +227,8 @@ impl CarriedFile {
     }
 }
 
-/// The first bit that has to be turned for a file of carried records to be whole up to other damage; `None` where there is
-/// none.
+/// The first bit that must be flipped so that a file of carried records is valid up to other damage; `None` if there is
+/// no such bit.
 pub fn flip_of_carried(bytes: &[u8]) -> Option<Flip> {
     let magic = bytes.first_chunk::<{ MAGIC.len() }>()?;
     if magic != MAGIC {
@@ -247,7 +246,7 @@ pub fn flip_of_carried(bytes: &[u8]) -> Option<Flip> {
         let mut checked = header[..8].to_vec();
         checked.extend_from_slice(rest.get(..length)?);
         let flip = Flip::by_checksum(&checked, checksum)?;
-        // Behind the sequence stand length and checksum, which are not checked.
+        // Skips length and checksum, which follow the sequence and are not part of the checksum.
         Some(flip.behind(RECORD_HEADER_BYTES - 8))
     });
     flip.map(|flip| flip.behind(offset))
@@ -258,7 +257,7 @@ fn split_record(bytes: &[u8]) -> Option<(Sequence, &[u8], &[u8])> {
     record(header, rest)
 }
 
-/// The record that begins with this header, and what is behind it.
+/// The record that begins with this header, and the bytes after it.
 fn record<'a>(header: &[u8; RECORD_HEADER_BYTES], rest: &'a [u8]) -> Option<(Sequence, &'a [u8], &'a [u8])> {
     let (sequence, header) = header.split_first_chunk()?;
     let (length, crc) = header.split_first_chunk()?;

@@ -1,4 +1,4 @@
-//! Counts of a bucket's points, for what is listed.
+//! Point counts of a bucket, for listings.
 
 use engine::{EngineError, SeriesStats, View};
 
@@ -6,13 +6,13 @@ use super::registry::Buckets;
 use crate::catalog::Bucket;
 use crate::error::ServiceError;
 
-/// What the engine knows of one source, expired points not counted.
+/// Statistics of one source, without expired points.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SourceStats {
     pub points: u64,
-    /// Timestamp of the earliest, UTC nanoseconds.
+    /// Timestamp of the earliest point, UTC nanoseconds.
     pub first_ns: Option<i64>,
-    /// Timestamp of the latest, UTC nanoseconds.
+    /// Timestamp of the latest point, UTC nanoseconds.
     pub last_ns: Option<i64>,
 }
 
@@ -27,8 +27,8 @@ impl From<SeriesStats> for SourceStats {
 }
 
 impl Buckets {
-    /// The statistics of each source asked for, in the same order. Rows of a damaged block that would have to be read
-    /// for it are not counted.
+    /// Statistics of each requested source, in the same order. Rows of a damaged block that would have to be read are
+    /// not counted.
     ///
     /// # Errors
     /// 503 when the bucket is not available.
@@ -48,7 +48,7 @@ impl Buckets {
         self.counted(bucket, count).await
     }
 
-    /// The points of the whole bucket, counted as [`Buckets::stats`] counts them.
+    /// Number of points of the whole bucket, counted like [`Buckets::stats`].
     ///
     /// # Errors
     /// 503 when the bucket is not available.
@@ -60,8 +60,8 @@ impl Buckets {
         Ok(self.counted(bucket, count).await?.points)
     }
 
-    /// Counts what a bucket holds now, its cutoff given. Where something has expired blocks may have to be read, which is
-    /// done on a thread that may wait: neither the actor nor the caller's other requests do.
+    /// Counts what a bucket holds now, given its retention cutoff. If points have expired, blocks may have to be read,
+    /// which happens on a blocking thread: neither the actor nor the caller's other requests wait for it.
     async fn counted<R: Send + 'static>(
         &self,
         bucket: &Bucket,
@@ -78,7 +78,7 @@ impl Buckets {
         counted.map_err(ServiceError::internal)
     }
 
-    /// The points of these sources together.
+    /// Number of points of these sources together.
     ///
     /// # Errors
     /// 503 when the bucket is not available.

@@ -1,5 +1,5 @@
-//! Blocks of segments that somebody met and that do not read: counted once each, and named so that an operator finds the
-//! file, the place, and whose points they are. What a segment that has gone had is forgotten.
+//! Damaged blocks found while reading segments. Each is counted once and reported with its file, offset, bucket and
+//! source, so that an operator can find it. Blocks of deleted segments are forgotten.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,22 +14,23 @@ use crate::catalog::{Catalog, CatalogHandle};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 
-/// Blocks that are told apart. Of a disk that fails altogether the gauge stops there; each is still named in the log.
+/// Maximum number of distinct blocks counted. If a disk fails altogether, the gauge stops there; each block is still
+/// logged.
 const DAMAGED_BLOCKS_MAX: usize = 10_000;
 
-/// The damaged blocks that were met. Cheap to clone.
+/// The damaged blocks found so far. Cheap to clone.
 #[derive(Clone)]
 pub struct DamagedBlocks(Arc<Inner>);
 
 struct Inner {
     catalog: CatalogHandle,
     segment_path: Box<dyn Fn(u64) -> PathBuf + Send + Sync>,
-    /// Offsets, by segment.
+    /// Offsets of damaged blocks, by segment.
     known: Mutex<BTreeMap<u64, BTreeSet<u64>>>,
     reads: AtomicU64,
 }
 
-/// A damaged block in terms of files and ids.
+/// A damaged block, described by file and ids.
 #[derive(Debug)]
 pub struct NamedDamage {
     path: PathBuf,
@@ -41,7 +42,7 @@ pub struct NamedDamage {
 }
 
 impl DamagedBlocks {
-    /// None yet. `segment_path` says where the segment of a number is.
+    /// An empty set. `segment_path` returns the path of a segment, given its number.
     pub fn new(
         catalog: CatalogHandle,
         segment_path: impl Fn(u64) -> PathBuf + Send + Sync + 'static,
@@ -54,18 +55,18 @@ impl DamagedBlocks {
         }))
     }
 
-    /// Counts a block that was met by other work than a query, and names it in the log the first time.
+    /// Counts a block found by work other than a query, and logs it the first time.
     pub fn note(&self, block: &DamagedBlock) {
         let damage = self.name(block);
         if self.remember(block) {
-            tracing::error!(%damage, "a block is damaged; `tidewatch check` reports all there are");
+            tracing::error!(%damage, "a block is damaged; `tidewatch check` lists all damaged blocks");
         }
     }
 
-    /// Notes a damaged block that can be left out, so that what asked goes on; all else ends it.
+    /// Records a damaged block that can be skipped, so that the operation continues.
     ///
     /// # Errors
-    /// What is no damaged block.
+    /// Any error that is not a damaged block.
     pub fn pass_over(&self, error: EngineError) -> Result<(), EngineError> {
         match error {
             EngineError::Damaged(block) => {
@@ -76,7 +77,7 @@ impl DamagedBlocks {
         }
     }
 
-    /// An error of a query, in which a damaged block has its file and its ids. Who answers it writes it into the log.
+    /// Adds file and ids to a query's error about a damaged block. The code that answers the query logs it.
     pub fn explain(&self, error: ServiceError) -> ServiceError {
         let cause = error.cause().and_then(|cause| cause.downcast_ref());
         let Some(EngineError::Damaged(block)) = cause else {
@@ -87,23 +88,23 @@ impl DamagedBlocks {
         ServiceError::internal(self.name(block))
     }
 
-    /// Blocks that were met, in segments that are in use.
+    /// Number of damaged blocks found in segments that are in use.
     pub fn count(&self) -> u64 {
         let known = self.0.known.lock();
         known.values().map(|offsets| offsets.len() as u64).sum()
     }
 
-    /// Queries that met one since the start.
+    /// Number of queries that met a damaged block since the start.
     pub fn reads(&self) -> u64 {
         self.0.reads.load(Ordering::Relaxed)
     }
 
-    /// Forgets what was met in segments that are not in use any more.
+    /// Forgets damaged blocks of segments that are no longer in use.
     pub fn retain(&self, in_use: impl Fn(u64) -> bool) {
         self.0.known.lock().retain(|segment, _| in_use(*segment));
     }
 
-    /// Whether it was not known yet.
+    /// Adds a block; returns whether it was new.
     fn remember(&self, block: &DamagedBlock) -> bool {
         let mut known = self.0.known.lock();
         let is_known = |offsets: &BTreeSet<u64>| offsets.contains(&block.offset);

@@ -1,4 +1,4 @@
-//! Many buckets asked at once, for what is shown of all of them together.
+//! Queries many buckets at once, for statistics over all of them.
 
 use std::sync::Arc;
 
@@ -10,21 +10,22 @@ use crate::catalog::Bucket;
 use crate::error::{ErrorKind, ServiceError};
 use crate::ledger::LedgerError;
 
-/// A bucket at one moment.
+/// Statistics of a bucket at one moment.
 pub struct BucketFigures {
-    /// What its sources hold.
+    /// A view of its points.
     pub view: View,
-    /// Bytes that it takes on the disk: see [`BucketState::disk_bytes`](super::BucketState::disk_bytes).
+    /// Size on disk in bytes: see [`BucketState::disk_bytes`](super::BucketState::disk_bytes).
     pub disk_bytes: u64,
-    /// When its last ingest was taken, UTC nanoseconds.
+    /// When its last ingest was received, UTC nanoseconds.
     pub ingested_at_ns: Option<i64>,
 }
 
 impl Buckets {
-    /// The figures of these buckets. All are asked before the first has answered. Buckets that are set apart, and one that is deleted meanwhile, are left out.
+    /// Statistics of these buckets. All requests are sent before the first answer is awaited. Buckets that are set
+    /// apart, or deleted in the meantime, are left out.
     ///
     /// # Errors
-    /// 503 when a bucket is not available, 500 when its answers in the ledger do not read.
+    /// 503 if a bucket is not available, 500 if its answers in the ledger cannot be read.
     pub async fn figures(
         &self,
         buckets: impl IntoIterator<Item = Arc<Bucket>>,
@@ -33,7 +34,7 @@ impl Buckets {
         for bucket in buckets {
             let handle = match self.handle(&bucket) {
                 Err(error) if error.kind == ErrorKind::NotFound => continue,
-                // The others are shown all the same.
+                // Statistics of the other buckets are still returned.
                 Err(_) if self.is_set_apart(&bucket) => continue,
                 handle => handle?,
             };

@@ -1,4 +1,4 @@
-//! How one bucket's actor is reached.
+//! Access to the actor of one bucket.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use super::state::BucketState;
 use crate::catalog::Command;
 use crate::error::ServiceError;
 
-/// One bucket's actor. Cheap to clone.
+/// Handle of one bucket's actor. Cheap to clone.
 #[derive(Clone)]
 pub struct BucketHandle {
     pub(super) address: Addr<BucketActor>,
@@ -20,17 +20,19 @@ pub struct BucketHandle {
     pub(super) changed: Changed,
 }
 
-/// Whether a bucket may have what no checkpoint has asked for: checkpoints cost what has changed, not what there is.
+/// Whether a bucket may have changed since the last checkpoint, so that a checkpoint costs what has changed rather than
+/// what there is.
 #[derive(Clone)]
 pub(super) struct Changed(Arc<AtomicBool>);
 
 impl Changed {
-    /// Of a bucket that was just opened: what was replayed is in no segment yet.
+    /// Initially set: what was replayed when the bucket was opened is in no segment yet.
     pub(super) fn new() -> Self {
         Changed(Arc::new(AtomicBool::new(true)))
     }
 
-    /// Called behind the message that changes the bucket, so that whoever takes the flag away asks behind that message.
+    /// Called after the message that changes the bucket is sent, so that whoever clears the flag sends its own message
+    /// after that one.
     pub(super) fn set(&self) {
         self.0.store(true, Ordering::Release);
     }
@@ -56,7 +58,7 @@ impl BucketHandle {
         self.ask(work).await.map_err(|_| gone())
     }
 
-    /// The same for a thread that may wait; `None` when the actor has stopped.
+    /// Blocking variant of [`BucketHandle::with`]; `None` if the actor has stopped.
     pub fn with_blocking<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut BucketState) -> R + Send + 'static,
@@ -64,29 +66,29 @@ impl BucketHandle {
         self.ask(work).blocking_recv().ok()
     }
 
-    /// Whether a checkpoint has to ask it: it has changed since the last call, or its actor is gone.
+    /// Whether a checkpoint has to visit this bucket: it has changed since the last call, or its actor is gone.
     pub fn take_changed(&self) -> bool {
         self.changed.take() || !self.address.connected()
     }
 
-    /// Has the next checkpoint ask it again: what this one asked for did not get into files.
+    /// Makes the next checkpoint visit this bucket again, because this one could not write its data to files.
     pub fn set_changed(&self) {
         self.changed.set();
     }
 
-    /// Bytes on their way into the bucket.
+    /// Bytes of ingests queued for the bucket.
     pub fn mailbox_bytes(&self) -> u64 {
         self.mailbox.used()
     }
 
-    /// The same for whoever asks many and waits for them together: the answer, yet to come.
+    /// Like [`BucketHandle::with`], for callers that query many buckets and then await all answers.
     pub fn ask<R: Send + 'static>(
         &self,
         work: impl FnOnce(&mut BucketState) -> R + Send + 'static,
     ) -> oneshot::Receiver<R> {
         let (reply, answer) = oneshot::channel();
         self.address.do_send(With(Box::new(move |state| {
-            // The asker may have gone.
+            // The receiver may be gone.
             let _ = reply.send(work(state));
         })));
         answer

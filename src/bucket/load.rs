@@ -1,4 +1,4 @@
-//! How full the buckets are, and which of them are set apart: what operators are shown.
+//! Resource usage of the buckets, and which of them are set apart: shown to operators.
 
 use std::collections::BTreeMap;
 
@@ -6,39 +6,38 @@ use parking_lot::RwLock;
 
 use crate::error::ServiceError;
 
-/// When to ask again for a bucket that is set apart: somebody has to repair it first.
+/// Retry delay for requests to a bucket that is set apart: an operator has to repair it first.
 const SET_APART_RETRY_SECONDS: u32 = 60;
 
-/// How full the buckets are, all together.
+/// Resource usage of all buckets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BucketsLoad {
-    /// Actors that run.
+    /// Running actors.
     pub actors: u64,
-    /// Buckets that are set apart.
     pub set_apart: u64,
-    /// Bytes of unsaved rows and of what becomes some.
+    /// Bytes of unsaved rows, and of ingests that will become rows.
     pub memory_bytes: u64,
-    /// Bytes of them above which ingests are refused.
+    /// Limit of `memory_bytes`, above which ingests are refused.
     pub memory_bytes_max: u64,
-    /// Bytes on their way into all buckets.
+    /// Bytes of ingests queued for all buckets.
     pub mailbox_bytes: u64,
-    /// Bytes on their way into the bucket that has most of them.
+    /// Bytes queued for the bucket that has most of them.
     pub fullest_mailbox_bytes: u64,
-    /// Bytes that may be on their way into one bucket.
+    /// Limit of the bytes queued for one bucket.
     pub mailbox_bytes_max: u64,
-    /// Bytes that are kept of decoded block summaries and rollups.
+    /// Bytes of cached block summaries and rollups.
     pub cache_bytes: u64,
-    /// Bytes of them above which some are dropped.
+    /// Limit of `cache_bytes`, above which entries are evicted.
     pub cache_bytes_max: u64,
-    /// Damaged blocks that were met.
+    /// Damaged blocks found.
     pub damaged_blocks: u64,
-    /// Queries that met one since the start.
+    /// Queries that met a damaged block since the start.
     pub damaged_reads: u64,
-    /// Ingests refused for want of room since the start.
+    /// Ingests refused because of overload since the start.
     pub refused: u64,
 }
 
-/// Buckets that are set apart, and why, by ordinal.
+/// Buckets that are set apart, with the reason, by ordinal.
 pub(super) struct SetApart(RwLock<BTreeMap<u32, String>>);
 
 impl SetApart {

@@ -1,7 +1,9 @@
-//! Buckets: one actor for each, which alone owns the bucket's engine store. Rows are numbered here, made durable by
-//! the journal, and applied when they come back from it, so that what a reader sees is what a crash cannot take.
+//! Buckets: one actor per bucket, which exclusively owns the bucket's engine store. Rows are numbered here, made
+//! durable by the journal, and applied when they come back from it. A reader therefore sees only what a crash cannot
+//! lose.
 //!
-//! [`Buckets`] is what other rooms hold; [`BucketHandle`] is bounded in bytes, and a full one refuses before it takes.
+//! [`Buckets`] is the interface for other modules. The queue of a [`BucketHandle`] is bounded in bytes; a full queue
+//! refuses an ingest before taking it.
 
 mod actor;
 mod budget;
@@ -32,12 +34,12 @@ use crate::journal::{Answer, IngestRecord};
 
 /// An ingest on its way to the log.
 pub struct Ingest {
-    /// The record, but for its sequence.
+    /// The encoded record, without its sequence.
     pub record: IngestRecord,
     pub rows: u32,
-    /// About the memory that the rows will take, in bytes.
+    /// Estimated memory of the rows in bytes.
     pub memory_bytes: usize,
-    /// Ordinals of the sources it has rows of.
+    /// Ordinals of the sources that its rows belong to.
     pub sources: Vec<u32>,
     /// Digests of its idempotency key and body.
     pub idempotency: Option<(Digest, Digest)>,
@@ -45,7 +47,7 @@ pub struct Ingest {
     pub now_ns: i64,
 }
 
-/// What became of an ingest.
+/// Result of an ingest.
 #[derive(Debug)]
 pub enum Ingested {
     /// Durable and visible; the first row has this sequence.
@@ -53,16 +55,16 @@ pub enum Ingested {
         /// Sequence of the first row.
         first_sequence: u64,
     },
-    /// The idempotency key was used before, for the same body: nothing was stored now.
+    /// The idempotency key was used before with the same body: nothing was stored now.
     Replayed(Answer),
-    /// The idempotency key was used before, for another body.
+    /// The idempotency key was used before with another body.
     KeyReused,
-    /// A source was deleted while the request was under way: read the catalog again.
+    /// A source was deleted while the request was in progress: read the catalog again.
     SourceGone,
 }
 
-/// The id of a point: four bytes of its bucket's ordinal and eight of its sequence, as 24 hex characters. Derived, so
-/// it costs no storage; unique, because neither is ever used twice.
+/// The id of a point: four bytes of its bucket's ordinal and eight of its sequence, as 24 hex characters. It is
+/// derived, so it costs no storage, and unique, because neither number is ever reused.
 pub fn point_id(bucket: u32, sequence: u64) -> [u8; 24] {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut id = [0; 24];

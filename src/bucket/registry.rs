@@ -1,5 +1,5 @@
-//! All buckets: a registry that starts actors when they are first needed, bounds what is on its way into them, and asks
-//! them for others.
+//! The registry of all buckets: starts actors on demand, limits what is queued for them, and sends them requests on
+//! behalf of other modules.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -24,14 +24,14 @@ use crate::error::ServiceError;
 use crate::journal::{Answer, JournalHandle};
 use crate::ledger::Ledger;
 
-/// Bounds of the buckets.
+/// Limits of the buckets.
 #[derive(Clone, Copy, Debug)]
 pub struct BucketsOptions {
-    /// Bytes that may be on their way into one bucket.
+    /// Limit of the bytes queued for one bucket.
     pub mailbox_bytes_max: u64,
-    /// Bytes of unsaved rows and of what becomes some, over all buckets.
+    /// Limit of the bytes of unsaved rows, and of ingests that will become rows, over all buckets.
     pub memory_bytes_max: u64,
-    /// Threads the actors run on.
+    /// Threads on which the actors run.
     pub threads: usize,
 }
 
@@ -39,25 +39,25 @@ pub struct BucketsOptions {
 #[derive(Clone)]
 pub struct Buckets(Arc<Inner>);
 
-/// What the buckets need of the other rooms.
+/// What the buckets need from other modules.
 pub struct Neighbours {
     /// Makes records durable.
     pub journal: JournalHandle,
-    /// What exists.
+    /// The catalog of existing objects.
     pub catalog: CatalogHandle,
-    /// The time of day.
+    /// The wall clock.
     pub clock: Arc<dyn Clock>,
     /// Compresses full heads.
     pub sealer: Sealer,
-    /// What is decoded of blocks, for the stores of new buckets as for those of the replayed ones.
+    /// Cache of decoded block parts, shared by the stores of new and replayed buckets.
     pub cache: Cache,
-    /// Answers to older idempotency keys, for new buckets as for the replayed ones.
+    /// Older answers to idempotency keys, shared by new and replayed buckets.
     pub ledger: Ledger,
-    /// Called when a checkpoint is wanted: it frees memory, and sets apart a bucket that has failed.
+    /// Called to request a checkpoint: it frees memory, and sets apart a bucket that has failed.
     pub order_checkpoint: Box<dyn Fn() + Send + Sync>,
     /// Called with the ordinal of a deleted bucket.
     pub deleted: Box<dyn Fn(u32) + Send + Sync>,
-    /// Knows the blocks that do not read.
+    /// The damaged blocks found so far.
     pub damaged: DamagedBlocks,
 }
 
@@ -69,10 +69,10 @@ struct Inner {
     next_arbiter: AtomicUsize,
     options: BucketsOptions,
     memory: Arc<Budget>,
-    /// Bytes of the ingest that memory last had no room for; 0 when there was room since.
+    /// Size of the ingest that was last refused for lack of memory; 0 if there has been room since.
     no_room_for: AtomicU64,
     refused: AtomicU64,
-    /// When the newest ingest of all buckets was taken, UTC nanoseconds; `i64::MIN` before the first.
+    /// When the newest ingest of all buckets was received, UTC nanoseconds; `i64::MIN` before the first.
     newest_ingest_ns: Arc<AtomicI64>,
 }
 
@@ -81,7 +81,8 @@ fn saturated() -> ServiceError {
 }
 
 impl Buckets {
-    /// A registry with the replayed states, and why others are set apart. Must be called within an actix system.
+    /// Creates the registry with the replayed states, and the buckets that are set apart with the reason. Must be
+    /// called within an actix system.
     pub fn start(
         states: Vec<BucketState>,
         set_apart: BTreeMap<u32, String>,
@@ -108,10 +109,10 @@ impl Buckets {
         buckets
     }
 
-    /// The handle of a bucket that exists; its actor is started when there is none yet.
+    /// The handle of an existing bucket; starts its actor if it is not running.
     ///
     /// # Errors
-    /// 404 when the catalog has no such bucket any more, 503 when it is set apart.
+    /// 404 if the catalog no longer has the bucket, 503 if it is set apart.
     pub fn handle(&self, bucket: &Bucket) -> Result<BucketHandle, ServiceError> {
         if let Some(handle) = self.0.handles.read().get(&bucket.ordinal) {
             return Ok(handle.clone());
@@ -145,7 +146,7 @@ impl Buckets {
         catalog.read(|catalog| catalog.bucket(bucket.id).is_none())
     }
 
-    /// Sets a bucket apart: from now on it answers nothing but 503, until the next start. The others go on.
+    /// Sets a bucket apart: until the next start it answers only with 503. Other buckets are not affected.
     pub fn set_apart(&self, ordinal: u32, reason: String) {
         let mut handles = self.0.handles.write();
         tracing::error!(ordinal, reason, "a bucket is set apart; the others go on");
@@ -157,12 +158,12 @@ impl Buckets {
         &*self.0.neighbours.clock
     }
 
-    /// The blocks that do not read, as far as somebody met them.
+    /// The damaged blocks found so far.
     pub fn damaged(&self) -> &DamagedBlocks {
         &self.0.neighbours.damaged
     }
 
-    /// Ordinals of the buckets that are set apart, and why.
+    /// Ordinals of the buckets that are set apart, with the reason.
     pub fn all_set_apart(&self) -> BTreeMap<u32, String> {
         self.0.set_apart.all()
     }
@@ -177,11 +178,11 @@ impl Buckets {
             .collect()
     }
 
-    /// Whether points would be taken now: asked before a body is read, so that refusing costs next to nothing and what
-    /// makes room gets the processor.
+    /// Whether points would be accepted now. Checked before a body is read, so that refusing is cheap and the processor
+    /// is left to the work that frees memory.
     ///
     /// # Errors
-    /// 503 when the memory or the log is full.
+    /// 503 if the memory or the log is full.
     pub fn admit(&self) -> Result<(), ServiceError> {
         let refused = |error| {
             self.0.refused.fetch_add(1, Ordering::Relaxed);
@@ -194,10 +195,10 @@ impl Buckets {
         self.0.neighbours.journal.admit().or_else(refused)
     }
 
-    /// Whether there is memory for points: none while what was refused last would be refused again.
+    /// Whether there is memory for points; false while the last refused ingest would be refused again.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why not.
     pub fn readiness(&self) -> Result<(), String> {
         let inner = &self.0;
         let wanted = inner.no_room_for.load(Ordering::Relaxed);
@@ -207,12 +208,12 @@ impl Buckets {
             inner.no_room_for.store(0, Ordering::Relaxed);
             return Ok(());
         }
-        // Who is not ready is sent no points, which would order it.
+        // A server that is not ready receives no points, which would otherwise request the checkpoint.
         (inner.neighbours.order_checkpoint)();
         Err("the memory of points that no segment holds yet is full until a checkpoint is done".to_owned())
     }
 
-    /// Ingests are being refused for want of room.
+    /// Reports that ingests are being refused because of overload.
     pub fn press(&self) {
         self.0.neighbours.journal.press();
     }
@@ -220,8 +221,8 @@ impl Buckets {
     /// Makes an ingest durable and visible.
     ///
     /// # Errors
-    /// 503 when the bucket, the memory or the log is full; 500 when it has an idempotency key and nobody can tell
-    /// whether the key was used, for nothing must be stored twice.
+    /// 503 if the bucket, the memory or the log is full. 500 if the ingest has an idempotency key and it is unknown
+    /// whether the key was used: nothing may be stored twice.
     pub async fn ingest(&self, bucket: &Bucket, ingest: Ingest) -> Result<Ingested, ServiceError> {
         self.admit()?;
         let handle = self.handle(bucket)?;
@@ -234,7 +235,7 @@ impl Buckets {
         answer.await.unwrap_or_else(|_| Err(gone()))
     }
 
-    /// Room for the record and for the rows that it becomes.
+    /// Reserves memory for the record and for its rows.
     fn hold(&self, handle: &BucketHandle, ingest: &Ingest) -> Option<Holds> {
         let record_bytes = ingest.record.len() as u64;
         let memory_bytes = record_bytes + ingest.memory_bytes as u64;
@@ -248,10 +249,10 @@ impl Buckets {
         })
     }
 
-    /// What was answered to this idempotency key, with the digest of the body it stood for.
+    /// The stored answer for this idempotency key, with the digest of the request's body.
     ///
     /// # Errors
-    /// 503 when the bucket is not available, 500 when the ledger's entry of the key does not read.
+    /// 503 if the bucket is not available, 500 if the ledger's entry of the key cannot be read.
     pub async fn answered(
         &self,
         bucket: &Bucket,
@@ -265,7 +266,8 @@ impl Buckets {
             .map(|entry| (entry.body, entry.answer)))
     }
 
-    /// What the bucket holds now, for a reader on any thread. Costs the bucket's actor the same whatever that is.
+    /// A view of the bucket's current content, for a reader on any thread. Its cost for the bucket's actor does not
+    /// depend on the amount of data.
     ///
     /// # Errors
     /// 503 when the bucket is not available.
@@ -274,7 +276,7 @@ impl Buckets {
         Ok(view.without(&self.expired_rows(bucket)))
     }
 
-    /// What these sources hold now. Sources that never had a point are left out.
+    /// A snapshot of these sources. Sources that never had a point are left out.
     ///
     /// # Errors
     /// 503 when the bucket is not available.
@@ -282,12 +284,12 @@ impl Buckets {
         Ok(self.view(bucket).await?.select(sources))
     }
 
-    /// Rows that are gone although the retention reaches them.
+    /// Rows that have expired although they are within the current retention.
     pub(super) fn expired_rows(&self, bucket: &Bucket) -> Arc<[ExpiredRows]> {
         expired_rows(bucket, self.0.neighbours.clock.now_ns())
     }
 
-    /// The number that the bucket's next point gets.
+    /// The sequence that the bucket's next point gets.
     ///
     /// # Errors
     /// 503 when the bucket is not available.
@@ -295,10 +297,10 @@ impl Buckets {
         self.handle(bucket)?.with(|state| state.next_sequence).await
     }
 
-    /// Commits the command in order with ingests; answers the points removed.
+    /// Commits the command in order with ingests; returns the number of points removed.
     ///
     /// # Errors
-    /// 503 when the bucket is not available or the log takes no writes.
+    /// 503 if the bucket is not available or the log accepts no writes.
     pub async fn delete_source(
         &self,
         bucket: &Bucket,
@@ -310,10 +312,11 @@ impl Buckets {
         Ok(points)
     }
 
-    /// Commits the command in order with ingests; answers the points removed. The bucket's files go in the background.
+    /// Commits the command in order with ingests; returns the number of points removed. The bucket's files are deleted
+    /// in the background.
     ///
     /// # Errors
-    /// 503 when the bucket is not available or the log takes no writes.
+    /// 503 if the bucket is not available or the log accepts no writes.
     pub async fn delete_bucket(
         &self,
         bucket: &Bucket,
@@ -325,18 +328,18 @@ impl Buckets {
         Ok(points)
     }
 
-    /// When the newest ingest was taken, UTC nanoseconds; `None` before the first.
+    /// When the newest ingest was received, UTC nanoseconds; `None` before the first.
     pub fn newest_ingest_ns(&self) -> Option<i64> {
         let newest_ns = self.0.newest_ingest_ns.load(Ordering::Relaxed);
         (newest_ns > i64::MIN).then_some(newest_ns)
     }
 
-    /// What the stores of all buckets keep decoded.
+    /// The cache of decoded block parts of all stores.
     pub fn cache(&self) -> &Cache {
         &self.0.neighbours.cache
     }
 
-    /// How full they are. Looks at each running actor once.
+    /// Resource usage of the buckets. Visits each running actor's handle once.
     pub fn load(&self) -> BucketsLoad {
         let mut load = BucketsLoad {
             actors: 0,
@@ -362,7 +365,7 @@ impl Buckets {
     }
 }
 
-/// Rows of a bucket that are gone at this moment although its retention reaches them.
+/// Rows of a bucket that have expired at this moment although they are within its retention.
 pub fn expired_rows(bucket: &Bucket, now_ns: i64) -> Arc<[ExpiredRows]> {
     let rows = bucket.expired_at(now_ns).map(|it| ExpiredRows {
         before_ns: it.before_ns,
@@ -390,7 +393,7 @@ impl Inner {
         let budget = Arc::clone(&inner.memory);
         let memory = Box::new(move |from, to| budget.change(from, to));
         let newest_ingest_ns = Arc::clone(&inner.newest_ingest_ns);
-        // Weak: the registry holds the actor, not the other way round.
+        // Weak, to avoid a reference cycle: the registry holds the actor.
         let registry = Arc::downgrade(inner);
         let deleted = Box::new(move || {
             if let Some(inner) = registry.upgrade() {

@@ -1,5 +1,5 @@
-//! The threads that compress full heads into blocks, so that no ingest waits for it. What waits here is bounded by
-//! the memory of unsaved rows; rows are readable all the while.
+//! Threads that compress full heads into blocks, so that no ingest waits for it. Their queue is bounded by the memory
+//! limit of unsaved rows; the rows stay readable meanwhile.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use engine::{Seal, Sealed};
 use parking_lot::Mutex;
 
-/// Takes rows to seal. Cheap to clone; the threads end with the last clone.
+/// Accepts rows to seal. Cheap to clone; the threads end with the last clone.
 #[derive(Clone)]
 pub struct Sealer(Sender<Job>);
 
@@ -20,7 +20,7 @@ impl Sealer {
     /// Starts the threads, each of which calls `prepare` first.
     ///
     /// # Errors
-    /// The operating system has no thread left.
+    /// A thread could not be started.
     pub fn start(threads: usize, prepare: fn()) -> std::io::Result<Self> {
         let (sender, jobs) = channel();
         let jobs = Arc::new(Mutex::new(jobs));
@@ -36,17 +36,17 @@ impl Sealer {
         Ok(Sealer(sender))
     }
 
-    /// Seals on one of the threads, and there gives the blocks to `done`; `None` when that failed: the rows stay as
-    /// they are, readable, and are written by the next checkpoint.
+    /// Seals on one of the threads, and calls `done` there with the blocks, or with `None` if sealing failed: the rows
+    /// then stay as they are, readable, and the next checkpoint writes them.
     pub fn seal(&self, seal: Seal, done: impl FnOnce(Option<Sealed>) + Send + 'static) {
-        // Without the threads the rows stay as they are.
+        // If the threads have ended, the rows stay as they are.
         let _ = self.0.send((seal, Box::new(done)));
     }
 }
 
 fn work(jobs: &Mutex<Receiver<Job>>) {
     loop {
-        // The others wait for the lock as this one waits for a job.
+        // The other threads wait for the lock while this one waits for a job.
         let next = jobs.lock().recv();
         let Ok((seal, done)) = next else { return };
         let sealed = catch_unwind(AssertUnwindSafe(|| seal.run())).ok();

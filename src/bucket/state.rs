@@ -1,5 +1,5 @@
-//! What a bucket's actor owns, without the actor: the store, the next sequence, the idempotency keys. `apply` is the
-//! one way points get in, live and at replay.
+//! The state that a bucket's actor owns: the store, the next sequence, the idempotency keys. Points are added only by
+//! `apply`, both live and during replay.
 
 use engine::{Cache, Checkpoint, EngineError, Seal, Sealed, Store};
 use wal::Sequence;
@@ -8,32 +8,29 @@ use super::idempotency::IdempotencyIndex;
 use crate::journal::IngestView;
 use crate::ledger::{Ledger, LedgerError};
 
-/// The points of one bucket and what goes with them.
+/// The points of one bucket and related state.
 pub struct BucketState {
     /// The bucket's ordinal.
     pub ordinal: u32,
-    /// Its points.
     pub store: Store,
-    /// Its idempotency keys.
     pub idempotency: IdempotencyIndex,
-    /// Sequence the next row gets.
+    /// Sequence of the next row.
     pub next_sequence: u64,
-    /// When the last ingest was taken, UTC nanoseconds; `None` before the first.
+    /// When the last ingest was received, UTC nanoseconds; `None` before the first.
     pub ingested_at_ns: Option<i64>,
-    /// Log sequence of the last record applied, or covered by the segments.
+    /// Log sequence of the last record that was applied, or is covered by the segments.
     pub applied: Sequence,
-    /// Checkpoints begun, whether they were done or not.
+    /// Number of checkpoints begun, finished or not.
     checkpoints_begun: u64,
 }
 
-/// Rows to seal, and the moment they were set aside.
+/// The checkpoint count at the moment when rows were taken for sealing.
 pub struct SealTicket {
     checkpoints_begun: u64,
 }
 
 impl BucketState {
-    /// A bucket without points that keeps what it decodes of blocks in this cache, and finds older answers in this
-    /// ledger.
+    /// A bucket without points. It caches decoded block parts in `cache`, and looks up older answers in `ledger`.
     pub fn new(ordinal: u32, cache: Cache, ledger: Ledger) -> Self {
         BucketState {
             ordinal,
@@ -46,10 +43,10 @@ impl BucketState {
         }
     }
 
-    /// Applies the record at `sequence` of the log, unless a segment covers it already; answers whether it was applied.
+    /// Applies the record at `sequence` of the log, unless a segment covers it; returns whether it was applied.
     ///
     /// # Errors
-    /// Rows that do not read although the log's checksum held: a fault of this program. The state is unusable then.
+    /// The rows cannot be decoded although the log's checksum matches: a bug. The state is unusable then.
     pub fn apply(&mut self, sequence: Sequence, record: &IngestView<'_>) -> Result<bool, EngineError> {
         if sequence <= self.applied {
             return Ok(false);
@@ -66,24 +63,24 @@ impl BucketState {
         Ok(true)
     }
 
-    /// Bytes that the bucket takes on the disk: its segments, its answers in the ledger, and its rows in the log that
-    /// no file holds yet.
+    /// Size of the bucket on disk in bytes: its segments, its answers in the ledger, and its rows in the log that no
+    /// file contains yet.
     ///
     /// # Errors
-    /// The ledger's files do not read.
+    /// The ledger's files cannot be read.
     pub fn disk_bytes(&self) -> Result<u64, LedgerError> {
         let answers_bytes = self.idempotency.file_bytes()?;
         Ok(self.store.segment_bytes() + answers_bytes + self.store.unsaved_encoded_bytes())
     }
 
-    /// Sets aside what no segment holds. What is being sealed is among it: those blocks are not wanted any more, or
-    /// the rows would be there twice, in the blocks and in the segment.
+    /// Takes the rows that no segment contains, for a checkpoint to write. This includes rows that are being sealed:
+    /// their blocks must be discarded, or the rows would exist twice, in the blocks and in the segment.
     pub fn begin_checkpoint(&mut self) -> Option<Checkpoint> {
         self.checkpoints_begun += 1;
         self.store.begin_checkpoint()
     }
 
-    /// Rows that fill blocks by now, to be sealed on any thread.
+    /// Rows that fill blocks, to be sealed on any thread.
     pub fn take_seals(&mut self) -> Vec<(Seal, SealTicket)> {
         let checkpoints_begun = self.checkpoints_begun;
         let seals = self.store.take_seals().into_iter();
@@ -92,12 +89,12 @@ impl BucketState {
             .collect()
     }
 
-    /// Takes back rows whose sealing has not begun: they are the next to be taken.
+    /// Returns rows whose sealing has not begun: they are the next to be taken.
     pub fn give_back(&mut self, seal: Seal) {
         self.store.give_back(seal);
     }
 
-    /// Puts sealed blocks in the place of their rows, unless a checkpoint has begun to write these.
+    /// Replaces rows by their sealed blocks, unless a checkpoint has begun to write the rows.
     pub fn finish_seal(&mut self, sealed: Sealed, ticket: &SealTicket) {
         if ticket.checkpoints_begun == self.checkpoints_begun {
             self.store.finish_seal(sealed);
@@ -133,7 +130,8 @@ mod tests {
             .len()
     }
 
-    /// The blocks and the segment once both held these rows: they were read twice, and the next checkpoint kept it so.
+    /// Regression: both the blocks and the segment contained these rows, so they were read twice, and the next
+    /// checkpoint made that permanent.
     #[test]
     fn rows_sealed_while_a_checkpoint_writes_them_are_there_once() {
         const ROWS: u32 = 10_000;

@@ -1,35 +1,43 @@
-//! Why a record is not durable.
+//! Why a record was not made durable.
 
-use std::fmt;
 use std::sync::Arc;
 
+use thiserror::Error;
 use wal::LogError;
 
 use crate::error::ServiceError;
 
-/// Why a record is not durable.
-#[derive(Clone, Debug)]
+/// Why a record was not made durable.
+#[derive(Clone, Debug, Error)]
 pub enum JournalError {
-    /// More bytes wait for the log than it may keep.
+    /// The queue in front of the log is full.
+    #[error("too many bytes wait for the log")]
     Saturated,
-    /// The log is as long as it may get before a checkpoint.
+    /// The log has reached its size limit and waits for a checkpoint.
+    #[error("the log waits for a checkpoint")]
     TailTooLong,
     /// The disk is full; nothing of the record was kept.
+    #[error("{0}")]
     Full(Arc<LogError>),
     /// Too many files are open; nothing of the record was kept.
+    #[error("{0}")]
     Descriptors(Arc<LogError>),
-    /// The data directory was removed or replaced: what would be written is lost.
+    /// The data directory was removed or replaced: anything written would be lost.
+    #[error("the data directory is not there any more")]
     DirectoryGone,
-    /// A write or sync failed: whether the record was kept shows after a restart.
+    /// A write or sync failed; whether the record was kept is known only after a restart.
+    #[error("{0}")]
     Poisoned(Arc<LogError>),
-    /// The journal's thread ended by a bug: whether the record was kept shows after a restart.
+    /// The journal's thread panicked; whether the record was kept is known only after a restart.
+    #[error("its thread panicked; restart the server")]
     Panicked,
     /// The server is stopping.
+    #[error("the log is closed")]
     Closed,
 }
 
 impl JournalError {
-    /// What a failure of the log means for records: whether it may be used again.
+    /// Maps an error of the log to its meaning for records: whether the log can be used again.
     pub(super) fn of(error: Arc<LogError>) -> Self {
         match &*error {
             LogError::Descriptors { .. } => JournalError::Descriptors(error),
@@ -43,7 +51,7 @@ impl JournalError {
 }
 
 impl JournalError {
-    /// Why, for anybody who asks: no path, nothing of the system. The log tells those.
+    /// Short reason for unauthenticated clients: no paths, no details of the system. Those are in the server's log.
     pub(super) fn in_short(&self) -> &'static str {
         match self {
             JournalError::Saturated => "too many bytes wait for the log",
@@ -57,23 +65,6 @@ impl JournalError {
         }
     }
 }
-
-impl fmt::Display for JournalError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            JournalError::Saturated => f.write_str("too many bytes wait for the log"),
-            JournalError::TailTooLong => f.write_str("the log waits for a checkpoint"),
-            JournalError::Full(cause) | JournalError::Descriptors(cause) | JournalError::Poisoned(cause) => {
-                cause.fmt(f)
-            }
-            JournalError::DirectoryGone => f.write_str("the data directory is not there any more"),
-            JournalError::Panicked => f.write_str("its thread panicked; restart the server"),
-            JournalError::Closed => f.write_str("the log is closed"),
-        }
-    }
-}
-
-impl std::error::Error for JournalError {}
 
 impl From<JournalError> for ServiceError {
     fn from(error: JournalError) -> Self {

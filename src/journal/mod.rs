@@ -1,8 +1,9 @@
-//! The one log of the server: typed records over `wal`, group commit, one order for everything that changes.
+//! The server's single write-ahead log: typed records on top of `wal`, group commit, one total order of all changes.
 //!
-//! A record is made durable, then its completion runs on the journal's thread, in log order: a completion applies
-//! (a command to the catalog) or hands on to who applies (an ingest to its bucket's actor). Nothing is acknowledged
-//! earlier. Called by the service for commands and by bucket actors for ingests; knows neither HTTP nor the engine.
+//! A record is made durable, then its completion callback runs on the journal's thread, in log order. The completion
+//! either applies the change (a command to the catalog) or forwards it to the owner of the state (an ingest to its
+//! bucket's actor). Nothing is acknowledged earlier. Called by the service for commands and by bucket actors for
+//! ingests; knows neither HTTP nor the engine.
 
 mod error;
 mod policy;
@@ -24,7 +25,7 @@ pub use writer::{JournalOptions, JournalStats, JournalWriter};
 
 use queue::Queue;
 
-/// Takes records and makes them durable.
+/// Submits records to be made durable.
 #[derive(Clone)]
 pub struct JournalHandle {
     queue: Arc<Queue>,
@@ -32,7 +33,7 @@ pub struct JournalHandle {
 }
 
 impl JournalHandle {
-    /// Makes the command durable, has it applied to the catalog in log order, then returns.
+    /// Makes the command durable, applies it to the catalog in log order, then returns.
     ///
     /// # Errors
     /// 503 when the log is poisoned, full or saturated.
@@ -40,8 +41,9 @@ impl JournalHandle {
         self.submit_holding(command, ())?.await
     }
 
-    /// Queues the command with what must be held until it is applied or refused, a lock for example: that stays with
-    /// the record, whether or not the asker still waits, and comes back to one who does.
+    /// Queues the command together with `held`, a lock guard for example, which must be held until the command is
+    /// applied or refused. It stays with the record even if the caller stops waiting, and is returned to a caller that
+    /// waits.
     ///
     /// # Errors
     /// 503 when the log is poisoned, full or saturated.
@@ -52,20 +54,20 @@ impl JournalHandle {
     ) -> Result<impl Future<Output = Result<H, ServiceError>> + Send + 'static, ServiceError> {
         let (done, committed) = tokio::sync::oneshot::channel();
         self.submit_command(command, move |outcome| {
-            // Whoever asked may have gone; the command stands all the same.
+            // The caller may no longer wait; the command remains in effect.
             let _ = done.send(outcome.map(|()| held));
         })?;
         Ok(async move {
             match committed.await {
                 Ok(outcome) => Ok(outcome?),
-                // The completion ends without an answer only by a panic.
+                // The completion ends without an answer only if it panics.
                 Err(_) => Err(JournalError::Panicked.into()),
             }
         })
     }
 
-    /// The same for callers that order commands against their own records: `then` runs on the journal's thread once
-    /// the command is durable and applied.
+    /// Like [`JournalHandle::commit`], for callers that order commands against their own records: `then` runs on the
+    /// journal's thread once the command is durable and applied.
     ///
     /// # Errors
     /// 503 when the log is poisoned, full or saturated; `then` does not run.
@@ -85,46 +87,46 @@ impl JournalHandle {
     /// Queues an ingest; `then` runs on the journal's thread.
     ///
     /// # Errors
-    /// When the log is poisoned, closed or saturated; `then` does not run.
+    /// If the log is poisoned, closed or saturated; `then` does not run.
     pub fn submit_ingest(&self, record: IngestRecord, then: Completion) -> Result<(), JournalError> {
         self.queue.push(record.into_bytes(), then)
     }
 
-    /// Whether the log is short enough for more; its writer may refuse all the same.
+    /// Whether the log is below its size limit. The writer may still refuse a record.
     ///
     /// # Errors
-    /// 503 while it waits for a checkpoint.
+    /// 503 while the log waits for a checkpoint.
     pub fn admit(&self) -> Result<(), ServiceError> {
         Ok(self.queue.admit()?)
     }
 
-    /// The data directory was removed or replaced: nothing is taken any more, until the server is started again.
+    /// The data directory was removed or replaced: refuses all records until the server is restarted.
     pub fn directory_is_gone(&self) {
         self.queue.fail(&JournalError::DirectoryGone);
     }
 
-    /// Requests are being refused for want of room: for a moment, that much is made durable at a time counts for more than
-    /// that it is soon.
+    /// Reports that requests are being refused because of overload. For a moment the journal prefers throughput over
+    /// latency and waits for larger groups.
     pub fn press(&self) {
         self.queue.press(Instant::now());
     }
 
-    /// Whether writes can be taken.
+    /// Whether writes are accepted.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why they are not.
     pub fn readiness(&self) -> Result<(), String> {
         if self.queue.begin_probe() {
-            // Who is not ready is sent no writes, and would never find out by them that there is room again.
+            // A server that is not ready receives no writes, so no write would discover that there is space again.
             let queue = Arc::clone(&self.queue);
             let probe = move |log: &mut wal::Log| queue.probed(log.rotate().is_ok());
-            // Refused only when the journal has ended, which the answer below tells.
+            // Fails only if the journal has ended, which the readiness below reports.
             let _ = self.queue.control(Box::new(probe));
         }
         self.queue.readiness()
     }
 
-    /// Counters and sizes of the log.
+    /// Statistics of the log.
     pub fn stats(&self) -> JournalStats {
         self.queue.stats()
     }

@@ -1,10 +1,10 @@
-//! `wal.sync = "interval"` and `"never"`: a disk whose syncs of the log are put off. An operator who asks for it trades
-//! the last moments before a power cut for speed; a killed process still loses nothing, because the writes were made.
+//! `wal.sync = "interval"` and `"never"`: a disk that delays the syncs of the log. Operators who choose it trade the
+//! last moments before a power loss for speed. A killed process loses nothing, because the writes were made.
 //!
-//! Only the last moments: a file is whole on the disk before the next one is begun, and the log is before anything that
-//! says to have covered a part of it ([`RelaxedDisk::flush`]). So the log never ends before what a checkpoint has
-//! covered. But several of its frames may be unsynced at once: a disk that wrote them out of order leaves what cannot
-//! be told from damage, and then the start is refused until the log is repaired.
+//! The loss is bounded: a file is synced before the next one is created, and the log is synced before anything records
+//! that it covers a part of it ([`RelaxedDisk::flush`]). So the log never ends before what a checkpoint has covered.
+//! However, several frames may be unsynced at once. A disk that writes them out of order can leave a state that looks
+//! like damage, and then the start is refused until the log is repaired.
 
 use std::ffi::OsString;
 use std::io;
@@ -15,16 +15,16 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use wal::disk::{Bytes, Disk, DiskFile};
 
-/// Passes all on, but syncs a file at most once an interval.
+/// Forwards all operations, but syncs a file at most once per interval.
 pub struct RelaxedDisk {
     disk: Arc<dyn Disk>,
     interval: Option<Duration>,
-    /// The file last opened for writing.
+    /// The file that was last opened for writing.
     active: Mutex<Weak<Mutex<Relaxed>>>,
 }
 
 impl RelaxedDisk {
-    /// `None` never syncs a file's bytes by itself.
+    /// With `None`, a file is synced only after its header is written, and by [`RelaxedDisk::flush`].
     pub fn new(disk: Arc<dyn Disk>, interval: Option<Duration>) -> Self {
         RelaxedDisk {
             disk,
@@ -33,10 +33,10 @@ impl RelaxedDisk {
         }
     }
 
-    /// Makes durable what was put off.
+    /// Performs the delayed sync.
     ///
     /// # Errors
-    /// The disk's; the log is told with its next sync, too.
+    /// I/O errors; the log also receives the error with its next sync.
     pub fn flush(&self) -> io::Result<()> {
         let active = self.active.lock().upgrade();
         active.map_or(Ok(()), |active| active.lock().flush())
@@ -101,13 +101,13 @@ impl Disk for RelaxedDisk {
     }
 }
 
-/// An open file and what is put off of it.
+/// An open file and its delayed sync.
 struct Relaxed {
     file: Box<dyn DiskFile>,
     dirty: bool,
-    /// `None` before the first sync, which is of a header and is made at once.
+    /// `None` before the first sync, which is that of the header and is never delayed.
     synced_at: Option<Instant>,
-    /// A sync that failed behind the log's back.
+    /// A delayed sync failed, which the log does not know yet.
     failed: Option<io::ErrorKind>,
 }
 
@@ -117,7 +117,7 @@ impl Relaxed {
             return Err(failed.into());
         }
         if self.dirty {
-            // What a failed sync should have written is lost; asking again would hide it.
+            // A failed sync has lost its data; a second one could succeed and hide that.
             self.file
                 .sync_data()
                 .inspect_err(|error| self.failed = Some(error.kind()))?;

@@ -1,4 +1,4 @@
-//! What waits for the log: a queue bounded in bytes between many submitters and the one writer.
+//! A queue, bounded in bytes, between many submitters and the one writer of the log.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,31 +11,31 @@ use wal::{Log, Sequence};
 use super::error::JournalError;
 use super::writer::JournalStats;
 
-/// Requests that were refused no longer ago than this press the log.
+/// A refused request counts as overload for this long.
 const PRESSED: Duration = Duration::from_millis(100);
 
 /// A durable record.
 pub struct Committed {
-    /// Its place in the log.
+    /// Sequence of the record in the log.
     pub sequence: Sequence,
-    /// Its bytes, as submitted.
+    /// The record's bytes, as submitted.
     pub record: Vec<u8>,
 }
 
-/// Runs on the journal's thread, in log order: it must neither wait nor panic.
+/// Runs on the journal's thread, in log order. It must not block or panic.
 pub type Completion = Box<dyn FnOnce(Result<Committed, JournalError>) + Send>;
 
-/// Tells one waiter; one that panics is noted and costs the others nothing. Answers whether it came to its end.
+/// Runs a completion. A panic in it is logged and does not affect the others. Returns whether it did not panic.
 pub(super) fn complete(completion: Completion, outcome: Result<Committed, JournalError>) -> bool {
-    let told = catch_unwind(AssertUnwindSafe(|| completion(outcome)));
-    if told.is_err() {
+    let completed = catch_unwind(AssertUnwindSafe(|| completion(outcome)));
+    if completed.is_err() {
         tracing::error!("BUG: a record's completion panicked");
     }
-    told.is_ok()
+    completed.is_ok()
 }
 
-/// The waiters of a group in the log's order. Those who have not been told when this is dropped hear that the journal
-/// has ended.
+/// Completions of a group in log order. Those that have not run when this is dropped, because of a panic, are completed
+/// with an error.
 pub(super) struct Waiters(std::vec::IntoIter<Completion>);
 
 impl Waiters {
@@ -60,28 +60,28 @@ impl Drop for Waiters {
     }
 }
 
-/// Work with the log itself (trim, freeze), done between two groups.
+/// An operation on the log itself (trim, freeze), run between two groups.
 pub(super) type Control = Box<dyn FnOnce(&mut Log) + Send>;
 
-/// What the writer does next.
+/// The writer's next step.
 pub(super) enum Work {
-    /// Records to make durable together.
+    /// Records to commit together.
     Group(Vec<(Vec<u8>, Completion)>),
-    /// Something to do with the log.
+    /// An operation on the log.
     Control(Control),
-    /// Nothing more will come.
+    /// The queue is closed and empty.
     End,
 }
 
-/// Shared between handles and the writer.
+/// State shared by the handles and the writer.
 pub(super) struct Queue {
     state: Mutex<State>,
     arrived: Condvar,
     bytes_max: usize,
     tail_bytes_max: u64,
-    /// When requests were last refused for want of room.
+    /// When requests were last refused because of overload.
     pressed_at: Mutex<Option<Instant>>,
-    /// Mirrors of the log's figures, for readers on other threads.
+    /// Copies of the log's statistics, for other threads.
     pub(super) figures: Figures,
 }
 
@@ -101,14 +101,14 @@ struct State {
     bytes: usize,
     controls: VecDeque<Control>,
     closed: bool,
-    /// Whether the writer's thread has ended: nobody is there to do anything.
+    /// Whether the writer's thread has ended, so that nothing is processed any more.
     ended: bool,
     failure: Option<JournalError>,
-    /// Why the last group was refused though the log goes on; `None` once a group succeeds.
+    /// Why the last group was refused although the log stays usable; `None` after the next successful group.
     refusal: Option<JournalError>,
-    /// Whether it is being found out if there is room again.
+    /// Whether a check for free space is in progress.
     probing: bool,
-    /// Records that the writer waits for.
+    /// Number of queued records at which a submission wakes the writer.
     wanted: usize,
 }
 
@@ -132,7 +132,7 @@ impl State {
     }
 }
 
-/// How many records a group waits for, and until when.
+/// How many records the next group waits for, and until when.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gather {
     pub(super) records: usize,
@@ -151,7 +151,7 @@ impl Queue {
         }
     }
 
-    /// Whether the log is short enough for more.
+    /// Whether the log is below its size limit.
     pub(super) fn admit(&self) -> Result<(), JournalError> {
         if self.figures.tail_bytes.load(Ordering::Relaxed) > self.tail_bytes_max {
             return Err(JournalError::TailTooLong);
@@ -159,7 +159,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Why a record would be refused now, apart from what only the disk can tell.
+    /// Why a record would be refused now, except for reasons that only a write reveals.
     fn check(&self, state: &State) -> Result<(), JournalError> {
         if let Some(failure) = &state.failure {
             return Err(failure.clone());
@@ -185,7 +185,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Queues work with the log. Refused only when the writer has ended.
+    /// Queues an operation on the log. Fails only if the writer has ended.
     pub(super) fn control(&self, control: Control) -> Result<(), JournalError> {
         let mut state = self.state.lock();
         if state.closed {
@@ -199,8 +199,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Waits for work. A group is what has gathered, up to `group_bytes_max` and at least one record; `gather` says
-    /// how long to wait for more.
+    /// Blocks until there is work. A group is everything that is queued, up to `group_bytes_max` and at least one
+    /// record; `gather` says how long to wait for more.
     pub(super) fn next(&self, group_bytes_max: usize, gather: Gather) -> Work {
         let mut state = self.state.lock();
         loop {
@@ -216,7 +216,7 @@ impl Queue {
             if waiting == 0 && state.closed {
                 return Work::End;
             }
-            // Whoever brings the last record that is waited for wakes the writer; one alone never waits.
+            // The submission that completes a group wakes the writer. A single submission does not wait.
             state.wanted = if enough { 1 } else { gather.records };
             if enough {
                 self.arrived.wait(&mut state);
@@ -226,23 +226,23 @@ impl Queue {
         }
     }
 
-    /// Notes that requests are being refused for want of room.
+    /// Records that requests are being refused because of overload.
     pub(super) fn press(&self, now: Instant) {
         *self.pressed_at.lock() = Some(now);
     }
 
-    /// Whether requests were refused just now.
+    /// Whether requests were refused within the last moment ([`PRESSED`]).
     pub(super) fn is_pressed(&self, now: Instant) -> bool {
         let pressed_at = *self.pressed_at.lock();
         pressed_at.is_some_and(|at| now.saturating_duration_since(at) <= PRESSED)
     }
 
-    /// Records waiting now.
+    /// Number of queued records.
     pub(super) fn waiting(&self) -> usize {
         self.state.lock().records.len()
     }
 
-    /// The log failed for good: everything that waits and will come is refused.
+    /// Marks the log as failed for good: all queued and future records are refused.
     pub(super) fn fail(&self, failure: &JournalError) {
         let mut state = self.state.lock();
         state.failure.get_or_insert_with(|| failure.clone());
@@ -258,7 +258,7 @@ impl Queue {
         matches!(self.state.lock().failure, Some(JournalError::DirectoryGone))
     }
 
-    /// The writer's thread ends. What still waits for it, after a panic, is refused, and so is all that comes.
+    /// Called when the writer's thread ends. After a panic, queued and future records are refused.
     pub(super) fn end(&self) {
         let (controls, is_expected) = {
             let mut state = self.state.lock();
@@ -268,7 +268,7 @@ impl Queue {
                 state.closed && state.records.is_empty(),
             )
         };
-        // Who asked for these hears of it by their being dropped.
+        // Dropping a control tells its submitter that it will not run.
         drop(controls);
         if !is_expected {
             tracing::error!(
@@ -278,7 +278,7 @@ impl Queue {
         }
     }
 
-    /// Notes how the last group ended; answers whether that differs in kind from how the one before it did.
+    /// Records the outcome of the last group; returns whether it differs in kind from the previous one.
     pub(super) fn note(&self, refusal: Option<&JournalError>) -> bool {
         let kind = |it: Option<&JournalError>| it.map(std::mem::discriminant);
         let mut state = self.state.lock();
@@ -287,7 +287,7 @@ impl Queue {
         changed
     }
 
-    /// Whether to find out now if there is room again; then the answer must come to [`Queue::probed`].
+    /// Whether the caller should check for free space now; it must then report the result to [`Queue::probed`].
     pub(super) fn begin_probe(&self) -> bool {
         let mut state = self.state.lock();
         let begins = state.refusal.is_some() && !state.closed && !state.probing;
@@ -295,7 +295,7 @@ impl Queue {
         begins
     }
 
-    /// Ends a probe.
+    /// Ends a check for free space.
     pub(super) fn probed(&self, has_room: bool) {
         let mut state = self.state.lock();
         state.probing = false;
@@ -304,7 +304,7 @@ impl Queue {
         }
     }
 
-    /// Nothing more is taken; what waits is still done.
+    /// Refuses new records; queued ones are still processed.
     pub(super) fn close(&self) {
         self.state.lock().closed = true;
         self.arrived.notify_one();

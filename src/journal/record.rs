@@ -1,36 +1,36 @@
-//! The records of the log. Layout in FORMAT.md of this folder; the first byte says which kind.
+//! The records of the log, as described in FORMAT.md of this directory; the first byte is the record's type.
 
-use std::fmt;
+use thiserror::Error;
 
 use crate::catalog::Command;
 
 const COMMAND: u8 = 1;
 const INGEST: u8 = 2;
 
-/// Offset of the first row's sequence within an ingest record: it is known only when the bucket's actor has the
-/// record in hand, and is then written in place.
+/// Offset of the first row's sequence within an ingest record. The bucket's actor assigns the sequence and writes it in
+/// place.
 const FIRST_SEQUENCE_AT: usize = 5;
 
-/// An answer that is given again for a repeated idempotency key.
+/// A stored answer, returned again for a repeated idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// HTTP status: 201 or 207.
     pub status: u16,
-    /// Body as first sent.
+    /// The body that was sent first.
     pub body: Box<[u8]>,
 }
 
-/// An answer within a record.
+/// An answer within an encoded record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnswerView<'a> {
     /// HTTP status: 201 or 207.
     pub status: u16,
-    /// Body as sent.
+    /// The body that was sent.
     pub body: &'a [u8],
 }
 
 impl AnswerView<'_> {
-    /// The answer by itself.
+    /// Copies the answer out of the record.
     pub fn to_owned(self) -> Answer {
         Answer {
             status: self.status,
@@ -46,19 +46,19 @@ pub struct IdempotencyView<'a> {
     pub key: [u8; 16],
     /// Digest of the request's body.
     pub body: [u8; 16],
-    /// What was answered.
+    /// The answer that was sent.
     pub answer: AnswerView<'a>,
 }
 
-/// One ingest request, ready for the log but for its sequence.
+/// One ingest request, encoded for the log except for its sequence.
 pub struct IngestRecord {
     bytes: Vec<u8>,
-    /// Where the id of the answer's point goes, which holds the sequence.
+    /// Offset of the point id in the answer, which contains the sequence.
     id_at: Option<usize>,
 }
 
 impl IngestRecord {
-    /// A record of `rows` rows. `id_at` is the place of a 24-character point id within the answer's body.
+    /// Encodes a record of `rows` rows. `id_at` is the offset of a 24-character point id within the answer's body.
     pub fn new(
         bucket: u32,
         created_at_ns: i64,
@@ -86,17 +86,17 @@ impl IngestRecord {
         IngestRecord { bytes, id_at }
     }
 
-    /// Size, for bounds.
+    /// Encoded size in bytes.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// A record is never empty.
+    /// Always false: a record has a header.
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// Writes the first row's sequence into the record and, as `id`, into the answer it keeps.
+    /// Sets the first row's sequence in the record, and `id` in the answer that it contains.
     pub fn number(&mut self, first_sequence: u64, id: &[u8; 24]) {
         self.bytes[FIRST_SEQUENCE_AT..FIRST_SEQUENCE_AT + 8].copy_from_slice(&first_sequence.to_le_bytes());
         if let Some(at) = self.id_at {
@@ -109,19 +109,19 @@ impl IngestRecord {
     }
 }
 
-/// An ingest as read from the log.
+/// An ingest record read from the log.
 #[derive(Clone, Copy, Debug)]
 pub struct IngestView<'a> {
     /// The bucket's ordinal.
     pub bucket: u32,
     /// Sequence of the first row.
     pub first_sequence: u64,
-    /// When the server took it, UTC nanoseconds.
+    /// When the server received it, UTC nanoseconds.
     pub created_at_ns: i64,
     pub rows: u32,
-    /// The entry of its idempotency key, if it had one.
+    /// The entry of its idempotency key, if the request had one.
     pub idempotency: Option<IdempotencyView<'a>>,
-    /// The rows, for `engine::Store::apply`.
+    /// The encoded rows, for `engine::Store::apply`.
     pub encoded_rows: &'a [u8],
 }
 
@@ -130,36 +130,22 @@ pub struct IngestView<'a> {
 pub enum Record<'a> {
     /// A change of the catalog.
     Command(Box<Command>),
-    /// Points.
+    /// Points of one ingest request.
     Ingest(IngestView<'a>),
 }
 
-/// A record that does not read although its checksum holds: written by a newer program, or a fault of this one.
-#[derive(Debug)]
+/// A record that cannot be decoded although its checksum matches: written by a newer program, or a bug of this one.
+#[derive(Debug, Error)]
 pub enum RecordError {
+    #[error("the log has a record of kind {0}, which this program does not know: start the newer program")]
     UnknownKind(u8),
-    /// It ends too early.
+    /// The record is truncated.
+    #[error("the log has a truncated record")]
     Short,
-    /// A command that does not read.
+    /// The command cannot be decoded.
+    #[error("the log has a command that cannot be decoded: {0}")]
     Command(rmp_serde::decode::Error),
 }
-
-impl fmt::Display for RecordError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RecordError::UnknownKind(kind) => {
-                write!(
-                    f,
-                    "the log has a record of kind {kind}, which this program does not know: start the newer program"
-                )
-            }
-            RecordError::Short => f.write_str("the log has a record that ends too early"),
-            RecordError::Command(cause) => write!(f, "the log has a command that does not read: {cause}"),
-        }
-    }
-}
-
-impl std::error::Error for RecordError {}
 
 pub(super) fn encode_command(command: &Command) -> Result<Vec<u8>, rmp_serde::encode::Error> {
     let mut record = vec![COMMAND];
@@ -168,7 +154,7 @@ pub(super) fn encode_command(command: &Command) -> Result<Vec<u8>, rmp_serde::en
 }
 
 impl<'a> Record<'a> {
-    /// Reads a record.
+    /// Decodes a record.
     ///
     /// # Errors
     /// See [`RecordError`].

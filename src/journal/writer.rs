@@ -1,8 +1,10 @@
-//! The journal's thread: takes what has gathered, writes it as one frame, syncs once, completes everyone in order.
+//! The journal's thread, which implements group commit: it takes the queued records, writes them as one frame, syncs
+//! once, and runs the completions in order.
 //!
-//! Alone, a record waits for nothing. Under load, those acknowledged by one sync come back while the next one runs, and
-//! so would form two halves that never share a sync. Hence, when a sync ends, the next one begins as soon as all who were
-//! then known to write are back, or after as long as the last one took: measured, it halves the syncs of 64 writers.
+//! A single record does not wait. Under load, the clients acknowledged by one sync send their next record while the
+//! next sync is running, so they would form two halves that never share a sync. Therefore, after a sync, the next group
+//! waits until as many records are queued as there were active writers, but at most as long as the last sync took.
+//! Measured, this halves the number of syncs for 64 writers.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -17,34 +19,34 @@ use super::error::JournalError;
 use super::queue::{Committed, Completion, Gather, Queue, Waiters, Work, complete};
 use crate::catalog::{CatalogHandle, Frozen};
 
-/// Bytes of one frame, unless a single record is larger: beyond this a sync takes longer than the records it would
-/// save from waiting are worth.
+/// Maximum size of a frame in bytes, unless a single record is larger. Beyond this, a longer sync costs more than
+/// grouping further records saves.
 const GROUP_BYTES_MAX: usize = 1 << 20;
 
-/// The next group waits for those who were writing at most as long as the last sync took, and never longer than this.
+/// Upper limit of the time that a group waits for more records; the last sync's duration is the other limit.
 const GATHER_MAX: Duration = Duration::from_millis(10);
 
-/// While requests are refused for want of room, a group waits for so many records, or so long: what a sync costs then is
-/// better spent on taking more of them.
+/// While requests are refused because of overload, a group waits for this many records, or this long: it is better to
+/// spend a sync on more records.
 const PRESSED_RECORDS: usize = 64;
 const PRESSED_GATHER: Duration = Duration::from_millis(5);
 
 /// Refusals of one kind are logged at most this often.
-const TELL_PERIOD: Duration = Duration::from_secs(1);
+const REFUSAL_LOG_PERIOD: Duration = Duration::from_secs(1);
 
-/// Bounds of the journal.
+/// Limits of the journal.
 #[derive(Clone, Copy, Debug)]
 pub struct JournalOptions {
-    /// Bytes that may wait for the log.
+    /// Maximum number of bytes queued for the log.
     pub queue_bytes_max: usize,
-    /// Log that a restart may have to replay, in bytes.
+    /// Maximum size of the log in bytes: what a restart may have to replay.
     pub tail_bytes_max: u64,
 }
 
-/// Counters since the start, and sizes now.
+/// Statistics: counters since the start, and current sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JournalStats {
-    /// Bytes of the live log files.
+    /// Size of the log files in bytes.
     pub tail_bytes: u64,
     /// Frames (groups) written.
     pub frames: u64,
@@ -54,17 +56,17 @@ pub struct JournalStats {
     pub bytes: u64,
     /// Syncs of groups.
     pub syncs: u64,
-    /// Time the syncs took.
+    /// Total duration of the syncs.
     pub sync_nanoseconds: u64,
-    /// Records that wait.
+    /// Records queued.
     pub waiting_records: u64,
-    /// Bytes that wait.
+    /// Bytes queued.
     pub waiting_bytes: u64,
-    /// Bytes that may wait.
+    /// Limit of the bytes queued.
     pub waiting_bytes_max: u64,
 }
 
-/// The thread, and what only its owner may ask of the log.
+/// Owner of the journal's thread, with the operations that only the owner may perform on the log.
 pub struct JournalWriter {
     queue: Arc<Queue>,
     catalog: CatalogHandle,
@@ -72,10 +74,10 @@ pub struct JournalWriter {
 }
 
 impl JournalWriter {
-    /// Starts the thread. `progress` is told the bytes of the live log files after each group.
+    /// Starts the thread. `progress` is called with the size of the log files in bytes after each group.
     ///
     /// # Errors
-    /// The operating system has no thread left.
+    /// The thread could not be started.
     pub fn start(
         log: Log,
         catalog: CatalogHandle,
@@ -100,7 +102,7 @@ impl JournalWriter {
                         records: 1,
                         until: Instant::now(),
                     },
-                    told_at: None,
+                    logged_at: None,
                 }
                 .run()
             })?;
@@ -118,18 +120,18 @@ impl JournalWriter {
         ))
     }
 
-    /// Everything up to this sequence has been handed on: a message sent to an actor from now on arrives behind it.
-    /// Whoever was acknowledged before asking is in it.
+    /// All records up to the returned sequence have been forwarded: a message sent to an actor from now on arrives
+    /// after them. That includes every record that was acknowledged before this call.
     ///
     /// # Errors
     /// The journal has ended.
     pub fn dispatched(&self) -> Result<Sequence, JournalError> {
-        // Asked between two groups: those who wait for a group hear of it before its thread is through with it.
+        // Runs between two groups: clients of a group are notified before the thread has finished it.
         self.ask(|log| log.durable_sequence())
     }
 
-    /// The catalog as of the sequence that stands beside it: the last durable one. After a failed sync the log holds
-    /// records behind it that were never applied, and whose sequences are given again when they are lost.
+    /// The catalog together with the sequence that it covers: the last durable one. After a failed sync the log
+    /// contains later records that were never applied, and whose sequences are reused if the records are lost.
     ///
     /// # Errors
     /// The journal has ended.
@@ -138,10 +140,10 @@ impl JournalWriter {
         self.ask(move |log| (catalog.freeze(), log.durable_sequence()))
     }
 
-    /// Drops log files that hold nothing behind `covered`.
+    /// Deletes log files that contain nothing after `covered`.
     ///
     /// # Errors
-    /// The disk's, or the journal has ended.
+    /// I/O errors, or the journal has ended.
     pub fn trim(&self, covered: Sequence) -> Result<(), JournalError> {
         let queue = Arc::clone(&self.queue);
         let trimmed = self.ask(move |log| {
@@ -161,27 +163,27 @@ impl JournalWriter {
     ) -> Result<R, JournalError> {
         let (done, answer) = std::sync::mpsc::sync_channel(1);
         self.queue.control(Box::new(move |log| {
-            // The asker waits below.
+            // The caller waits below.
             let _ = done.send(work(log));
         }))?;
-        // Dropped without an answer only when the thread ends by a panic.
+        // Dropped without an answer only if the thread panicked.
         answer.recv().map_err(|_| JournalError::Panicked)
     }
 
-    /// Whether the data directory was found to be gone: nothing may be written to what stands in its place.
+    /// Whether the data directory is gone: nothing may be written to whatever has replaced it.
     pub fn directory_is_gone(&self) -> bool {
         self.queue.directory_is_gone()
     }
 
-    /// Bytes of the live log files.
+    /// Size of the log files in bytes.
     pub fn tail_bytes(&self) -> u64 {
         self.queue.figures.tail_bytes.load(Ordering::Relaxed)
     }
 
-    /// Takes nothing more, completes what waits, and closes the log in order.
+    /// Refuses new records, completes the queued ones, and closes the log cleanly.
     ///
     /// # Errors
-    /// The log could not mark its end; nothing acknowledged is lost.
+    /// The log's end marker could not be written; nothing acknowledged is lost.
     pub fn close(&mut self) -> Result<(), LogError> {
         self.queue.close();
         match self.thread.take().map(JoinHandle::join) {
@@ -191,11 +193,11 @@ impl JournalWriter {
     }
 }
 
-/// What can go without room goes first: on a full disk that may be what makes room.
+/// Files that can be deleted without free space go first: on a full disk that may be what frees space.
 fn trim(log: &mut Log, covered: Sequence) -> Result<(), LogError> {
     log.trim(covered)?;
     if log.last_sequence() == covered {
-        // The active file is begun anew, so that what it holds can go too.
+        // A new active file is created, so that the content of the current one can be deleted too.
         match log.rotate() {
             Err(error) if error.is_passing() => {}
             rotated => {
@@ -207,7 +209,7 @@ fn trim(log: &mut Log, covered: Sequence) -> Result<(), LogError> {
     Ok(())
 }
 
-/// Has the queue refused when the thread ends, in whatever way.
+/// Ends the queue when the thread ends, for whatever reason.
 struct Ending(Arc<Queue>);
 
 impl Drop for Ending {
@@ -220,15 +222,15 @@ struct Writer {
     log: Log,
     queue: Arc<Queue>,
     progress: Box<dyn Fn(u64) + Send>,
-    /// What the next group waits for.
+    /// Condition for the next group.
     gather: Gather,
-    /// When a refusal was last told.
-    told_at: Option<Instant>,
+    /// When a refusal was last logged.
+    logged_at: Option<Instant>,
 }
 
 impl Writer {
-    /// Until the queue is closed and empty, or something panicked: then what is in memory may be behind the log, and
-    /// neither a record nor a checkpoint may go on from there. Answers the log unless it is poisoned.
+    /// Runs until the queue is closed and empty, or until something panics: then the state in memory may be behind the
+    /// log, and neither a record nor a checkpoint may continue from it. Returns the log unless it is poisoned.
     fn run(mut self) -> Option<Log> {
         loop {
             let is_whole = match self.queue.next(GROUP_BYTES_MAX, self.gather) {
@@ -243,8 +245,9 @@ impl Writer {
         self.log.poisoned().is_none().then_some(self.log)
     }
 
-    /// Notes and logs why a group is refused. A full disk refuses each group: that is told once a second.
-    fn tell_refusal(&mut self, failure: &JournalError) {
+    /// Records and logs why a group is refused. A full disk refuses every group, so repeated refusals are logged once a
+    /// second.
+    fn report_refusal(&mut self, failure: &JournalError) {
         let is_passing = match failure {
             JournalError::Full(cause) | JournalError::Descriptors(cause) => cause.is_passing(),
             _ => false,
@@ -252,15 +255,15 @@ impl Writer {
         let changed = is_passing && self.queue.note(Some(failure));
         if changed
             || self
-                .told_at
-                .is_none_or(|told_at| told_at.elapsed() >= TELL_PERIOD)
+                .logged_at
+                .is_none_or(|logged_at| logged_at.elapsed() >= REFUSAL_LOG_PERIOD)
         {
             tracing::error!(%failure, "records refused");
-            self.told_at = Some(Instant::now());
+            self.logged_at = Some(Instant::now());
         }
     }
 
-    /// What the group behind one of so many records waits for, whose sync took so long.
+    /// Condition for the next group, after a group of `records` records whose sync took `took`.
     fn next_gather(&self, records: usize, took: Duration) -> Gather {
         let now = Instant::now();
         if self.queue.is_pressed(now) {
@@ -275,7 +278,7 @@ impl Writer {
         }
     }
 
-    /// Answers whether all completions came to their end.
+    /// Commits a group; returns whether no completion panicked.
     fn commit(&mut self, group: Vec<(Vec<u8>, Completion)>) -> bool {
         let (records, completions): (Vec<Vec<u8>>, Vec<Completion>) = group.into_iter().unzip();
         let waiters = Waiters::new(completions);
@@ -301,7 +304,7 @@ impl Writer {
             }
             Err(error) => {
                 let failure = JournalError::of(Arc::new(error));
-                self.tell_refusal(&failure);
+                self.report_refusal(&failure);
                 for waiter in waiters {
                     is_whole &= complete(waiter, Err(failure.clone()));
                 }

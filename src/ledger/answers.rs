@@ -1,5 +1,5 @@
-//! Answers to idempotency keys as entries of the ledger: where the entry of a key stands, what it says, and how it is
-//! found. Drawn in FORMAT.md, "Answers".
+//! Answers to idempotency keys as entries of the ledger: the position of a key's entry, its encoding, and its lookup.
+//! The format is described in FORMAT.md, "Answers".
 
 use std::sync::Arc;
 
@@ -12,25 +12,25 @@ use crate::catalog::{Stream, bucket_owner};
 use crate::ids::ObjectId;
 use crate::journal::{Answer, IdempotencyView};
 
-/// Digest of a key or a body.
+/// Digest of a key or a request body.
 pub type Digest = [u8; 16];
 
-/// Taken at, digest of the body, status.
+/// Time received, digest of the body, status.
 const HEAD_BYTES: usize = 8 + 16 + 2;
 
-/// What a key stood for.
+/// The stored result of a request with an idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered {
     /// Digest of the request's body.
     pub body: Digest,
-    /// When it was taken, UTC nanoseconds.
+    /// When the request was received, UTC nanoseconds.
     pub created_at_ns: i64,
-    /// What was answered.
+    /// The answer that was sent.
     pub answer: Answer,
 }
 
 impl Answered {
-    /// What the payload of an entry says; `None` where it is too short to be one.
+    /// Decodes the payload of an entry; `None` if it is too short.
     pub fn decode(payload: &[u8]) -> Option<Self> {
         let (created_at, rest) = payload.split_first_chunk()?;
         let (body, rest) = rest.split_first_chunk()?;
@@ -46,7 +46,7 @@ impl Answered {
     }
 }
 
-/// The payload of an entry: what [`Answered::decode`] reads.
+/// Encodes the payload of an entry, for [`Answered::decode`].
 pub fn encode_answer(entry: &IdempotencyView<'_>, created_at_ns: i64) -> Arc<[u8]> {
     let mut payload = Vec::with_capacity(HEAD_BYTES + entry.answer.body.len());
     payload.extend_from_slice(&created_at_ns.to_le_bytes());
@@ -57,7 +57,7 @@ pub fn encode_answer(entry: &IdempotencyView<'_>, created_at_ns: i64) -> Arc<[u8
 }
 
 impl NewEntry {
-    /// The entry of a key of a bucket, with a payload of [`encode_answer`].
+    /// The entry of a bucket's key, with a payload from [`encode_answer`].
     pub fn answer(bucket: u32, key: &Digest, payload: Arc<[u8]>) -> Self {
         let (at_ns, id) = place_of(key);
         Self {
@@ -68,7 +68,7 @@ impl NewEntry {
         }
     }
 
-    /// The key that this is the answer to.
+    /// The key whose answer this is.
     pub fn answered_key(&self) -> Digest {
         let mut key = [0; 16];
         let (first, second) = key.split_at_mut(8);
@@ -78,8 +78,8 @@ impl NewEntry {
     }
 }
 
-/// A key's place: its halves stand where other streams have a moment and an id. No moment is meant; places of keys are
-/// only put in order and compared.
+/// Position of a key: its two halves take the place of the time and the id of other streams. The value has no meaning
+/// as a time; positions of keys are only ordered and compared.
 fn place_of(key: &Digest) -> Place {
     let [a, b, c, d, e, f, g, h, second @ ..] = *key;
     let mut id = [0; 12];
@@ -91,12 +91,12 @@ fn place_of(key: &Digest) -> Place {
 }
 
 impl Ledger {
-    /// What was answered to a key of a bucket, as the newest of the files has it that has it. Files that hold nothing
-    /// but what is forgotten at `now_ns` are passed over; an entry of another one may be forgotten all the same. The
-    /// cost grows with the files of this stream; in each, few blocks are read.
+    /// The stored answer for a bucket's key, from the newest file that has it. Files whose entries have all expired at
+    /// `now_ns` are skipped; an entry from another file may still have expired. The cost grows with the number of files
+    /// of this stream; few blocks are read in each.
     ///
     /// # Errors
-    /// Entries on the way to it, or itself, do not read.
+    /// The entry, or entries on the path to it, cannot be read.
     pub fn answer(&self, bucket: u32, key: &Digest, now_ns: i64) -> Result<Option<Answered>, LedgerError> {
         let (owner, place) = (bucket_owner(bucket), place_of(key));
         let cutoff_ns = Stream::Answers.cutoff_ns(now_ns);
@@ -113,11 +113,11 @@ impl Ledger {
         Ok(None)
     }
 
-    /// Bytes that the answers of a bucket take in the files in use. The cost grows with the files of this stream and
-    /// the logarithm of their buckets.
+    /// Size of a bucket's answers in the files in use, in bytes. The cost grows with the number of files of this stream
+    /// and the logarithm of their buckets.
     ///
     /// # Errors
-    /// Entries of a run do not read.
+    /// Entries of a run cannot be read.
     pub fn answers_bytes(&self, bucket: u32) -> Result<u64, LedgerError> {
         let owner = bucket_owner(bucket);
         let runs = self.runs();

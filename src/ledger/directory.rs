@@ -1,4 +1,4 @@
-//! The names in the ledger's directory.
+//! File names in the ledger's directory.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,21 +10,21 @@ use super::run::Run;
 
 const RUN_SUFFIX: &str = ".run";
 
-/// Where the runs are.
+/// The directory of the run files.
 #[derive(Clone, Debug)]
 pub struct LedgerDir(PathBuf);
 
-/// What is in the directory, by name.
+/// Contents of the directory, by kind of name.
 #[derive(Clone, Debug, Default)]
 pub struct Listing {
     /// Ids of run files.
     pub runs: Vec<u64>,
-    /// Names that are none of ours.
+    /// Names that are not those of run files.
     pub others: Vec<OsString>,
 }
 
 impl LedgerDir {
-    /// That of a data directory.
+    /// The ledger's directory within a data directory.
     pub fn of(data_dir: &Path) -> Self {
         Self(data_dir.join("ledger"))
     }
@@ -40,7 +40,7 @@ impl LedgerDir {
     /// Opens a run: reads its footer and tables.
     ///
     /// # Errors
-    /// The disk's, or damage.
+    /// I/O errors, or damage.
     pub fn open(&self, disk: &dyn Disk, id: u64) -> Result<Run, LedgerError> {
         let path = self.run_path(id);
         let bytes = disk
@@ -49,10 +49,10 @@ impl LedgerDir {
         Run::open(id, &path, bytes)
     }
 
-    /// What is in it; nothing when it does not exist.
+    /// Lists the directory; empty if it does not exist.
     ///
     /// # Errors
-    /// The disk's.
+    /// I/O errors.
     pub fn list(&self, disk: &dyn Disk) -> Result<Listing, LedgerError> {
         let mut listing = Listing::default();
         let names = list_existing(disk, &self.0);

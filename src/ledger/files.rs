@@ -1,6 +1,6 @@
-//! The ledger's directory: writes runs, merges them, removes what is no longer named. Owned by the checkpointer, one
-//! writer; which files count, the manifest says, which the checkpointer writes between [`LedgerFiles::save`]
-//! and [`LedgerFiles::adopt`].
+//! The writing side of the ledger: writes runs, merges them, and removes runs that are no longer used. Owned by the
+//! checkpointer, the only writer. The manifest names the files in use; the checkpointer writes it between
+//! [`LedgerFiles::save`] and [`LedgerFiles::adopt`].
 
 use std::collections::BTreeSet;
 use std::io;
@@ -19,31 +19,32 @@ use crate::catalog::{Change, FrozenTail, Stream};
 use crate::ids::ObjectId;
 use crate::sealed_file;
 
-/// An entry of a stream that has no tail.
+/// An entry of a stream that has no in-memory tail.
 #[derive(Clone, Debug)]
 pub struct NewEntry {
-    /// Whom it belongs to.
+    /// The owner of the entry.
     pub owner: ObjectId,
-    /// Its place within the owner, together with `id`.
+    /// Position within the owner, together with `id`.
     pub at_ns: i64,
-    /// The rest of its place.
+    /// The second part of the position.
     pub id: ObjectId,
-    /// What it says. That of an object of the catalog is empty when the object is gone.
+    /// Encoded content. For an object of the catalog, an empty payload is a tombstone.
     pub payload: Arc<[u8]>,
 }
 
-/// What a checkpoint brings. Of each list no two entries have the same owner and place; they come in any order.
+/// The data of one checkpoint. Within each list, no two entries have the same owner and position; they may be in any
+/// order.
 pub struct Saving<'a> {
     /// Histories, deliveries and triggers.
     pub tail: &'a FrozenTail,
-    /// What was answered to the keys of all buckets, see [`NewEntry::answer`].
+    /// Answers to idempotency keys of all buckets, see [`NewEntry::answer`].
     pub answers: Vec<&'a NewEntry>,
-    /// Objects of the catalog that changed or went.
+    /// Objects of the catalog that were changed or deleted.
     pub catalog: Vec<&'a NewEntry>,
 }
 
 impl NewEntry {
-    /// An object of the catalog that changed or went.
+    /// An object of the catalog that was changed or deleted.
     pub fn object(change: Change) -> Self {
         NewEntry {
             owner: change.key.owner,
@@ -58,9 +59,9 @@ impl NewEntry {
             owner: self.owner,
             at_ns: self.at_ns,
             id: self.id,
-            // An answer that did not say when it was taken would be no answer, and never be read as one.
+            // An answer without its time would not be a valid answer, and would never be read as one.
             moment_ns: moment_ns(stream, self.at_ns, &self.payload).unwrap_or(i64::MIN),
-            // These streams are not counted.
+            // Entries of these streams are not counted.
             again: false,
             payload: &self.payload,
             crc: checksum(&[&self.payload]),
@@ -68,25 +69,25 @@ impl NewEntry {
     }
 }
 
-/// The writing end of the ledger.
+/// The writing side of the ledger.
 pub struct LedgerFiles {
     disk: Arc<dyn Disk>,
     dir: LedgerDir,
     ledger: Ledger,
-    /// Whether the directory is known to be there, its name synced.
+    /// Whether the directory is known to exist, with its name synced.
     dir_is_made: bool,
     next_id: u64,
-    /// Run files that are there.
+    /// Run files that exist.
     present: BTreeSet<u64>,
-    /// Streams with a damaged run among those to merge.
+    /// Streams that have a damaged run among those to merge.
     unmergeable: Vec<Stream>,
 }
 
 impl LedgerFiles {
-    /// Opens the runs that the manifest names. Alters nothing.
+    /// Opens the runs that the manifest names. Modifies nothing.
     ///
     /// # Errors
-    /// The disk's, or damage.
+    /// I/O errors, or damage.
     pub fn open(disk: Arc<dyn Disk>, data_dir: &Path, named: &[u64]) -> Result<Self, LedgerError> {
         let dir = LedgerDir::of(data_dir);
         let runs = named.iter().map(|id| dir.open(&*disk, *id));
@@ -108,19 +109,19 @@ impl LedgerFiles {
         })
     }
 
-    /// The reading end.
+    /// The reading side of the ledger.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// Removes run files that are not in use: leftovers of a crash, and those that others have taken the place of. That
-    /// the disk does not remove one is only logged.
+    /// Removes run files that are not in use: leftovers of a crash, and runs that were replaced. If one cannot be
+    /// removed, that is only logged.
     pub fn remove_unused(&mut self) {
         let used = self.ledger.runs().ids();
         self.remove(|id| used.contains(&id));
     }
 
-    /// The same after a checkpoint that failed, where the snapshot on disk names other runs than those in use.
+    /// The same after a failed checkpoint, when the snapshot on disk names other runs than those in use.
     pub fn remove_unnamed(&mut self, named: &[u64]) {
         let used = self.ledger.runs().ids();
         self.remove(|id| used.contains(&id) || named.contains(&id));
@@ -133,10 +134,10 @@ impl LedgerFiles {
                 return true;
             }
             let path = dir.run_path(*id);
-            // Readers may have it mapped: the bytes stay until they are done.
+            // Readers may have it mapped: the bytes stay available until they unmap it.
             match disk.remove(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    tracing::warn!(path = %path.display(), %error, "a file no longer in use stays for now");
+                    tracing::warn!(path = %path.display(), %error, "an obsolete file could not be removed; it is retried later");
                     true
                 }
                 _ => false,
@@ -144,12 +145,11 @@ impl LedgerFiles {
         });
     }
 
-    /// Writes what a checkpoint brings, one file for each stream that has something; answers the runs that hold all
-    /// there is, to be named by a snapshot and then adopted. Runs that are expired as a whole are not among them. Each
-    /// file is synced, and the directory once.
+    /// Writes the data of a checkpoint, one file per stream that has any. Returns all runs of the ledger, to be named
+    /// by a snapshot and then adopted; fully expired runs are left out. Each file is synced, and the directory once.
     ///
     /// # Errors
-    /// The disk's.
+    /// I/O errors.
     pub fn save(&mut self, saving: Saving<'_>, keep: &Keep) -> Result<Runs, LedgerError> {
         let mut runs = self.ledger.runs().to_vec();
         runs.retain(|run| keep.not_expired(run.stream(), run.newest_ns()));
@@ -187,16 +187,16 @@ impl LedgerFiles {
         Ok(runs.into_iter().collect())
     }
 
-    /// Has readers find these runs. Called once a snapshot names them, under the catalog's lock.
+    /// Makes these runs visible to readers. Called under the catalog's lock once a snapshot names them.
     pub fn adopt(&self, runs: Runs) {
         self.ledger.adopt(runs);
     }
 
-    /// Merges what is worth merging, one merge of each stream at most; `None` where nothing is. Answers the runs as
-    /// [`LedgerFiles::save`] does.
+    /// Merges runs where it is worthwhile, with at most one merge per stream; `None` if there was nothing to merge.
+    /// Returns the runs like [`LedgerFiles::save`].
     ///
     /// # Errors
-    /// The disk's, or damage: then the stream is not merged until the next start.
+    /// I/O errors, or damage: then the stream is not merged again until the next start.
     pub fn merge(&mut self, keep: &Keep) -> Result<Option<Runs>, LedgerError> {
         let mut runs = self.ledger.runs().to_vec();
         let before = runs.len();
@@ -215,13 +215,13 @@ impl LedgerFiles {
             let written = Merge::new(stream, &of_stream[merged], keep, with_oldest)
                 .and_then(|mut merge| self.write_run(stream, || merge.next()));
             if let Err(LedgerError::Damaged { .. }) = &written {
-                // It would fail again at every checkpoint.
+                // A retry would fail at every checkpoint.
                 self.unmergeable.push(stream);
             }
             others.extend(written?);
             runs = others;
         }
-        // A merge leaves fewer.
+        // Every merge reduces the number of runs.
         if runs.len() == before {
             return Ok(None);
         }
@@ -229,11 +229,11 @@ impl LedgerFiles {
         Ok(Some(runs.into_iter().collect()))
     }
 
-    /// Reads a whole stream in order: the newest version of each entry, without those that say that an object is gone.
-    /// `each` is given owner, moment, id and payload. Holds nothing in memory but one block of each run.
+    /// Reads a whole stream in order: the newest version of each entry, without tombstones. `each` receives owner,
+    /// time, id and payload. Only one block of each run is in memory.
     ///
     /// # Errors
-    /// Damage, or what `each` fails with.
+    /// Damage, or an error of `each`.
     pub fn for_each<E: From<LedgerError>>(
         &self,
         stream: Stream,
@@ -250,14 +250,14 @@ impl LedgerFiles {
         Ok(())
     }
 
-    /// Has the names of written files last.
+    /// Makes the names of written files durable.
     fn sync_dir(&self) -> Result<(), LedgerError> {
         let dir = self.dir.path();
         let synced = self.disk.sync_dir(dir);
         synced.map_err(|error| LedgerError::Io(dir.to_owned(), error))
     }
 
-    /// Writes entries to a file, whose name is yet to be [synced](Self::sync_dir); none where there are none.
+    /// Writes entries to a file whose name is not [synced](Self::sync_dir) yet; `None` if there are no entries.
     fn write_run<'a>(
         &mut self,
         stream: Stream,
@@ -295,7 +295,7 @@ impl LedgerFiles {
     }
 }
 
-/// Why a run was not written: the disk it goes to, or where its entries come from.
+/// Why a run was not written: an error of the output file, or of the source of its entries.
 enum WriteError {
     Io(io::Error),
     Entries(LedgerError),

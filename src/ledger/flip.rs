@@ -1,5 +1,5 @@
-//! Finds bits that flipped in a run, for repairs: a run whose tables do not read is lost as a whole, and a single bit need
-//! not cost that.
+//! Finds flipped bits in a run, for repairs. A run with damaged tables is lost as a whole; a single flipped bit can be
+//! corrected instead.
 
 use wal::Flip;
 
@@ -10,7 +10,7 @@ use super::format::{
 
 const ENDS_BYTES: usize = HEADER_BYTES + FOOTER_BYTES;
 
-/// The first bit that has to be turned for a run to be whole up to other damage; `None` where there is none.
+/// The first bit that must be flipped so that a run is valid up to other damage; `None` if there is no such bit.
 pub fn flip_of_run(bytes: &[u8]) -> Option<Flip> {
     let footer_at = bytes.len().checked_sub(FOOTER_BYTES)?;
     let mut ends = [0; ENDS_BYTES];

@@ -1,28 +1,28 @@
-//! The bytes of a run file, as FORMAT.md draws them: sizes, and how each part is read and written.
+//! Encoding and decoding of a run file's parts, as described in FORMAT.md.
 
 use crate::catalog::Stream;
 use crate::ids::ObjectId;
 
 pub(super) const MAGIC: &[u8; 8] = b"TWLRUN01";
 pub(super) const HEADER_BYTES: usize = 16;
-/// Entries under one checksum: few enough that checking them costs less than reading them from a disk.
+/// Entries under one checksum: few enough that verifying them costs less than reading them from disk.
 pub(super) const BLOCK_ENTRIES: u64 = 128;
 pub(super) const ENTRY_BYTES: usize = 40;
 pub(super) const BLOCK_ROW_BYTES: usize = 20;
 pub(super) const OWNER_ROW_BYTES: usize = 20;
 pub(super) const FOOTER_BYTES: usize = 56;
-/// Of the footer, what its own checksum covers.
+/// The part of the footer that its own checksum covers.
 pub(super) const FOOTER_CHECKED_BYTES: usize = FOOTER_BYTES - 4;
 
-/// Where an entry stands within its owner, in order.
+/// Position of an entry within its owner; defines the order.
 pub(super) type Place = (i64, ObjectId);
 
-/// The first place that is not before a moment.
+/// The first position that is not before a time.
 pub(super) const fn place_of(at_ns: i64) -> Place {
     (at_ns, ObjectId::from_bytes([0; 12]))
 }
 
-/// One of the fixed-size entries.
+/// A fixed-size entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub at_ns: i64,
@@ -31,7 +31,7 @@ pub(super) struct Entry {
     pub len: u32,
     pub crc: u32,
     pub again: bool,
-    /// Entries that count, before this one in its block.
+    /// Number of firsts (entries that count) before this one in its block.
     pub firsts: u8,
 }
 
@@ -68,11 +68,11 @@ impl Entry {
     }
 }
 
-/// What the block table says of a block.
+/// A row of the block table.
 #[derive(Clone, Copy)]
 pub(super) struct BlockRow {
     pub entries_at: u64,
-    /// Entries that count, before this block.
+    /// Number of firsts (entries that count) before this block.
     pub firsts: u64,
     pub crc: u32,
 }
@@ -96,7 +96,7 @@ impl BlockRow {
     }
 }
 
-/// An owner, and the number of its first entry.
+/// A row of the owner table: an owner and the number of its first entry.
 #[derive(Clone, Copy)]
 pub(super) struct OwnerRow {
     pub owner: ObjectId,
@@ -119,7 +119,7 @@ impl OwnerRow {
     }
 }
 
-/// The end of a file, and all of it that is checked when it is opened.
+/// The end of a file, which is verified completely when the file is opened.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Footer {
     pub entries: u64,
@@ -132,7 +132,7 @@ pub(super) struct Footer {
 }
 
 impl Footer {
-    /// The whole of it, behind this header.
+    /// Encodes the footer, with a checksum that includes the header.
     pub fn encode(&self, header: &[u8; HEADER_BYTES]) -> Vec<u8> {
         let mut out = Vec::with_capacity(FOOTER_BYTES);
         for number in [self.entries, self.firsts, self.owners] {
@@ -147,7 +147,7 @@ impl Footer {
         out
     }
 
-    /// `None` where it is not what was written behind this header.
+    /// `None` if the checksum over header and footer does not match.
     pub fn decode(header: &[u8; HEADER_BYTES], bytes: &[u8; FOOTER_BYTES]) -> Option<Self> {
         let (checked, crc) = bytes.split_first_chunk::<FOOTER_CHECKED_BYTES>()?;
         if checksum(&[header, checked]).to_le_bytes() != *crc {
@@ -175,7 +175,7 @@ impl Footer {
         self.entries.div_ceil(BLOCK_ENTRIES)
     }
 
-    /// Length of both tables; `None` where no file could be so long.
+    /// Size of both tables in bytes; `None` if no file could be that large.
     pub fn tables_bytes(&self) -> Option<usize> {
         let rows = |count: u64, bytes: usize| usize::try_from(count).ok()?.checked_mul(bytes);
         rows(self.blocks(), BLOCK_ROW_BYTES)?.checked_add(rows(self.owners, OWNER_ROW_BYTES)?)
@@ -196,13 +196,13 @@ pub(super) fn header(stream: Stream) -> [u8; HEADER_BYTES] {
     header
 }
 
-/// The stream of a file with this header; `None` for one of another kind or version.
+/// The stream of a file with this header; `None` if it is of another kind or version.
 pub(super) fn stream_of(found: &[u8; HEADER_BYTES]) -> Option<Stream> {
     Stream::ALL.into_iter().find(|stream| header(*stream) == *found)
 }
 
-/// When an entry happened, by which it expires; `None` where its payload does not say. What never expires happened at
-/// the end of time.
+/// The time of an entry, which determines when it expires; `None` if its payload does not contain it. Entries that
+/// never expire have the greatest time.
 pub(super) fn moment_ns(stream: Stream, at_ns: i64, payload: &[u8]) -> Option<i64> {
     match stream {
         Stream::History | Stream::Deliveries | Stream::Triggers | Stream::Events => Some(at_ns),

@@ -1,4 +1,4 @@
-//! Which runs are merged, and their entries as one sequence.
+//! Chooses the runs to merge, and merges their entries into one sequence.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -12,28 +12,28 @@ use super::writer::Item;
 use crate::catalog::{Frozen, Stream};
 use crate::ids::ObjectId;
 
-/// A run is left alone when it is larger than all newer ones together by this factor: then there are log3 of the whole
-/// of them, and an entry is written again each time the whole has grown by half.
+/// A run is not merged if it is larger than all newer ones together by this factor. The number of runs is then the
+/// base-3 logarithm of the total size, and an entry is rewritten each time the total has grown by half.
 const RATIO: u64 = 2;
-/// Smaller runs count as this: to write so much again costs little, and a look-up in one more run costs more.
+/// Smaller runs are treated as having this size: rewriting so little is cheap, and each additional run slows lookups.
 const RUN_BYTES_MIN: u64 = 256 << 10;
-/// This many runs of the catalog of about one size are merged. What is owed may be the same objects at each checkpoint, so
-/// that a merge of two would write as much again as the checkpoint did; and nobody looks anything up in these runs.
+/// Number of catalog runs of similar size that are merged. Consecutive checkpoints may write the same objects, so
+/// merging every two runs would write as much again as the checkpoint did; and there are no lookups in these runs.
 const CATALOG_RUNS_MIN: usize = 4;
 
-/// Which entries are kept when files are written.
+/// Decides which entries are kept when files are written.
 pub struct Keep {
     owners: HashSet<ObjectId>,
     now_ns: i64,
 }
 
 impl Keep {
-    /// Those of these owners that are not expired now.
+    /// Keeps entries of these owners that have not expired at `now_ns`.
     pub fn new(owners: HashSet<ObjectId>, now_ns: i64) -> Self {
         Self { owners, now_ns }
     }
 
-    /// Those that a catalog knows the owners of.
+    /// Keeps entries whose owners exist in the catalog.
     pub fn of(frozen: &Frozen, now_ns: i64) -> Self {
         Self::new(frozen.ledger_owners(), now_ns)
     }
@@ -47,8 +47,8 @@ impl Keep {
     }
 }
 
-/// The runs of a stream to merge, of all of these sizes in bytes, oldest first: always the newest ones, so that of two
-/// runs the one with the larger number is the newer.
+/// The runs of a stream to merge, given the sizes of all its runs in bytes, oldest first. They always include the
+/// newest, so that of two runs the one with the larger number is the newer.
 pub(super) fn worth_merging(stream: Stream, sizes: &[u64]) -> Option<Range<usize>> {
     match stream {
         Stream::Catalog => of_one_size(sizes),
@@ -56,7 +56,7 @@ pub(super) fn worth_merging(stream: Stream, sizes: &[u64]) -> Option<Range<usize
     }
 }
 
-/// Those up to a larger one.
+/// The newest runs, up to one that is too large.
 fn newest(sizes: &[u64]) -> Option<Range<usize>> {
     let mut first = sizes.len().checked_sub(1)?;
     let size = |index: usize| sizes[index].max(RUN_BYTES_MIN);
@@ -69,7 +69,7 @@ fn newest(sizes: &[u64]) -> Option<Range<usize>> {
     (runs.len() > 1).then_some(runs)
 }
 
-/// Enough of about one size, and those behind them, which are smaller.
+/// Enough runs of similar size, and the newer ones after them, which are smaller.
 fn of_one_size(sizes: &[u64]) -> Option<Range<usize>> {
     let size = |index: usize| sizes[index].max(RUN_BYTES_MIN);
     let mut end = sizes.len();
@@ -88,8 +88,8 @@ fn of_one_size(sizes: &[u64]) -> Option<Range<usize>> {
     None
 }
 
-/// What is written in the place of several runs: the newest version of each entry, expired ones and those of nobody left
-/// out.
+/// The entries that replace several runs: the newest version of each, without expired entries and entries of deleted
+/// owners.
 pub(super) struct Merge<'a> {
     stream: Stream,
     keep: &'a Keep,
@@ -98,8 +98,8 @@ pub(super) struct Merge<'a> {
 }
 
 impl<'a> Merge<'a> {
-    /// Of these runs, oldest first; `with_oldest` when there is no older one of the stream: then an entry that says that
-    /// an object is gone has nothing left to override.
+    /// Merges these runs, oldest first. `with_oldest` means that the stream has no older run: then a tombstone has
+    /// nothing left to override and is dropped.
     pub fn new(
         stream: Stream,
         runs: &'a [Arc<Run>],
@@ -128,13 +128,13 @@ impl<'a> Merge<'a> {
     }
 }
 
-/// Entries of several runs in order, the newest version of each.
+/// The entries of several runs in order, the newest version of each.
 pub(super) struct Newest<'a> {
-    /// Older before newer.
+    /// Oldest run first.
     cursors: Vec<Cursor<'a>>,
 }
 
-/// The newest version of an entry; whether it was put before is said as the oldest one says it.
+/// The newest version of an entry, with `again` taken from the oldest.
 pub(super) struct Version<'a> {
     pub owner: ObjectId,
     pub entry: Entry,
@@ -142,7 +142,7 @@ pub(super) struct Version<'a> {
 }
 
 impl<'a> Newest<'a> {
-    /// Of these runs, oldest first.
+    /// Reads these runs, oldest first.
     pub fn new(runs: impl Iterator<Item = &'a Run>) -> Result<Self, LedgerError> {
         Ok(Self {
             cursors: runs.map(Cursor::new).collect::<Result<_, _>>()?,
@@ -162,7 +162,7 @@ impl<'a> Newest<'a> {
             if (owner, entry.place()) != place {
                 continue;
             }
-            // Of the oldest version, of which the others are further ones.
+            // Taken from the oldest version, which decides whether the entry counts.
             let again = newest.map_or(entry.again, |older| older.entry.again);
             newest = Some(Version {
                 owner,
@@ -176,17 +176,17 @@ impl<'a> Newest<'a> {
 }
 
 impl<'a> Version<'a> {
-    /// Whether it says that an object of the catalog is gone.
+    /// Whether this marks an object of the catalog as deleted.
     pub fn is_tombstone(&self) -> bool {
         self.run.stream() == Stream::Catalog && self.entry.len == 0
     }
 
-    /// What it says, checked.
+    /// The payload, verified.
     pub fn payload(&self) -> Result<Payload, LedgerError> {
         self.run.payload(&self.entry)
     }
 
-    /// As it is copied: unchecked, its checksum goes with it.
+    /// Copies the entry without verifying it: its checksum is copied with it.
     fn item(&self) -> Result<Item<'a>, LedgerError> {
         let Entry {
             at_ns,
@@ -196,8 +196,8 @@ impl<'a> Version<'a> {
             ..
         } = self.entry;
         let (run, payload) = (self.run, self.run.unchecked_payload(&self.entry)?);
-        // A damaged answer does not say when it was taken. It stays as long as any of its run might: were it dropped,
-        // its request would be stored again, where it is refused now.
+        // A damaged answer does not tell its time. It is kept as long as any entry of its run may be: if it were
+        // dropped, a repeated request would be stored again instead of being refused.
         let is_damaged = run.stream() == Stream::Answers && checksum(&[payload]) != crc;
         let moment_ns = moment_ns(run.stream(), at_ns, payload).filter(|_| !is_damaged);
         Ok(Item {
@@ -212,12 +212,12 @@ impl<'a> Version<'a> {
     }
 }
 
-/// A run from its first entry to its last.
+/// Iterates over a run from its first entry to its last.
 pub(super) struct Cursor<'a> {
     entries: Entries<'a>,
     number: u64,
     owner_number: u64,
-    /// Number behind the last entry of the owner.
+    /// Number after the owner's last entry.
     owner_end: u64,
     head: Option<(ObjectId, Entry)>,
 }
@@ -238,7 +238,7 @@ impl<'a> Cursor<'a> {
         Ok(cursor)
     }
 
-    /// The entry it stands at.
+    /// The current entry.
     pub fn head(&self) -> Option<(ObjectId, Entry)> {
         self.head
     }
@@ -266,7 +266,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// Sizes of the runs, largest number of runs at any time, and bytes written, after checkpoints of this size.
+    /// Sizes of the runs, maximum number of runs, and bytes written, after checkpoints of this size.
     fn grow(stream: Stream, checkpoints: u64, bytes: u64) -> (Vec<u64>, usize, u64) {
         let (mut sizes, mut most, mut written) = (Vec::new(), 0, 0);
         for _ in 0..checkpoints {
@@ -294,7 +294,7 @@ mod tests {
             );
             assert!(most <= 11, "{most} runs");
             if bytes >= MIB {
-                // One time for each time the whole has grown by half, and the first.
+                // Once each time the total has grown by half, and the first time.
                 let bound = 2.0 + (checkpoints as f64).ln() / 1.5f64.ln();
                 assert!(amplification <= bound, "{amplification} > {bound}");
             } else {
@@ -317,7 +317,7 @@ mod tests {
         }
     }
 
-    /// Of objects that change again and again, behind a run of those that do not.
+    /// Objects that change again and again, after a run of objects that do not.
     #[test]
     fn what_overrides_itself_costs_a_third_more_than_its_checkpoints() {
         let (mut sizes, mut merged) = (vec![100 * MIB], 0);

@@ -1,11 +1,12 @@
-//! What is too much for memory and is looked at entry by entry: verdicts and triggers of rules, finished deliveries of
-//! webhooks and what they said, answers to idempotency keys, the objects of the catalog. Each kind is a stream. Millions of entries, so
-//! they lie in immutable sorted run files, drawn in FORMAT.md. Entries younger than the last checkpoint are in memory,
-//! with whoever made them (see [`Saving`]); a checkpoint writes them to a run for each stream, and the catalog's
-//! snapshot, which names the runs, is the ledger's manifest.
+//! Storage for data that is too large for memory and is accessed entry by entry: verdicts and triggers of rules,
+//! finished webhook deliveries with their events, answers to idempotency keys, the objects of the catalog. Each kind is
+//! a stream. There are millions of entries, so they are stored in immutable sorted run files, described in FORMAT.md.
+//! Entries since the last checkpoint are kept in memory by the component that made them (see [`Saving`]). A checkpoint
+//! writes them to one run per stream; the catalog's snapshot, which names the runs, is the ledger's manifest.
 //!
-//! [`Ledger`] is what services and buckets read; [`LedgerFiles`] is the checkpointer's, the only one who writes. What an
-//! entry says is its writer's matter, but for answers, which say themselves when they expire.
+//! [`Ledger`] is the reading side, for services and buckets; [`LedgerFiles`] is the writing side, owned by the
+//! checkpointer. Payloads are opaque to the ledger, except for answers, which contain the time that determines when
+//! they expire.
 
 mod answers;
 mod directory;
@@ -39,7 +40,7 @@ pub use view::{Content, Page, View};
 use crate::catalog::{Catalog, Stream};
 use crate::ids::ObjectId;
 
-/// The ledger, as readers have it. Cheap to clone; no reader waits for a checkpoint.
+/// The reading side of the ledger. Cheap to clone; readers never wait for a checkpoint.
 #[derive(Clone, Default)]
 pub struct Ledger(Arc<RwLock<Runs>>);
 
@@ -47,14 +48,14 @@ pub struct Ledger(Arc<RwLock<Runs>>);
 #[derive(Clone, Default)]
 pub struct Runs(Arc<[Arc<Run>]>);
 
-/// Figures of the files in use.
+/// Statistics of the files in use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LedgerStats {
-    /// Files.
+    /// Number of files.
     pub runs: u64,
-    /// Entries in them; one that has several versions may count for each.
+    /// Number of entries; an entry with several versions may count several times.
     pub entries: u64,
-    /// Bytes of them.
+    /// Total size in bytes.
     pub bytes: u64,
 }
 
@@ -63,22 +64,23 @@ impl Ledger {
         Self(Arc::new(RwLock::new(runs)))
     }
 
-    /// An owner's entries now. Whoever has a `&Catalog` holds its lock, under which a checkpoint moves entries from
-    /// tail to runs: so a view finds each in one of them. Reads no file; takes as long as the owner's part of the tail.
+    /// The current entries of an owner. The caller holds the catalog's lock, under which a checkpoint moves entries
+    /// from the tail to runs, so the view finds each entry in one of them. Reads no file; the cost grows with the
+    /// owner's part of the tail.
     pub fn view(&self, catalog: &Catalog, stream: Stream, owner: ObjectId) -> View {
         View::new(self.runs(), catalog.ledger(), stream, owner)
     }
 
-    /// Bytes that the entries of an owner take in the files in use. The cost grows with the files and the logarithm of
-    /// their owners.
+    /// Size of an owner's entries in the files in use, in bytes. The cost grows with the number of files and the
+    /// logarithm of their owners.
     ///
     /// # Errors
-    /// Entries of a run do not read.
+    /// Entries of a run cannot be read.
     pub fn bytes_of(&self, owner: ObjectId) -> Result<u64, LedgerError> {
         self.runs().0.iter().map(|run| run.bytes_of(owner)).sum()
     }
 
-    /// Figures of the files in use.
+    /// Statistics of the files in use.
     pub fn stats(&self) -> LedgerStats {
         let runs = self.runs();
         LedgerStats {
@@ -99,12 +101,12 @@ impl Ledger {
 }
 
 impl Runs {
-    /// Their ids, as a snapshot names them.
+    /// The ids by which a snapshot names them.
     pub fn ids(&self) -> Vec<u64> {
         self.0.iter().map(|run| run.id()).collect()
     }
 
-    /// Those of a stream, oldest first.
+    /// The runs of a stream, oldest first.
     fn of(&self, stream: Stream) -> impl DoubleEndedIterator<Item = &Run> {
         self.0
             .iter()

@@ -1,11 +1,11 @@
-//! What an entry says, without copying it.
+//! The payload of an entry, without copying it.
 
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use wal::disk::Bytes;
 
-/// Bytes of an entry, in memory or in a run file, which stays mapped as long as somebody holds them.
+/// Bytes of an entry, in memory or in a run file, which stays mapped as long as the payload exists.
 #[derive(Clone)]
 pub struct Payload(Home);
 
@@ -33,7 +33,7 @@ impl Deref for Payload {
     fn deref(&self) -> &[u8] {
         match &self.0 {
             Home::Memory(bytes) => bytes,
-            // Checked when it was made.
+            // The range was checked when the payload was created.
             Home::Run(bytes, range) => &(**bytes).as_ref()[range.clone()],
         }
     }

@@ -1,4 +1,4 @@
-//! A run file, mapped: what is checked when it is opened, and how entries are found in it.
+//! A memory-mapped run file: verification when it is opened, and lookup of entries.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,11 @@ use super::payload::Payload;
 use crate::catalog::Stream;
 use crate::ids::ObjectId;
 
-/// Of evenly spread places, the doubly logarithmic number of guesses finds one among more than any run has.
+/// For evenly distributed positions, interpolation search needs a doubly logarithmic number of guesses: this is enough
+/// for more entries than any run has.
 const GUESSES_MAX: u32 = 12;
 
-/// An opened run. Holds nothing in memory but the footer: tables and entries are searched where they lie.
+/// An open run. Only the footer is in memory: tables and entries are searched in the mapped file.
 pub struct Run {
     id: u64,
     path: PathBuf,
@@ -28,10 +29,10 @@ pub struct Run {
 }
 
 impl Run {
-    /// Reads footer and tables.
+    /// Reads and verifies footer and tables.
     ///
     /// # Errors
-    /// They are not what was written; entries and payloads are not read.
+    /// They are damaged. Entries and payloads are not read.
     pub fn open(id: u64, path: &Path, bytes: Arc<dyn Bytes>) -> Result<Self, LedgerError> {
         let all = (*bytes).as_ref();
         let damaged = |offset: usize, expected| LedgerError::Damaged {
@@ -62,27 +63,26 @@ impl Run {
         })
     }
 
-    /// The file's id.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// Which kind of entries it holds.
+    /// The kind of entries it contains.
     pub fn stream(&self) -> Stream {
         self.stream
     }
 
-    /// How many, older versions in older runs not counted out.
+    /// Number of entries, including those that override older versions in older runs.
     pub fn entry_count(&self) -> u64 {
         self.footer.entries
     }
 
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     pub fn bytes(&self) -> u64 {
         self.all().len() as u64
     }
 
-    /// When its newest entry happened, UTC nanoseconds.
+    /// Time of its newest entry, UTC nanoseconds.
     pub fn newest_ns(&self) -> i64 {
         self.footer.newest_ns
     }
@@ -91,7 +91,7 @@ impl Run {
         self.footer.owners
     }
 
-    /// An owner by its place among them.
+    /// An owner by its index in the owner table.
     pub(super) fn owner(&self, number: u64) -> Result<OwnerRow, LedgerError> {
         let table_at = self.footer.tables_at + self.footer.blocks() * BLOCK_ROW_BYTES as u64;
         let at = table_at + number * OWNER_ROW_BYTES as u64;
@@ -100,7 +100,7 @@ impl Run {
             .ok_or_else(|| self.damaged(at, "an owner"))
     }
 
-    /// Numbers of the entries of an owner.
+    /// Numbers of an owner's entries.
     pub(super) fn entries_of(&self, owner: ObjectId) -> Result<Range<u64>, LedgerError> {
         let (mut low, mut high) = (0, self.owners());
         while low < high {
@@ -115,7 +115,7 @@ impl Run {
         Ok(0..0)
     }
 
-    /// The number behind the last entry of an owner.
+    /// Number after the last entry of an owner.
     pub(super) fn end_of_owner(&self, number: u64) -> Result<u64, LedgerError> {
         if number + 1 < self.owners() {
             Ok(self.owner(number + 1)?.first)
@@ -124,7 +124,7 @@ impl Run {
         }
     }
 
-    /// Bytes that an owner's entries take: payloads, entries, and its row in the table.
+    /// Size of an owner's entries in bytes: payloads, entries, and its row in the table.
     pub(super) fn bytes_of(&self, owner: ObjectId) -> Result<u64, LedgerError> {
         let numbers = self.entries_of(owner)?;
         if numbers.is_empty() {
@@ -154,7 +154,7 @@ impl Run {
         }
     }
 
-    /// The entries of a block, checked.
+    /// The entries of a block, verified.
     fn block(&self, number: u64) -> Result<Block<'_>, LedgerError> {
         let row_at = self.footer.tables_at + number * BLOCK_ROW_BYTES as u64;
         let row = self
@@ -173,13 +173,13 @@ impl Run {
         })
     }
 
-    /// The payload of an entry, as it is on the disk.
+    /// The payload of an entry, without verifying its checksum.
     pub(super) fn unchecked_payload(&self, entry: &Entry) -> Result<&[u8], LedgerError> {
         self.part(entry.offset, entry.len as usize)
             .ok_or_else(|| self.damaged(entry.offset, "a payload within the file"))
     }
 
-    /// The payload of an entry.
+    /// The payload of an entry, verified.
     pub(super) fn payload(&self, entry: &Entry) -> Result<Payload, LedgerError> {
         if checksum(&[self.unchecked_payload(entry)?]) != entry.crc {
             return Err(self.damaged(entry.offset, "a payload with its checksum"));
@@ -209,7 +209,7 @@ impl Run {
     }
 }
 
-/// Entries of one block, checked.
+/// Entries of one block, verified.
 #[derive(Clone, Copy)]
 struct Block<'a> {
     number: u64,
@@ -217,7 +217,7 @@ struct Block<'a> {
     entries: &'a [u8],
 }
 
-/// The entries of a run by number. Keeps the block it read last, as neighbours follow each other.
+/// Access to a run's entries by number. Caches the last block read, because accesses are mostly sequential.
 pub(super) struct Entries<'a> {
     run: &'a Run,
     block: Option<Block<'a>>,
@@ -233,7 +233,7 @@ impl<'a> Entries<'a> {
         Ok(self.find(number)?.1)
     }
 
-    /// How many entries that count stand before this number.
+    /// Number of firsts (entries that count) before this number.
     pub fn firsts_before(&mut self, number: u64) -> Result<u64, LedgerError> {
         if number >= self.run.entry_count() {
             return Ok(self.run.footer.firsts);
@@ -242,8 +242,8 @@ impl<'a> Entries<'a> {
         Ok(block.firsts + u64::from(entry.firsts))
     }
 
-    /// Number of the first entry in the range that stands at the place or behind it; the range's end when none does.
-    /// All of the range belong to one owner. Looks at the logarithm of the range's length of entries.
+    /// Number of the first entry in the range at or after the position; the end of the range if there is none. All
+    /// entries of the range must belong to one owner. Binary search: reads a logarithmic number of entries.
     pub fn lower_bound(&mut self, range: Range<u64>, place: &Place) -> Result<u64, LedgerError> {
         let Range {
             start: mut low,
@@ -260,9 +260,9 @@ impl<'a> Entries<'a> {
         Ok(low)
     }
 
-    /// The entry of the range that stands at the place, where the moments of places are spread evenly over all there
-    /// are, as digests are. Guesses by the distance to the ends, so that a few blocks are read and not a logarithm of
-    /// them; where guesses do not help, the range is halved as elsewhere. All of the range belong to one owner.
+    /// The entry of the range at the position, for positions whose time part is evenly distributed, as with digests.
+    /// Interpolation search, so that a few blocks are read rather than a logarithmic number; after too many guesses it
+    /// falls back to binary search. All entries of the range must belong to one owner.
     pub fn find_spread(&mut self, range: Range<u64>, place: &Place) -> Result<Option<Entry>, LedgerError> {
         let Range {
             start: mut low,

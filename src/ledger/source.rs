@@ -1,4 +1,4 @@
-//! Where a view finds entries of its owner: in a run, or in memory. By number, in order of their places.
+//! The two sources of a view's entries: a run, or memory. Entries are accessed by number, in order of their positions.
 
 use std::collections::btree_map;
 use std::ops::Range;
@@ -27,7 +27,7 @@ struct InMemory<'a, P> {
 }
 
 impl<'a, P: Clone> Source<'a, P> {
-    /// Those of a run's entries that stand at `from` or behind it.
+    /// The owner's entries of a run at or after `from`.
     pub fn run(run: &'a Run, entries_of_owner: Range<u64>, from: &Place) -> Result<Self, LedgerError> {
         let mut entries = run.entries();
         let end = entries_of_owner.end;
@@ -63,7 +63,7 @@ impl<'a, P: Clone> Source<'a, P> {
         self.range.clone()
     }
 
-    /// Leaves out the entries from this number on.
+    /// Removes the entries from this number on.
     pub fn end_at(&mut self, end: u64) {
         self.range.end = end;
     }
@@ -75,7 +75,7 @@ impl<'a, P: Clone> Source<'a, P> {
         }
     }
 
-    /// How many of these entries count.
+    /// Number of firsts (entries that count) in the range.
     pub fn firsts(&mut self, range: Range<u64>) -> Result<u64, LedgerError> {
         match &mut self.home {
             Home::Run(entries) => Ok(entries.firsts_before(range.end)? - entries.firsts_before(range.start)?),
@@ -90,7 +90,7 @@ impl<'a, P: Clone> Source<'a, P> {
         }
     }
 
-    /// Number of the first of these entries that stands at the place or behind it.
+    /// Number of the first entry in the range at or after the position.
     pub fn lower_bound(&mut self, range: Range<u64>, place: &Place) -> Result<u64, LedgerError> {
         match &mut self.home {
             Home::Run(entries) => entries.lower_bound(range, place),
@@ -110,17 +110,17 @@ impl<'a, P: Clone> Source<'a, P> {
         self.place(self.range.end - 1).map(Some)
     }
 
-    /// Leaves out the newest entry.
+    /// Removes the newest entry.
     pub fn drop_last(&mut self) {
         self.range.end -= 1;
     }
 
-    /// What the newest entry says.
+    /// Content of the newest entry.
     pub fn last_content(&mut self) -> Result<Content<P>, LedgerError> {
         self.content(self.range.end - 1)
     }
 
-    /// An entry by its id, among those within two places or among all.
+    /// Finds an entry by its id, between two positions or among all entries.
     pub fn find(
         &mut self,
         id: ObjectId,

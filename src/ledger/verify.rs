@@ -1,4 +1,4 @@
-//! Reads a run to the last byte, for `tidewatch check`, and writes again what reads of a damaged one.
+//! Verifies a run completely, for `tidewatch check`, and salvages the readable entries of a damaged one.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -11,44 +11,44 @@ use super::writer::{Item, RunWriter};
 use crate::catalog::Stream;
 use crate::ids::ObjectId;
 
-/// What a run holds, and where it is not what was written.
+/// Contents and damage of a run.
 #[derive(Debug, Default)]
 pub struct RunReport {
-    /// Entries that read.
+    /// Number of readable entries.
     pub sound: u64,
-    /// Parts that do not, and how many entries they take with them.
+    /// Damaged parts, each with the number of entries lost with it.
     pub damages: Vec<(LedgerError, u64)>,
-    /// Which entries these are, as far as they tell: where only what they say does not read.
+    /// The lost entries whose position is known, because only their payload is damaged.
     pub lost: Vec<EntryPlace>,
 }
 
-/// Where an entry stands, and whether an older version of it stands in what is older.
+/// Position of an entry, and whether an older run has an older version of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryPlace {
-    /// Whom it belongs to.
+    /// The owner of the entry.
     pub owner: ObjectId,
-    /// Its place within the owner, together with `id`.
+    /// Position within the owner, together with `id`.
     pub at_ns: i64,
-    /// The rest of its place.
+    /// The second part of the position.
     pub id: ObjectId,
-    /// Whether it is a further version.
+    /// Whether it is a further version of an entry.
     pub again: bool,
 }
 
-/// Reads all entries and payloads.
+/// Reads and verifies all entries and payloads.
 ///
 /// # Errors
-/// The tables do not read.
+/// The tables cannot be read.
 pub fn verify(run: &Run) -> Result<RunReport, LedgerError> {
     let mut report = RunReport::default();
     visit(run, &mut report, |_| Ok::<_, LedgerError>(()))?;
     Ok(report)
 }
 
-/// Writes the entries that read as a run of their own.
+/// Writes the readable entries to a new run.
 ///
 /// # Errors
-/// Those of `out`, or the tables do not read.
+/// Errors of `out`, or the tables cannot be read.
 pub fn salvage(run: &Run, out: &mut dyn Write) -> io::Result<()> {
     let mut writer = RunWriter::new(out, run.stream())?;
     let mut report = RunReport::default();
@@ -56,10 +56,10 @@ pub fn salvage(run: &Run, out: &mut dyn Write) -> io::Result<()> {
     writer.finish()
 }
 
-/// Gives the place and payload of each entry that reads to `each`, in order.
+/// Passes position and payload of each readable entry to `each`, in order.
 ///
 /// # Errors
-/// The tables do not read.
+/// The tables cannot be read.
 pub fn for_each_sound(run: &Run, mut each: impl FnMut(EntryPlace, &[u8])) -> Result<(), LedgerError> {
     let mut report = RunReport::default();
     visit(run, &mut report, |item| {
@@ -74,8 +74,8 @@ pub fn for_each_sound(run: &Run, mut each: impl FnMut(EntryPlace, &[u8])) -> Res
     })
 }
 
-/// Which stream the entries of a run are of that does not open, and the whole run where only its header is damaged: the
-/// footer's checksum covers that, and there is one for each stream. `None` for the stream where nothing tells.
+/// For a run that cannot be opened: its stream, and the repaired run if only the header is damaged. The header of each
+/// stream is tried, because the footer's checksum covers it. The stream is `None` if it cannot be determined.
 pub fn without_header(id: u64, path: &Path, bytes: &[u8]) -> (Option<Stream>, Option<Vec<u8>>) {
     for stream in Stream::ALL {
         let mut mended = header(stream).to_vec();

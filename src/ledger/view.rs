@@ -1,8 +1,9 @@
-//! One owner's entries at one moment: those of the run files, overridden by those in memory.
+//! The entries of one owner at one moment: those of the run files, overridden by those in memory.
 //!
-//! Entries stand at (moment, id), a newer version at the place of the older. Exactly one version of each is a *first*,
-//! so that firsts counted over all sources count entries, whatever overrides what: totals and offsets come from the
-//! counts that runs keep, without looking at the entries between.
+//! Entries are positioned by (time, id), and a newer version has the same position as the older. Exactly one version of
+//! each entry is a *first*, so the number of firsts over all sources is the number of entries, whichever version
+//! overrides which. Totals and offsets are therefore computed from counts stored in the runs, without reading the
+//! entries between.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -16,7 +17,7 @@ use crate::catalog::{EntryKey, LedgerTail, Stream};
 use crate::clock::SECOND_NS;
 use crate::ids::ObjectId;
 
-/// One owner's entries at one moment. `P` is what the caller puts over them, see [`View::with`].
+/// The entries of one owner at one moment. `P` is the type of the caller's additional entries, see [`View::with`].
 pub struct View<P = Infallible> {
     runs: Runs,
     stream: Stream,
@@ -30,23 +31,23 @@ pub(super) struct Recent<P> {
     pub again: bool,
 }
 
-/// What an entry says.
+/// Content of an entry.
 #[derive(Clone, Debug)]
 pub enum Content<P = Infallible> {
-    /// As it was put into the ledger.
+    /// A payload of the ledger.
     Stored(Payload),
-    /// As the caller has it.
+    /// A value of the caller.
     Given(P),
 }
 
 /// A part of the list, newest first.
 #[derive(Debug)]
 pub struct Page<P = Infallible> {
-    /// Those that read.
+    /// The readable entries.
     pub entries: Vec<(EntryKey, Content<P>)>,
-    /// Entries of the whole list.
+    /// Number of entries in the whole list.
     pub total: u64,
-    /// Entries of this page that do not read, and are not among `entries`.
+    /// Errors of the unreadable entries of this page, which are missing from `entries`.
     pub damaged: Vec<LedgerError>,
 }
 
@@ -70,8 +71,8 @@ impl View {
         }
     }
 
-    /// Puts entries over these that are not in the ledger yet (moment, id, whether a version of it is, content). To be
-    /// taken within the same look at the catalog.
+    /// Overrides entries with ones that are not in the ledger yet: time, id, whether an older version exists, content.
+    /// Must be read under the same lock of the catalog as the view.
     pub fn with<P>(self, given: impl IntoIterator<Item = (i64, ObjectId, bool, P)>) -> View<P> {
         let stored = |(place, recent): (Place, Recent<Infallible>)| {
             let content = match recent.content {
@@ -88,7 +89,7 @@ impl View {
         let mut over: BTreeMap<Place, Recent<P>> = self.recent.into_iter().map(stored).collect();
         for (at_ns, id, again, content) in given {
             let content = Content::Given(content);
-            // The oldest version says whether the entry counts.
+            // The oldest version decides whether the entry counts.
             let again = over.get(&(at_ns, id)).map_or(again, |held| held.again);
             over.insert((at_ns, id), Recent { content, again });
         }
@@ -102,12 +103,12 @@ impl View {
 }
 
 impl<P: Clone> View<P> {
-    /// Up to `limit` entries behind the `offset` newest ones, newest first; those before `not_before_ns` are neither
-    /// listed nor counted. The cost grows with the runs, the logarithm of their lengths, `limit`, and the entries in
-    /// memory; not with `offset`.
+    /// Up to `limit` entries after the `offset` newest ones, newest first; those before `not_before_ns` are neither
+    /// listed nor counted. The cost grows with the number of runs, the logarithm of their lengths, `limit`, and the
+    /// entries in memory; it does not depend on `offset`.
     ///
     /// # Errors
-    /// Entries of a run do not read, so that nobody knows which they were.
+    /// Entries of a run cannot be read, so it is unknown which they are.
     pub fn page(&self, not_before_ns: i64, offset: u64, limit: usize) -> Result<Page<P>, LedgerError> {
         let mut sources = self.sources(not_before_ns)?;
         let mut page = Page {
@@ -133,23 +134,23 @@ impl<P: Clone> View<P> {
         Ok(page)
     }
 
-    /// How many entries there are, but for those before `not_before_ns`. The cost grows with the runs, the logarithm of
+    /// Number of entries that are not before `not_before_ns`. The cost grows with the number of runs, the logarithm of
     /// their lengths, and the entries in memory.
     ///
     /// # Errors
-    /// As [`View::page`].
+    /// As for [`View::page`].
     pub fn count(&self, not_before_ns: i64) -> Result<u64, LedgerError> {
         count(&mut self.sources(not_before_ns)?)
     }
 
-    /// The newest version of an entry that is not older than `not_before_ns`.
+    /// The newest version of an entry that is not before `not_before_ns`.
     ///
-    /// An id tells the second in which it was made, which is where entries are looked for first: a logarithm of the
-    /// owner's entries, and those of that second. An entry whose moment lies in another second, as the clock stepped,
-    /// or none at all, is found out by looking at all entries of the owner, 40 bytes each.
+    /// An id contains the second in which it was made, so that second is searched first: a logarithmic number of the
+    /// owner's entries, and those of that second. If the entry's time is in another second because the clock stepped,
+    /// or if there is no such entry, all entries of the owner are read, 40 bytes each.
     ///
     /// # Errors
-    /// Entries, or this one, do not read.
+    /// This entry, or others on the path to it, cannot be read.
     pub fn get(
         &self,
         id: ObjectId,
@@ -169,7 +170,7 @@ impl<P: Clone> View<P> {
         Ok(None)
     }
 
-    /// Older before newer.
+    /// All sources, oldest first.
     fn sources(&self, not_before_ns: i64) -> Result<Vec<Source<'_, P>>, LedgerError> {
         let from = place_of(not_before_ns);
         let mut sources = Vec::new();
@@ -193,7 +194,7 @@ impl<P: Clone> View<P> {
     }
 }
 
-/// How many entries there are.
+/// Number of entries.
 fn count<P: Clone>(sources: &mut [Source<'_, P>]) -> Result<u64, LedgerError> {
     sources
         .iter_mut()
@@ -214,16 +215,16 @@ fn newest<P: Clone>(sources: &mut [Source<'_, P>]) -> Result<Option<(usize, Plac
     Ok(newest)
 }
 
-/// Takes the `offset` newest entries off the sources.
+/// Removes the `offset` newest entries from the sources.
 ///
-/// An entry is among them when at most `offset` firsts stand at its place or behind it. That holds behind some place
-/// and not before it, so that the place is searched by halves: of the source where it is least known, the middle one
-/// of the entries in question decides for all sources.
+/// An entry is among them if at most `offset` firsts are at or after its position. This holds after some position and
+/// not before it, so that position is found by binary search: in each step, the middle entry of the source with the
+/// widest range of candidates decides for all sources.
 fn skip<P: Clone>(sources: &mut [Source<'_, P>], offset: u64) -> Result<(), LedgerError> {
     if offset == 0 {
         return Ok(());
     }
-    // In between, each source ends.
+    // The range in which the end of each source lies.
     let mut open: Vec<_> = sources.iter().map(Source::range).collect();
     while let Some(widest) = (0..open.len()).max_by_key(|index| open[*index].end - open[*index].start)
         && !open[widest].is_empty()

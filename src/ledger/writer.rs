@@ -1,5 +1,5 @@
-//! Writes a run file in one pass, entry by entry. In memory are the entries of one block and the tables: 20 bytes for
-//! 128 entries, 20 for an owner.
+//! Writes a run file in one pass, entry by entry. The entries of one block and the tables are in memory: 20 bytes per
+//! 128 entries, and 20 per owner.
 
 use std::io::{self, Write};
 
@@ -9,26 +9,26 @@ use super::format::{
 use crate::catalog::Stream;
 use crate::ids::ObjectId;
 
-/// An entry on its way into a file.
+/// An entry to be written.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Item<'a> {
     pub owner: ObjectId,
     pub at_ns: i64,
     pub id: ObjectId,
-    /// When it happened: by this it expires.
+    /// Its time, which determines when it expires.
     pub moment_ns: i64,
     pub again: bool,
     pub payload: &'a [u8],
-    /// Of the payload. One that is copied keeps the checksum it has, so that damage stays what it is.
+    /// Checksum of the payload. A copied entry keeps its checksum, so that damage remains detectable.
     pub crc: u32,
 }
 
 pub(super) struct RunWriter<'a> {
     out: &'a mut dyn Write,
     header: [u8; HEADER_BYTES],
-    /// Bytes written.
+    /// Number of bytes written.
     at: u64,
-    /// Entries of the block that is being filled.
+    /// Entries of the current block.
     block: Vec<u8>,
     block_row: BlockRow,
     blocks: Vec<u8>,
@@ -66,7 +66,7 @@ impl<'a> RunWriter<'a> {
         })
     }
 
-    /// Takes the next entry, which stands behind the one before.
+    /// Appends the next entry, whose position must be after the previous one.
     pub fn push(&mut self, item: &Item<'_>) -> io::Result<()> {
         let footer = &mut self.footer;
         if self.owner != Some(item.owner) {
@@ -99,7 +99,7 @@ impl<'a> RunWriter<'a> {
         Ok(())
     }
 
-    /// Writes what is left, tables and footer.
+    /// Writes the last block, the tables and the footer.
     pub fn finish(mut self) -> io::Result<()> {
         if !self.block.is_empty() {
             self.end_block()?;

@@ -1,5 +1,5 @@
-//! Reads a whole log and reports on it, without altering a byte and in bounded memory. For the operator's
-//! `check` command; also how `repair` finds out what to cut.
+//! Reads a whole log and reports on it in bounded memory, without modifying it. Used by the operator's `check` command,
+//! and by `repair` to find out what to cut.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use crate::error::{Damage, LogError};
 use crate::recover::TornTail;
 use crate::walk::{Visitor, Walk, walk};
 
-/// Damages that are listed; further ones are only counted, so that a wholly rotten log cannot fill memory.
+/// Maximum number of damages listed. Further ones are only counted, so that a fully corrupt log cannot fill memory.
 const DAMAGES_LISTED_MAX: usize = 1_000;
 
-/// What a log holds.
+/// Contents of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckReport {
-    /// Its files, oldest first.
+    /// The log's files, oldest first.
     pub files: Vec<FileReport>,
     /// Valid frames.
     pub frames: u64,
@@ -26,49 +26,49 @@ pub struct CheckReport {
     pub first_sequence: Option<Sequence>,
     /// Last sequence; 0 when there is none.
     pub last_sequence: Sequence,
-    /// Bytes of all its files.
+    /// Size of all files in bytes.
     pub bytes: u64,
-    /// What a crash left behind the last whole frame; opening the log will cut it off.
+    /// What a crash left behind the last complete frame; opening the log will cut it off.
     pub torn_tail: Option<TornTail>,
-    /// Where the log is not what was written, in order; empty for a sound log. At most 1,000 are listed.
+    /// Where the log differs from what was written, in order; empty for a sound log. At most 1,000 are listed.
     pub damages: Vec<Damage>,
-    /// How many there are.
+    /// Number of damages, listed or not.
     pub damages_total: u64,
-    /// Names in the directory that are no log files. They are left alone.
+    /// Names in the directory that are not log files. They are ignored.
     pub ignored: Vec<OsString>,
 }
 
-/// What one log file holds.
+/// Contents of one log file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileReport {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Its first sequence.
+    /// First sequence, from the file's name.
     pub first_sequence: Sequence,
-    /// Its last valid sequence; one before its first when it has no records.
+    /// Last valid sequence; one before the first if the file has no records.
     pub last_sequence: Sequence,
-    /// Its valid frames.
+    /// Number of valid frames.
     pub frames: u64,
-    /// Its valid records.
+    /// Number of valid records.
     pub records: u64,
-    /// End of its last valid frame, in bytes.
+    /// End of the last valid frame, in bytes.
     pub bytes: u64,
 }
 
 impl CheckReport {
-    /// Whether the log can be opened (a torn tail does not hinder it).
+    /// Whether the log can be opened. A torn tail does not prevent that.
     pub fn is_sound(&self) -> bool {
         self.damages_total == 0
     }
 }
 
-/// Reads the log in `dir` and reports. Goes on behind damage, to tell what would still be readable.
-/// Fails only when the disk does, or the log is of a later version.
+/// Reads the log in `dir` and reports on it. Continues behind damage, to report what is still readable. Fails only on
+/// I/O errors, or if the log was written by a later version.
 pub fn check(disk: &dyn Disk, dir: &Path) -> Result<CheckReport, LogError> {
     survey(disk, dir, None).map(|(report, _)| report)
 }
 
-/// [`check`], told what the owner of the log does not need; also answers the highest valid sequence.
+/// Like [`check`], given the last sequence that the log's owner does not need. Also returns the highest valid sequence.
 pub(crate) fn survey(
     disk: &dyn Disk,
     dir: &Path,

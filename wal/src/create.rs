@@ -1,4 +1,4 @@
-//! Begins a log file, durably, and removes what could not be begun.
+//! Creates a log file durably, and removes files whose creation failed.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,17 +9,18 @@ use crate::error::LogError;
 use crate::file::{self, FILE_HEADER_BYTES, FileHeader, Predecessor};
 use crate::walk::FileState;
 
-/// A file to append to: what it holds is whole, and synced with its name.
+/// A file that is ready for appends: its content is valid, and both content and name are synced.
 pub(crate) struct OpenFile {
     pub(crate) file: Box<dyn DiskFile>,
     pub(crate) state: FileState,
 }
 
-/// Begins the file whose first record is `first_sequence`. Header and name are synced before it returns, so
-/// that a file with a torn header is known never to have had a frame.
+/// Creates the file whose first record is `first_sequence`. Header and name are synced before this returns, so a file
+/// with a torn header cannot have had a frame.
 ///
-/// `Full` and `Descriptors` leave the directory as it was, or with a file of which the caller is told in `begun`, to be
-/// removed before anything is appended; after any other error it may hold a torn file, which the next opening removes.
+/// After `Full` and `Descriptors` the directory is unchanged, or `begun` names a file that the caller must remove
+/// before it appends anything. After any other error the directory may contain a torn file, which the next open
+/// removes.
 pub(crate) fn create_file(
     disk: &dyn Disk,
     dir: &Path,
@@ -46,7 +47,7 @@ pub(crate) fn create_file(
     file.sync_data().map_err(LogError::io("sync", &path))?;
     if let Err(error) = disk.sync_dir(dir) {
         if is_out_of_descriptors(&error) {
-            // It has taken the last one.
+            // Closes the file to free its descriptor.
             drop(file);
             *begun = Some(path);
         }
@@ -58,8 +59,8 @@ pub(crate) fn create_file(
     })
 }
 
-/// Removes a file, durably: were it to come back at a crash, it could stand behind records that its
-/// predecessor got meanwhile, or in front of a hole.
+/// Removes a file durably. If it came back after a crash, it could follow records that were added to its predecessor in
+/// the meantime, or precede a gap.
 pub(crate) fn remove_file(disk: &dyn Disk, dir: &Path, path: &Path) -> Result<(), LogError> {
     match disk.remove(path) {
         // An earlier call removed it and failed later.
@@ -69,7 +70,7 @@ pub(crate) fn remove_file(disk: &dyn Disk, dir: &Path, path: &Path) -> Result<()
     disk.sync_dir(dir).map_err(descriptors_or_io("sync", dir))
 }
 
-/// Tells a full disk and too few descriptors, after which the log may go on, from any other failure.
+/// Maps a full disk and a lack of descriptors, after which the log stays usable, to their own errors.
 pub(crate) fn passing_or_io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> LogError {
     move |source| match is_full(&source) {
         true => LogError::Full {
@@ -80,7 +81,7 @@ pub(crate) fn passing_or_io(action: &'static str, path: &Path) -> impl FnOnce(io
     }
 }
 
-/// Tells too few descriptors from any other failure of a sync of a directory: it was not opened, and so lost nothing.
+/// Maps a lack of descriptors to its own error. A directory that could not be opened for a sync has lost nothing.
 pub(crate) fn descriptors_or_io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> LogError {
     move |source| match is_out_of_descriptors(&source) {
         true => LogError::Descriptors {

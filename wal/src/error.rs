@@ -1,191 +1,218 @@
-//! What can go wrong with a log, in words that tell an operator what to do. Structured, with a source
-//! chain; the server maps these to its own kinds.
+//! Errors of a log. The messages tell an operator what to do. Each has structured fields and a source chain; the server
+//! maps them to its own error kinds.
 
-use std::error::Error;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use thiserror::Error;
+
 use crate::Sequence;
 
-/// Why a log did not do what it was asked.
-#[derive(Debug)]
+/// Why an operation on a log failed.
+#[derive(Debug, Error)]
 pub enum LogError {
-    /// The disk or its quota is full. The log was cut back to its last whole frame and stays usable: free
+    /// The disk or its quota is full. The log was cut back to its last complete frame and stays usable: free
     /// some space and append again.
+    #[error("the disk is full: log file {path} cannot grow; free some space")]
     Full {
         /// File that could not grow.
         path: PathBuf,
-        /// What the disk said.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// Too many files are open to begin another one. Nothing was written; append again when some are closed.
+    /// Too many files are open to create another one. Nothing was written; append again when some are closed.
+    #[error(
+        "too many files are open to open {path}; raise the limit of open files, or use fewer connections"
+    )]
     Descriptors {
         /// File or directory that could not be opened.
         path: PathBuf,
-        /// What the operating system said.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// The records are more than one frame may hold. Nothing was written; append them in smaller groups.
+    /// The records do not fit into one frame. Nothing was written; append them in smaller groups.
+    #[error(
+        "the records take {bytes} bytes in one frame, at most {bytes_max} are allowed; append fewer at once"
+    )]
     FrameTooLarge {
-        /// Bytes the frame would have.
+        /// Size of the frame in bytes.
         bytes: u64,
-        /// Bytes a frame of this log may have.
+        /// Maximum size of a frame of this log in bytes.
         bytes_max: u32,
     },
-    /// A write or sync failed, now or earlier. Nothing will be appended until the log is opened again.
+    /// A write or sync failed, now or earlier. The log accepts no more records until it is opened again.
+    #[error("the log accepts no more records because a write or sync failed; fix the disk, then restart")]
     Poisoned {
         /// The first failure.
+        #[source]
         cause: Arc<LogError>,
     },
-    /// The disk failed while the log was read, opened or written.
+    /// An I/O error while the log was read, opened or written.
+    #[error("cannot {action} {path}; fix the disk, then restart")]
     Io {
-        /// What was being done: "write", "sync", "read" …
+        /// Operation that failed: "write", "sync", "read" …
         action: &'static str,
-        /// File or directory it was done to.
+        /// File or directory that it was applied to.
         path: PathBuf,
-        /// What the disk said.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// The log is not what was written. Nothing on disk was altered.
+    /// The log differs from what was written. Nothing on disk was modified.
+    #[error("{0}; nothing was modified: restore the file, or check the log and repair it explicitly")]
     Damaged(Box<Damage>),
-    /// A file was written by a later version of the program. Nothing on disk was altered.
+    /// A file was written by a later version of the program. Nothing on disk was modified.
+    #[error(
+        "log file {path} has format version {found}, this program reads up to {supported}; \
+         start the version that wrote it"
+    )]
     UnsupportedVersion {
-        /// The file.
+        /// The log file.
         path: PathBuf,
-        /// Its format version.
+        /// Format version of the file.
         found: u32,
-        /// The latest version this program reads.
+        /// Latest format version that this program reads.
         supported: u32,
     },
 }
 
 /// Why a log could not be opened.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub enum OpenError<E> {
-    /// The log itself.
-    Log(LogError),
-    /// The caller's replay refused a record.
+    /// The log could not be read or prepared.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The caller's replay callback rejected a record.
+    #[error("record {sequence} of the log cannot be applied")]
     Replay {
-        /// The record.
+        /// Sequence of the record.
         sequence: Sequence,
-        /// What the caller said.
+        /// Error of the callback.
         source: E,
     },
 }
 
-/// One place where a log is not what was written.
+/// One place where a log differs from what was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
     /// The damaged file, or the file before which one is missing.
     pub path: PathBuf,
-    /// Offset in the file from which on it cannot be trusted, in bytes.
+    /// Offset in the file at which the damage begins, in bytes.
     pub offset: u64,
-    /// Sequence of the first record that should have stood there.
+    /// Sequence of the first record expected there.
     pub sequence: Sequence,
-    /// What is wrong.
+    /// Type of the damage.
     pub kind: DamageKind,
 }
 
-/// What is wrong at one place of a log.
+/// Type of a damage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DamageKind {
-    /// A frame is bad, and it is no torn tail.
+    /// A frame is invalid, and it is not a torn tail.
     Frame {
-        /// What is wrong with it.
+        /// What is wrong with the frame.
         fault: FrameFault,
-        /// Offset and first sequence of the next valid frame in the same file; none when nothing valid
-        /// follows in it, but something does, or later files do.
+        /// Offset and first sequence of the next valid frame in the same file. `None` if the file has none, but
+        /// other bytes or later files follow.
         next: Option<(u64, Sequence)>,
     },
-    /// The header of a file is bad.
+    /// The header of a file is invalid.
     Header(HeaderFault),
-    /// A valid frame has another sequence than the one due.
+    /// A valid frame has another sequence than expected.
     Gap {
-        /// First sequence the frame has.
+        /// First sequence of the frame.
         found: Sequence,
     },
-    /// Records before this file are missing: it begins later than the one due (or earlier, when files
-    /// were mixed up).
+    /// Records before this file are missing: it begins later than expected (or earlier, if files were mixed up).
     MissingFile {
         /// First sequence of the file.
         found: Sequence,
     },
-    /// The file names another predecessor than the one that stands before it.
+    /// The header of a file names another predecessor than the file before it.
     Predecessor {
-        /// First sequence of the predecessor it was written behind.
+        /// First sequence of the predecessor that the header names.
         expected: Sequence,
         /// Length of that predecessor in bytes.
         expected_bytes: u64,
-        /// First sequence of the file that stands before it.
+        /// First sequence of the file before this one.
         found: Sequence,
         /// Valid length of that file in bytes.
         found_bytes: u64,
     },
-    /// The log ends before what its owner says it once held.
+    /// The log ends before a record that its owner has read from it.
     EndsEarly {
-        /// Last sequence the owner has from this log.
+        /// Last sequence that the owner has read from this log.
         covered: Sequence,
     },
 }
 
 /// What is wrong with a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum FrameFault {
     /// The file ends before the frame does.
+    #[error("the frame needs {needed} bytes, the file has {found} left")]
     Short {
-        /// Bytes the frame needs.
+        /// Bytes that the frame needs.
         needed: u64,
         /// Bytes that are left in the file.
         found: u64,
     },
     /// No frame begins here.
+    #[error("no frame begins here, found bytes {:08x}", u32::from_be_bytes(*found))]
     Magic {
         /// The bytes found instead.
         found: [u8; 4],
     },
     /// The frame's header does not match its checksum.
+    #[error("frame header checksum expected {expected:08x}, found {found:08x}")]
     HeaderChecksum {
-        /// The checksum stored.
+        /// The stored checksum.
         expected: u32,
         /// The checksum of the bytes.
         found: u32,
     },
     /// The frame's payload does not match its checksum.
+    #[error("frame payload checksum expected {expected:08x}, found {found:08x}")]
     PayloadChecksum {
-        /// The checksum stored.
+        /// The stored checksum.
         expected: u32,
         /// The checksum of the bytes.
         found: u32,
     },
-    /// The frame claims to be larger than any frame may be.
+    /// The header claims a frame size above the limit.
+    #[error("the frame claims {bytes} bytes, which is over the limit")]
     TooLarge {
-        /// Bytes it claims.
+        /// Claimed size in bytes.
         bytes: u64,
     },
-    /// The checksums hold, but kind, count and lengths do not fit together.
+    /// The checksums match, but kind, count and lengths contradict each other.
+    #[error("the frame's kind, count and lengths contradict each other")]
     Layout,
 }
 
 /// What is wrong with the header of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum HeaderFault {
     /// The file is shorter than its header.
+    #[error("the file has only {found} bytes")]
     Short {
         /// Length of the file in bytes.
         found: u64,
     },
-    /// The file does not begin as a log file does.
+    /// The file does not begin with the magic number of log files.
+    #[error("it does not begin with the magic number of a log file")]
     Magic,
     /// The header does not match its checksum.
+    #[error("checksum expected {expected:08x}, found {found:08x}")]
     Checksum {
-        /// The checksum stored.
+        /// The stored checksum.
         expected: u32,
         /// The checksum of the bytes.
         found: u32,
     },
     /// The header has another first sequence than the file's name.
+    #[error("it says the file begins with record {found}")]
     Name {
         /// First sequence in the header.
         found: Sequence,
@@ -201,12 +228,12 @@ impl LogError {
         }
     }
 
-    /// Whether the log may be used again once there is room on the disk.
+    /// Whether the log stays usable once there is space on the disk.
     pub fn is_full(&self) -> bool {
         matches!(self, LogError::Full { .. })
     }
 
-    /// Whether the log may be used again once there is room on the disk, or files are closed.
+    /// Whether the error is transient: the log stays usable once there is space on the disk, or files are closed.
     pub fn is_passing(&self) -> bool {
         matches!(self, LogError::Full { .. } | LogError::Descriptors { .. })
     }
@@ -215,92 +242,6 @@ impl LogError {
 impl From<Damage> for LogError {
     fn from(damage: Damage) -> Self {
         LogError::Damaged(Box::new(damage))
-    }
-}
-
-impl<E> From<LogError> for OpenError<E> {
-    fn from(error: LogError) -> Self {
-        OpenError::Log(error)
-    }
-}
-
-impl fmt::Display for LogError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            LogError::Full { path, .. } => {
-                write!(
-                    f,
-                    "the disk is full: log file {} cannot grow; free some space",
-                    path.display()
-                )
-            }
-            LogError::Descriptors { path, .. } => {
-                write!(
-                    f,
-                    "too many files are open to open {}; raise the limit of open files, or have fewer connections",
-                    path.display()
-                )
-            }
-            LogError::FrameTooLarge { bytes, bytes_max } => write!(
-                f,
-                "the records take {bytes} bytes in one frame, at most {bytes_max} are allowed; append fewer at once"
-            ),
-            LogError::Poisoned { .. } => f.write_str(
-                "the log takes no more records since a write or sync failed; mend the disk, then restart",
-            ),
-            LogError::Io { action, path, .. } => {
-                write!(
-                    f,
-                    "cannot {action} {}; mend the disk, then restart",
-                    path.display()
-                )
-            }
-            LogError::Damaged(damage) => write!(
-                f,
-                "{damage}; nothing was altered: restore the file, or check the log and repair it explicitly"
-            ),
-            LogError::UnsupportedVersion {
-                path,
-                found,
-                supported,
-            } => write!(
-                f,
-                "log file {} has format version {found}, this program reads up to {supported}; start the version that wrote it",
-                path.display()
-            ),
-        }
-    }
-}
-
-impl Error for LogError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            LogError::Full { source, .. }
-            | LogError::Descriptors { source, .. }
-            | LogError::Io { source, .. } => Some(source),
-            LogError::Poisoned { cause } => Some(cause.as_ref()),
-            LogError::FrameTooLarge { .. } | LogError::Damaged(_) | LogError::UnsupportedVersion { .. } => {
-                None
-            }
-        }
-    }
-}
-
-impl<E: fmt::Display> fmt::Display for OpenError<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            OpenError::Log(error) => error.fmt(f),
-            OpenError::Replay { sequence, .. } => write!(f, "record {sequence} of the log cannot be applied"),
-        }
-    }
-}
-
-impl<E: Error + 'static> Error for OpenError<E> {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            OpenError::Log(error) => error.source(),
-            OpenError::Replay { source, .. } => Some(source),
-        }
     }
 }
 
@@ -319,16 +260,16 @@ impl fmt::Display for Damage {
                 next: Some((at, found)),
             } => write!(
                 f,
-                "log file {path} is damaged at offset {offset}, where record {sequence} was due: {fault}; a valid frame with record {found} follows at offset {at}"
+                "log file {path} is damaged at offset {offset}, where record {sequence} was expected: {fault}; a valid frame with record {found} follows at offset {at}"
             ),
             DamageKind::Frame { fault, next: None } => write!(
                 f,
-                "log file {path} is damaged at offset {offset}, where record {sequence} was due: {fault}; more was written behind it"
+                "log file {path} is damaged at offset {offset}, where record {sequence} was expected: {fault}; later writes follow it"
             ),
             DamageKind::Header(fault) => {
                 write!(
                     f,
-                    "log file {path}, due to begin with record {sequence}, has a damaged header: {fault}"
+                    "log file {path}, which must begin with record {sequence}, has a damaged header: {fault}"
                 )
             }
             DamageKind::Gap { found } => write!(
@@ -346,58 +287,12 @@ impl fmt::Display for Damage {
                 found_bytes,
             } => write!(
                 f,
-                "log file {path} was written behind another file: expected one beginning with record {expected} and {expected_bytes} bytes long, found record {found} and {found_bytes} bytes"
+                "log file {path} names another predecessor: expected one beginning with record {expected} and {expected_bytes} bytes long, found record {found} and {found_bytes} bytes"
             ),
             DamageKind::EndsEarly { covered } => write!(
                 f,
-                "the log ends too early: {path} ends at offset {offset}, expected record {sequence} in it since records up to {covered} were read from it before"
+                "the log ends too early: {path} ends at offset {offset}, expected record {sequence} in it because records up to {covered} were read from it before"
             ),
-        }
-    }
-}
-
-impl fmt::Display for FrameFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            FrameFault::Short { needed, found } => {
-                write!(f, "the frame needs {needed} bytes, the file has {found} left")
-            }
-            FrameFault::Magic { found } => {
-                write!(
-                    f,
-                    "no frame begins here, found bytes {:08x}",
-                    u32::from_be_bytes(*found)
-                )
-            }
-            FrameFault::HeaderChecksum { expected, found } => {
-                write!(
-                    f,
-                    "frame header checksum expected {expected:08x}, found {found:08x}"
-                )
-            }
-            FrameFault::PayloadChecksum { expected, found } => {
-                write!(
-                    f,
-                    "frame payload checksum expected {expected:08x}, found {found:08x}"
-                )
-            }
-            FrameFault::TooLarge { bytes } => {
-                write!(f, "the frame claims {bytes} bytes, more than any may have")
-            }
-            FrameFault::Layout => f.write_str("the frame's kind, count and lengths do not fit together"),
-        }
-    }
-}
-
-impl fmt::Display for HeaderFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            HeaderFault::Short { found } => write!(f, "the file has only {found} bytes"),
-            HeaderFault::Magic => f.write_str("it does not begin as a log file does"),
-            HeaderFault::Checksum { expected, found } => {
-                write!(f, "checksum expected {expected:08x}, found {found:08x}")
-            }
-            HeaderFault::Name { found } => write!(f, "it says the file begins with record {found}"),
         }
     }
 }

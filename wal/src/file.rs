@@ -1,14 +1,14 @@
-//! The name and header of a log file. Pure: no disk, no state. Drawn in `FORMAT.md`.
+//! Name and header of a log file, as described in `FORMAT.md`. Pure: no disk, no state.
 
 use std::ffi::OsStr;
 
 use crate::Sequence;
 use crate::error::HeaderFault;
 
-/// Format version this program writes, and the latest it reads.
+/// Format version that this program writes, and the latest that it reads.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// Bytes of a file before its first frame.
+/// Size of a file's header in bytes.
 pub(crate) const FILE_HEADER_BYTES: u64 = 64;
 
 const FILE_MAGIC: [u8; 8] = [0xF7, b'T', b'W', b'L', b'O', b'G', b'\r', b'\n'];
@@ -21,44 +21,44 @@ const _: () = assert!(
     "names sort as their numbers do"
 );
 
-/// Name of the file that begins with the record.
+/// Name of the file whose first record is `first_sequence`.
 pub(crate) fn name(first_sequence: Sequence) -> String {
     format!("{first_sequence:0NAME_DIGITS$}{NAME_SUFFIX}")
 }
 
-/// First sequence of a log file, by its name; `None` for a file that is none of ours.
+/// First sequence of a log file, parsed from its name; `None` if this is not the name of a log file.
 pub(crate) fn parse_name(name: &OsStr) -> Option<Sequence> {
     let digits = name.to_str()?.strip_suffix(NAME_SUFFIX)?;
     let ours = digits.len() == NAME_DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit());
     digits.parse().ok().filter(|&first| ours && first > 0)
 }
 
-/// What a file says of itself.
+/// The decoded header of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileHeader {
     pub(crate) first_sequence: Sequence,
     pub(crate) predecessor: Predecessor,
 }
 
-/// The file before, as it was when this one was begun; all zero when there was none.
+/// The previous file, as it was when this file was created; all zero if there was none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Predecessor {
     pub(crate) first_sequence: Sequence,
     pub(crate) bytes: u64,
-    /// Checksum of its last frame, or of its header when it had none.
+    /// Checksum of its last frame, or of its header if it has no frame.
     pub(crate) crc: u32,
 }
 
-/// How a header could not be read.
+/// Why a header could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HeaderError {
     Fault(HeaderFault),
-    /// Whole, but of a version this program does not know.
+    /// Valid, but of an unknown version.
     Version(u32),
 }
 
 impl FileHeader {
-    /// The bytes, and their checksum.
+    /// Encodes the header; returns its bytes and their checksum.
     pub(crate) fn encode(&self) -> ([u8; FILE_HEADER_BYTES as usize], u32) {
         let mut bytes = [0; FILE_HEADER_BYTES as usize];
         bytes[0..8].copy_from_slice(&FILE_MAGIC);
@@ -72,7 +72,7 @@ impl FileHeader {
         (bytes, crc)
     }
 
-    /// Reads a header, and its checksum.
+    /// Decodes a header; returns it and its checksum.
     pub(crate) fn decode(bytes: &[u8; FILE_HEADER_BYTES as usize]) -> Result<(FileHeader, u32), HeaderError> {
         if bytes[0..8] != FILE_MAGIC {
             return Err(HeaderError::Fault(HeaderFault::Magic));
@@ -98,7 +98,7 @@ impl FileHeader {
     }
 }
 
-/// The `N` bytes at the offset of a header; offsets are constants that lie within it.
+/// The `N` bytes at an offset of a header. Offsets are constants that lie within it.
 pub(crate) fn array<const N: usize>(bytes: &[u8], offset: usize) -> [u8; N] {
     let mut array = [0; N];
     array.copy_from_slice(&bytes[offset..offset + N]);

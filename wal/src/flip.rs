@@ -1,27 +1,28 @@
-//! Finds the one bit that flipped in bytes whose checksum is known.
+//! Finds a single flipped bit in bytes whose checksum is known.
 //!
-//! CRC-32 (IEEE) is linear, and its polynomial is primitive: a flipped bit changes the checksum by a value that depends on
-//! nothing but its distance from the end, and no two distances below 2³² − 1 bits have the same one. So the difference
-//! between the checksum that is stored and that of the bytes tells the bit. Other damage looks like a single bit by chance
-//! alone, with a probability of bits / 2³².
+//! CRC-32 (IEEE) is linear, and its polynomial is primitive: a flipped bit changes the checksum by a value that depends
+//! only on its distance from the end, and no two distances below 2³² − 1 bits share a value. The difference between the
+//! stored checksum and that of the bytes therefore identifies the bit. Other damage looks like a single flipped bit
+//! only by chance, with a probability of bits / 2³².
 
-/// Bytes under one checksum in which a bit is looked for. In more of them, one of 500 other damages would look like one.
+/// Maximum number of bytes under one checksum that are searched. Beyond it, 1 in 500 other damages would look like a
+/// flipped bit.
 pub const FLIP_BYTES_MAX: usize = 1 << 20;
 
-/// The polynomial of CRC-32 (IEEE), bits reversed.
+/// The polynomial of CRC-32 (IEEE), bit-reversed.
 const POLYNOMIAL: u32 = 0xEDB8_8320;
 
-/// One bit of some bytes.
+/// The position of one bit in a byte sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flip {
-    /// The byte.
+    /// Index of the byte.
     pub offset: usize,
-    /// The bit within it, as a mask.
+    /// Mask of the bit within the byte.
     pub mask: u8,
 }
 
 impl Flip {
-    /// The bit of this number, that of the first byte's least value being 0.
+    /// The bit with this number; bit 0 is the least significant bit of the first byte.
     pub const fn of_bit(number: usize) -> Self {
         Self {
             offset: number / 8,
@@ -29,8 +30,8 @@ impl Flip {
         }
     }
 
-    /// The bit that has to be turned for the bytes to have this checksum; `None` where no single one does it, and for more
-    /// bytes than [`FLIP_BYTES_MAX`].
+    /// The bit that must be flipped so that the bytes have this checksum; `None` if there is none, or if there are more
+    /// than [`FLIP_BYTES_MAX`] bytes.
     pub fn by_checksum(bytes: &[u8], checksum: u32) -> Option<Self> {
         let difference = crc32fast::hash(bytes) ^ checksum;
         if bytes.len() > FLIP_BYTES_MAX || difference == 0 {
@@ -51,7 +52,7 @@ impl Flip {
         None
     }
 
-    /// The first bit that has to be turned for `is_sound` to hold. For headers: every bit is tried.
+    /// The first bit that must be flipped for `is_sound` to hold. Tries every bit, so it is meant for headers.
     pub fn by_trial<const N: usize>(bytes: &[u8; N], is_sound: impl Fn(&[u8; N]) -> bool) -> Option<Self> {
         (0..N * 8).map(Self::of_bit).find(|flip| {
             let mut turned = *bytes;
@@ -60,7 +61,7 @@ impl Flip {
         })
     }
 
-    /// The same bit of bytes that begin so many bytes earlier.
+    /// The same bit, relative to a start that lies `bytes` bytes earlier.
     #[must_use]
     pub fn behind(self, bytes: usize) -> Self {
         Self {
@@ -69,7 +70,7 @@ impl Flip {
         }
     }
 
-    /// Turns the bit.
+    /// Flips the bit.
     pub fn turn(self, bytes: &mut [u8]) {
         bytes[self.offset] ^= self.mask;
     }

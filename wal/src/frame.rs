@@ -1,44 +1,44 @@
-//! The bytes of a frame: one group of records, made durable as one. Pure: no disk, no state.
+//! The bytes of a frame: one group of records that becomes durable together. Pure: no disk, no state.
 //!
-//! Drawn in `FORMAT.md`. Called by the log when it writes and by the reader when it reads.
+//! `FORMAT.md` describes them. The log encodes frames, the reader decodes them.
 
 use crate::error::FrameFault;
 use crate::{Sequence, file};
 
-/// Most bytes any frame may have, header included, whatever the options say: what a reader may be made to
-/// allocate.
+/// Maximum size of any frame in bytes, header included, whatever the options say. It limits what a corrupt length can
+/// make a reader allocate.
 pub const FRAME_BYTES_LIMIT: u32 = 64 << 20;
 
-/// Bytes of a frame before its payload.
+/// Size of a frame's header in bytes.
 pub(crate) const FRAME_HEADER_BYTES: usize = 32;
 
-/// The first byte never occurs in UTF-8, so that no text in a payload can be taken for a frame.
+/// The first byte never occurs in UTF-8, so text in a payload cannot be mistaken for a frame.
 pub(crate) const FRAME_MAGIC: [u8; 4] = [0xF7, b'T', b'W', b'F'];
 
-/// Bytes before each record of a payload: its length.
+/// Size of the length in front of each record of a payload.
 const RECORD_LENGTH_BYTES: usize = 4;
 
 const _: () = assert!(FRAME_BYTES_LIMIT as usize > FRAME_HEADER_BYTES);
 const _: () = assert!(FRAME_HEADER_BYTES < file::FILE_HEADER_BYTES as usize);
 
-/// Where a frame stands. It is part of the checksum, so that a frame written to, or read from, another
-/// place is not valid there.
+/// Position of a frame. It is part of the checksum, so a frame that was written to, or is read from, another place is
+/// invalid.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Position {
     pub(crate) file_first_sequence: Sequence,
     pub(crate) offset: u64,
 }
 
-/// What a frame is.
+/// Type of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FrameKind {
-    /// Records, at least one.
+    /// At least one record.
     Records = 1,
-    /// No records: the log was closed in order, so what stands before is whole.
+    /// No records: the log was closed cleanly, so everything before it is complete.
     Closed = 2,
 }
 
-/// A frame's header, its checksum verified.
+/// A frame's header, with its checksum verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FrameHeader {
     pub(crate) kind: FrameKind,
@@ -46,19 +46,19 @@ pub(crate) struct FrameHeader {
     pub(crate) records: u32,
     pub(crate) first_sequence: Sequence,
     payload_crc: u32,
-    /// Checksum over position, header and, through it, the payload: names this frame among all.
+    /// Checksum over position, header and, through `payload_crc`, the payload: it identifies this frame.
     pub(crate) crc: u32,
 }
 
-/// Bytes a frame of these records has, header included.
+/// Size of a frame with these records in bytes, header included.
 pub(crate) fn frame_bytes(records: &[impl AsRef<[u8]>]) -> u64 {
     records.iter().fold(FRAME_HEADER_BYTES as u64, |bytes, record| {
         bytes + (RECORD_LENGTH_BYTES + record.as_ref().len()) as u64
     })
 }
 
-/// Writes a frame into the buffer, replacing its content; answers the frame's checksum. The caller has
-/// checked [`frame_bytes`] against a limit of at most [`FRAME_BYTES_LIMIT`].
+/// Encodes a frame into the buffer, replacing its content, and returns the frame's checksum. The caller has checked
+/// [`frame_bytes`] against a limit of at most [`FRAME_BYTES_LIMIT`].
 pub(crate) fn encode(
     buffer: &mut Vec<u8>,
     position: Position,
@@ -86,7 +86,7 @@ pub(crate) fn encode(
 }
 
 impl FrameHeader {
-    /// Reads a header found at the position.
+    /// Decodes and verifies a header that was read at the position.
     pub(crate) fn decode(
         bytes: &[u8; FRAME_HEADER_BYTES],
         position: Position,
@@ -122,7 +122,7 @@ impl FrameHeader {
             FrameKind::Records => header.records > 0 && least <= u64::from(header.payload_bytes),
             FrameKind::Closed => header.records == 0 && header.payload_bytes == 0,
         };
-        // Whoever numbers the records goes on to the sequence behind them, and to the one behind that.
+        // The sequence behind the last record, and the one behind that, must not overflow.
         let behind = header.first_sequence.checked_add(u64::from(header.records) + 1);
         if !fits || behind.is_none() {
             return Err(FrameFault::Layout);
@@ -130,12 +130,11 @@ impl FrameHeader {
         Ok(header)
     }
 
-    /// Bytes of the whole frame.
+    /// Size of the whole frame in bytes.
     pub(crate) fn frame_bytes(&self) -> u64 {
         FRAME_HEADER_BYTES as u64 + u64::from(self.payload_bytes)
     }
 
-    /// Checksum of the payload.
     pub(crate) fn payload_crc(&self) -> u32 {
         self.payload_crc
     }
@@ -158,7 +157,7 @@ impl FrameHeader {
     }
 }
 
-/// The records of a payload, in order; `None` once where the lengths do not fit.
+/// The records of a payload, in order; ends with one `None` where a length does not fit.
 pub(crate) fn records(mut payload: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
     std::iter::from_fn(move || {
         if payload.is_empty() {
@@ -189,8 +188,8 @@ fn header_crc(position: Position, header: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    /// Found by the fuzz target `log_file`: reading a frame that ends with the last sequence but one panicked where
-    /// overflows are checked.
+    /// Found by the fuzz target `log_file`: reading a frame that ends with the last sequence but one panicked with
+    /// overflow checks.
     #[test]
     fn a_frame_beyond_the_last_sequence_is_none() {
         let position = Position {

@@ -1,13 +1,12 @@
-//! A write-ahead log of byte records, and the narrow disk it stands on.
+//! A write-ahead log of byte records, and the small file-system interface that it uses.
 //!
-//! The crate knows bytes, sequence numbers and checksums, and nothing of what the records mean: typed
-//! records live above it. It never reads a clock, never spawns a thread and never retries a failed sync.
-//! The bytes are drawn in `FORMAT.md`.
+//! The crate handles bytes, sequence numbers and checksums. It does not know what the records mean: typed records are
+//! defined by its users. It never reads a clock, spawns a thread or retries a failed sync. `FORMAT.md` describes the
+//! bytes.
 //!
-//! Reading order: [`disk`] (the port to files), `frame` and `file` (the bytes), `reader` and `walk` (what
-//! is found on disk, and the one decision about torn tails and damage), `recover` (how a log is opened),
-//! [`Log`] (append, sync, trim), [`check`], [`flip_of_file`] and [`repair`] (the operator's tools), `live` (copying a log in
-//! use).
+//! Reading order: [`disk`] (the file-system interface), `frame` and `file` (the bytes), `reader` and `walk` (reading a
+//! log, and the one place that tells a torn tail from damage), `recover` (opening a log), [`Log`] (append, sync, trim),
+//! [`check`], [`flip_of_file`] and [`repair`] (the operator's tools), `live` (copying a log that is in use).
 
 #![warn(missing_docs)]
 
@@ -37,10 +36,10 @@ pub use mend::flip_of_file;
 pub use recover::{Recovery, Replay, TornTail};
 pub use repair::{RepairReport, repair};
 
-/// Number of a record within its log: dense, the first record is 1, 0 means "before the first".
+/// Sequence number of a record in its log. Sequences have no gaps; the first record is 1, 0 means "before the first".
 pub type Sequence = u64;
 
-/// The example of the README compiles and runs.
+/// Compiles and runs the README's example.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,4 +1,4 @@
-//! What of a log can be copied while its writer goes on. Never writes.
+//! Copies a log while its writer continues. Never writes.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,35 +11,37 @@ use crate::frame;
 use crate::reader::{FileReader, Found};
 use crate::recover::Replay;
 
-/// The files of the log in `dir`, oldest first; none when there is no such directory. All but the last are complete:
-/// a file is begun when the one before it has its last frame.
+/// The files of the log in `dir`, oldest first; empty if the directory does not exist. All but the last are complete: a
+/// file is created only after the previous one has its last frame.
 pub fn files(disk: &dyn Disk, dir: &Path) -> Result<Vec<PathBuf>, LogError> {
     let names = match disk.list(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         listed => listed.map_err(LogError::io("list", dir))?,
     };
-    // Their names sort as their sequences do.
+    // Names sort like their sequences.
     let ours = names.into_iter().filter(|name| file::parse_name(name).is_some());
     Ok(ours.map(|name| dir.join(name)).collect())
 }
 
-/// Length of a log's last file up to the end of its last whole frame, in bytes; 0 when not even its header is whole.
-/// What lies before it never changes again, so it can be copied whatever the writer does; what lies behind it may be
-/// half of a frame. A frame that was written before this was called is before it.
+/// Length of a log's last file up to the end of its last valid frame, in bytes; 0 if not even its header is valid. The
+/// bytes before it never change again, so they can be copied while the writer continues; the bytes behind it may be
+/// part of a frame. A frame that was written before this call lies before it.
 ///
-/// `None`: the file is gone.
+/// Returns `None` if the file no longer exists.
 ///
 /// # Errors
-/// The disk's; damage where a whole frame stands behind one that is not: the log ends nowhere before it.
+/// I/O errors. Damage, if a valid frame follows an invalid one.
 pub fn whole_bytes(disk: &dyn Disk, path: &Path) -> Result<Option<u64>, LogError> {
     let mut damage_at = None;
     loop {
         match read_to_end(disk, path) {
-            // Seen piece by piece, the next frame may be there before the one in front of it, but not twice.
+            // The file is read piece by piece, so a frame may appear before the one in front of it, but not twice at
+            // the same offset.
             Err(LogError::Damaged(damage)) if damage_at != Some(damage.offset) => {
                 damage_at = Some(damage.offset);
             }
-            // The writer has cut the room off the file, as it does once for each: its length is another one now.
+            // The writer has truncated the preallocated zeros, which it does once per file. The length has changed;
+            // read again.
             Err(LogError::Io { source, .. }) if source.kind() == io::ErrorKind::UnexpectedEof => {}
             Err(LogError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => return Ok(None),
             read => return read.map(Some),
@@ -47,11 +49,11 @@ pub fn whole_bytes(disk: &dyn Disk, path: &Path) -> Result<Option<u64>, LogError
     }
 }
 
-/// Gives the records behind `after`, up to `until`, to `each`, in order, while the writer goes on. All of them must be
-/// durable, and none of them dropped before this returns. Files that lie before are not read.
+/// Passes the records after `after`, up to `until`, to `each`, in order, while the writer continues. All of them must
+/// be durable, and none may be trimmed before this returns. Files before them are not read.
 ///
 /// # Errors
-/// Those of `each`, the disk's, and damage: a record that is not there.
+/// Errors of `each`, I/O errors, and damage: a record is missing.
 pub fn records<E>(
     disk: &dyn Disk,
     dir: &Path,
@@ -70,7 +72,7 @@ pub fn records<E>(
         if let Err(OpenError::Log(LogError::Io { source, .. })) = &read
             && source.kind() == io::ErrorKind::UnexpectedEof
         {
-            // The writer has cut the room off the file meanwhile, as it does once for each.
+            // The writer has truncated the preallocated zeros in the meantime, which it does once per file.
             read = records_of(disk, path, first_of(path), &mut due, until, each);
         }
         read?;
@@ -85,7 +87,7 @@ pub fn records<E>(
     Ok(())
 }
 
-/// Those of one file from record `due` on, which then is the next one.
+/// Reads one file from record `due` on, and advances `due` behind the last record passed on.
 fn records_of<E>(
     disk: &dyn Disk,
     path: &Path,
@@ -103,7 +105,7 @@ fn records_of<E>(
         offset += header.frame_bytes();
         for (sequence, record) in (header.first_sequence..).zip(frame::records(payload).flatten()) {
             if sequence > *due {
-                // What stood between is not there.
+                // The records in between are missing.
                 return Ok(());
             }
             if sequence == *due && sequence <= until {

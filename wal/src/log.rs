@@ -1,5 +1,5 @@
-//! The log as its one writer sees it: append a group, sync, drop what is covered. Knows nothing of what the
-//! records mean; never retries a sync; after a failure it stays poisoned until it is opened again.
+//! Appending to a log: write a group of records, sync, delete files that are no longer needed. There is one writer. A
+//! sync is never retried: after a failure the log stays poisoned until it is opened again.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -14,24 +14,24 @@ use crate::frame::{self, FRAME_BYTES_LIMIT, FrameKind, Position};
 use crate::recover::{self, Recovered, Recovery, Replay};
 use crate::walk::FileState;
 
-/// Capacity the append buffer keeps between frames: a rare huge group must not hold its memory for good.
+/// Capacity that the append buffer keeps between frames, so that one huge group does not hold its memory forever.
 const BUFFER_BYTES_KEPT: usize = 4 << 20;
 
-/// A wholly covered active file is begun anew by `trim` from this part of `file_bytes_max` on: smaller ones
-/// are cheaper to read again than to replace.
+/// `trim` replaces a fully covered active file only from this fraction of `file_bytes_max` on: rereading a smaller file
+/// at the next start is cheaper than replacing it.
 const TRIM_ACTIVE_DIVISOR: u64 = 16;
 
-/// Bounds of a log's files and frames.
+/// Size limits of a log's files and frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogOptions {
-    /// A new file is begun when a frame would make the active one larger, in bytes. A larger frame gets a
-    /// file of its own.
+    /// Maximum size of a file in bytes. A frame that would exceed it goes into a new file; a frame that is larger by
+    /// itself gets a file of its own.
     pub file_bytes_max: u64,
-    /// Bytes of one frame, header included; at most [`FRAME_BYTES_LIMIT`].
+    /// Maximum size of a frame in bytes, header included; at most [`FRAME_BYTES_LIMIT`].
     pub frame_bytes_max: u32,
-    /// Zeros written behind a small frame, in bytes, for the next frames to be written over; 0 for none. A sync that
-    /// lengthens a file has its length and place to write too, which takes twice the time; where the bytes are there
-    /// already it has only these. Large frames lengthen the file themselves: there it does not show.
+    /// Zeros preallocated behind a small frame, in bytes, which the next frames overwrite; 0 disables this. A sync that
+    /// extends a file also has to write the file's length and block map, which doubles its time; overwriting existing
+    /// bytes avoids that. Large frames extend the file themselves, because there the difference does not matter.
     pub room_bytes: u64,
 }
 
@@ -45,10 +45,11 @@ impl Default for LogOptions {
     }
 }
 
-/// A frame is small when so many fit into the room: fewer would not be worth the zeros.
+/// A frame counts as small if at least this many of its size fit into the preallocated room; preallocating for fewer
+/// frames is not worth writing the zeros.
 const ROOM_FRAMES_MIN: u64 = 8;
 
-/// What a log has written since it was opened.
+/// Statistics of a log since it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
     /// Frames appended.
@@ -57,46 +58,47 @@ pub struct Counters {
     pub records: u64,
     /// Bytes appended, frame headers included.
     pub bytes: u64,
-    /// Syncs of frames that succeeded.
+    /// Successful syncs of frames.
     pub syncs: u64,
-    /// Files begun.
+    /// Files created.
     pub files_begun: u64,
-    /// Files dropped.
+    /// Files deleted.
     pub files_dropped: u64,
 }
 
-/// A log, owned by its one writer.
+/// A write-ahead log, owned by its only writer.
 ///
-/// At most one frame is ever written and not yet synced: [`Log::append`] syncs the one before when the
-/// caller has not. That is why a crash can only tear the last frame.
+/// At most one frame is written but not synced at any time: [`Log::append`] syncs the previous frame if the caller has
+/// not. A crash can therefore tear only the last frame.
 pub struct Log {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
     options: LogOptions,
-    /// Sealed files, oldest first, all synced.
+    /// Closed files, oldest first, all synced.
     sealed: VecDeque<FileState>,
     active: FileState,
     file: Box<dyn DiskFile>,
-    /// The active file may be this long, with zeros behind its frames.
+    /// End of the preallocated zeros: the active file may be this long.
     room_end: u64,
     durable_sequence: Sequence,
-    /// Whether the active file has bytes that no sync has covered.
+    /// Whether the active file has bytes that are not synced.
     unsynced: bool,
     buffer: Vec<u8>,
     counters: Counters,
-    /// A file that was begun and is not to be used, for its name could not be synced: it goes before anything else.
+    /// A newly created file that must not be used because its name could not be synced. It is removed before any other
+    /// operation.
     begun: Option<PathBuf>,
     poison: Option<Arc<LogError>>,
 }
 
 impl Log {
-    /// Reads the log in `dir` (made when missing), hands each record after `from` to `replay`, in order,
-    /// one frame in memory at a time, and is then ready to append. Everything handed over is durable when
-    /// this returns.
+    /// Opens the log in `dir`, which is created if missing. Passes each record after `from` to `replay`, in order, with
+    /// one frame in memory at a time. All records that were passed are durable when this returns, and the log is ready
+    /// for appends.
     ///
-    /// `from` is the last sequence the caller has elsewhere; 0 for none. A torn tail is cut off and told in
-    /// [`Recovery`]. A log that is damaged, begins after `from + 1` or ends before `from` is refused and
-    /// left as it is; what `replay` got until then has to be thrown away.
+    /// `from` is the last sequence that the caller has stored elsewhere; 0 for none. A torn tail is cut off and
+    /// reported in [`Recovery`]. A log that is damaged, begins after `from + 1` or ends before `from` is rejected and
+    /// not modified; the caller must then discard what `replay` received.
     pub fn open<E>(
         disk: Arc<dyn Disk>,
         dir: &Path,
@@ -128,12 +130,12 @@ impl Log {
         Ok((log, recovery))
     }
 
-    /// Writes the records as one frame and answers the sequence of the first. They are durable, and may be
-    /// acknowledged, after the next [`Log::sync`] that returns `Ok`; until then a crash keeps all or none
-    /// of them. No records write nothing and answer the sequence the next one will get.
+    /// Writes the records as one frame and returns the sequence of the first. They are durable, and may be
+    /// acknowledged, after the next [`Log::sync`] that returns `Ok`; until then a crash keeps all or none of them. An
+    /// empty slice writes nothing and returns the sequence that the next record will get.
     ///
-    /// After [`LogError::Full`], [`LogError::Descriptors`] or [`LogError::FrameTooLarge`] nothing was written and the log
-    /// stays usable.
+    /// After [`LogError::Full`], [`LogError::Descriptors`] or [`LogError::FrameTooLarge`] nothing has been written and
+    /// the log stays usable.
     pub fn append(&mut self, records: &[impl AsRef<[u8]>]) -> Result<Sequence, LogError> {
         self.usable()?;
         self.remove_begun()?;
@@ -156,8 +158,8 @@ impl Log {
         Ok(first_sequence)
     }
 
-    /// Makes all appended records durable. The first failure poisons the log: whether they are durable is
-    /// then unknown until it is opened again, and asking the disk twice would not tell.
+    /// Makes all appended records durable. The first failure poisons the log: whether the records are durable is
+    /// unknown until the log is opened again, and a second sync would not tell.
     pub fn sync(&mut self) -> Result<(), LogError> {
         self.usable()?;
         if self.unsynced {
@@ -173,7 +175,7 @@ impl Log {
         Ok(())
     }
 
-    /// Sequence of the last record appended; 0 for none ever.
+    /// Sequence of the last record appended; 0 if there never was one.
     pub fn last_sequence(&self) -> Sequence {
         self.active.last_sequence
     }
@@ -183,23 +185,23 @@ impl Log {
         self.durable_sequence
     }
 
-    /// Bytes of all live log files: what a restart has to read.
+    /// Size of all log files in bytes: what a restart has to read.
     pub fn tail_bytes(&self) -> u64 {
         self.sealed.iter().map(|file| file.bytes).sum::<u64>() + self.active.bytes
     }
 
-    /// What was written since the log was opened.
+    /// Statistics since the log was opened.
     pub fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// The first failure, when the log takes no more records.
+    /// The failure that poisoned the log, if it is poisoned.
     pub fn poisoned(&self) -> Option<&Arc<LogError>> {
         self.poison.as_ref()
     }
 
-    /// Seals the active file and begins a new one, so that a later [`Log::trim`] can drop all that was
-    /// appended until now. Does nothing when the active file has no records.
+    /// Closes the active file and creates a new one, so that a later [`Log::trim`] can delete everything appended so
+    /// far. Does nothing if the active file has no records.
     pub fn rotate(&mut self) -> Result<(), LogError> {
         self.sync()?;
         self.remove_begun()?;
@@ -209,8 +211,8 @@ impl Log {
         self.begin_file()
     }
 
-    /// Drops the files whose records are all at or before `covered`, oldest first, and answers how many.
-    /// The active file stays, but is sealed and dropped when it is large and wholly covered.
+    /// Deletes the files whose records are all at or before `covered`, oldest first, and returns their number. The
+    /// active file is kept, unless it is large and fully covered: then it is closed, replaced and deleted.
     ///
     /// A failed removal leaves the log usable; the next call tries again.
     pub fn trim(&mut self, covered: Sequence) -> Result<usize, LogError> {
@@ -220,7 +222,7 @@ impl Log {
         if large && self.active.records > 0 && self.active.last_sequence <= covered {
             match self.rotate() {
                 Ok(()) => dropped += self.drop_sealed(covered)?,
-                // What could be dropped was; the rest can wait for room.
+                // What could be deleted is deleted; the rest can wait until there is space.
                 Err(error) if error.is_passing() => {}
                 Err(error) => return Err(error),
             }
@@ -228,8 +230,8 @@ impl Log {
         Ok(dropped)
     }
 
-    /// Ends the log in order: syncs it and marks the end, so that later damage to its last frame can be
-    /// told from a torn tail. A log that is only dropped loses nothing but that.
+    /// Closes the log cleanly: syncs it and writes an end marker, so that later damage to the last frame can be
+    /// distinguished from a torn tail. A log that is dropped without this loses only that ability.
     pub fn close(mut self) -> Result<(), LogError> {
         self.sync()?;
         self.remove_begun()?;
@@ -263,8 +265,8 @@ impl Log {
         Ok(())
     }
 
-    /// Writes zeros behind a small frame that has used up the room. They become durable with the frame; what a crash
-    /// leaves of them is zeros, or a shorter file.
+    /// Appends zeros behind a small frame when the preallocated room is used up. They become durable together with the
+    /// frame; a crash leaves zeros or a shorter file.
     fn make_room(&mut self, frame_bytes: u64) -> Result<(), LogError> {
         let end = self.active.bytes;
         if end <= self.room_end {
@@ -282,7 +284,7 @@ impl Log {
         let room_bytes = room_bytes.min(file_bytes_max - end);
         self.room_end = end + room_bytes;
         match self.file.write_all_at(end, &vec![0; room_bytes as usize]) {
-            // Then the next frames lengthen the file as long as there is any space.
+            // On a full disk, the next frames extend the file as long as there is any space.
             Err(error) if !is_full(&error) => {
                 Err(self.poison(LogError::io("write", &self.active.path)(error)))
             }
@@ -290,7 +292,7 @@ impl Log {
         }
     }
 
-    /// Cuts off the room, so that nothing stands behind the last frame once the file is synced.
+    /// Truncates the preallocated zeros, so that the file ends with its last frame once it is synced.
     fn cut_room(&mut self) -> Result<(), LogError> {
         if self.room_end > self.active.bytes {
             let path = &self.active.path;
@@ -305,7 +307,7 @@ impl Log {
         Ok(())
     }
 
-    /// Cuts off what a full disk took of a frame, durably, before anything else is written there.
+    /// Truncates, durably, what a full disk accepted of a frame, before anything else is written there.
     fn cut_back(&mut self, full: LogError) -> LogError {
         let path = &self.active.path;
         self.room_end = self.active.bytes;
@@ -319,8 +321,8 @@ impl Log {
         }
     }
 
-    /// Begins the file for the next record. The active one is whole and synced; it ends with its last frame before the
-    /// next one is there.
+    /// Creates the file for the next record. The active file is trimmed to its last frame and synced before the new one
+    /// exists.
     fn begin_file(&mut self) -> Result<(), LogError> {
         self.cut_room()?;
         self.sync()?;
@@ -343,8 +345,8 @@ impl Log {
         Ok(())
     }
 
-    /// Removes the file that was begun last, durably, where it could not be used. Were it there after a crash, it would
-    /// stand behind records that its predecessor got meanwhile.
+    /// Removes, durably, the last created file if it could not be used. If it still existed after a crash, it would
+    /// follow records that were added to its predecessor in the meantime.
     fn remove_begun(&mut self) -> Result<(), LogError> {
         let Some(path) = &self.begun else { return Ok(()) };
         match create::remove_file(self.disk.as_ref(), &self.dir, path) {
@@ -357,7 +359,7 @@ impl Log {
         }
     }
 
-    /// One by one, each made durable before the next goes, so that no crash can leave a hole.
+    /// Deletes files one by one and makes each removal durable before the next, so that no crash can leave a gap.
     fn drop_sealed(&mut self, covered: Sequence) -> Result<usize, LogError> {
         let mut dropped = 0;
         while let Some(file) = self.sealed.front().filter(|file| file.last_sequence <= covered) {
@@ -371,7 +373,7 @@ impl Log {
                 .sync_dir(&self.dir)
                 .map_err(create::descriptors_or_io("sync", &self.dir));
             match synced {
-                // The next call goes on with this file.
+                // The next call continues with this file.
                 Err(passing) if passing.is_passing() => return Err(passing),
                 synced => synced.map_err(|error| self.poison(error))?,
             }
@@ -389,7 +391,7 @@ impl Log {
         }
     }
 
-    /// Keeps the first failure and answers it.
+    /// Records the first failure and returns an error that refers to it.
     fn poison(&mut self, error: LogError) -> LogError {
         let cause = self.poison.get_or_insert_with(|| Arc::new(error)).clone();
         LogError::Poisoned { cause }

@@ -1,5 +1,5 @@
-//! Finds bits that flipped in a log file, for repairs: a log that is cut loses all behind its damage, and a single bit need
-//! not cost that.
+//! Finds single flipped bits in a log file. Cutting a log loses everything behind the damage; a single flipped bit can
+//! be corrected instead.
 
 use std::ffi::OsStr;
 
@@ -10,9 +10,9 @@ use crate::frame::{FRAME_HEADER_BYTES, FrameHeader, Position};
 
 const HEADER_BYTES: usize = FILE_HEADER_BYTES as usize;
 
-/// The first bit that has to be turned for a log file of this name to be whole up to where other damage or its end is;
-/// `None` where there is none, and for a file that is none of a log. Bytes of a frame that was never whole are left alone,
-/// but for a chance of bits / 2³².
+/// The first bit that must be flipped so that a log file with this name is valid up to other damage or its end. `None`
+/// if there is no such bit, or if this is not a log file. A frame that was never complete is not mistaken for one with
+/// a flipped bit, except with a probability of bits / 2³².
 pub fn flip_of_file(name: &OsStr, bytes: &[u8]) -> Option<Flip> {
     let first_sequence = file::parse_name(name)?;
     let header: &[u8; HEADER_BYTES] = bytes.first_chunk()?;
@@ -34,9 +34,9 @@ pub fn flip_of_file(name: &OsStr, bytes: &[u8]) -> Option<Flip> {
 }
 
 enum Frame {
-    /// Where the next one begins.
+    /// A valid frame; where the next one begins.
     Whole(usize),
-    /// Whole but for a bit.
+    /// Valid except for one bit.
     Flipped(Flip),
     None,
 }

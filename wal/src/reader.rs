@@ -1,5 +1,5 @@
-//! Reads one log file frame by frame through a window of bounded size. Never writes, decides nothing: what
-//! a fault means is decided in `walk`.
+//! Reads one log file frame by frame through a bounded window. Never writes, and does not interpret faults: `walk`
+//! does.
 
 use std::io;
 use std::path::Path;
@@ -10,10 +10,10 @@ use crate::error::{FrameFault, HeaderFault, LogError};
 use crate::file::{FILE_HEADER_BYTES, FileHeader, HeaderError, array};
 use crate::frame::{FRAME_HEADER_BYTES, FRAME_MAGIC, FrameHeader, Position};
 
-/// Bytes read at once: large enough that small frames share one read, small against a frame's limit.
+/// Bytes per read: large enough that small frames share one read, small compared to the frame limit.
 const WINDOW_BYTES: u64 = 256 << 10;
 
-/// One open log file and the part of it that is in memory: at most the window or one frame.
+/// An open log file and the part of it that is in memory: at most the window or one frame.
 pub(crate) struct FileReader<'a> {
     file: Box<dyn DiskFile>,
     path: &'a Path,
@@ -23,19 +23,19 @@ pub(crate) struct FileReader<'a> {
     window_offset: u64,
 }
 
-/// What stands at an offset.
+/// Result of reading a frame at an offset.
 pub(crate) enum Found<'a> {
     Frame(FrameHeader, &'a [u8]),
     Bad {
         fault: FrameFault,
-        /// Where the frame would end; known when its header is whole and the file is long enough.
+        /// Where the frame would end; known if its header is valid and the file is long enough.
         end: Option<u64>,
     },
     End,
 }
 
 impl<'a> FileReader<'a> {
-    /// Reads a file whose name says it begins with the record. `window` is a buffer to reuse.
+    /// Reads a file whose name says that it begins with `first_sequence`. `window` is a buffer to reuse.
     pub(crate) fn new(
         file: Box<dyn DiskFile>,
         path: &'a Path,
@@ -58,12 +58,12 @@ impl<'a> FileReader<'a> {
         self.file_bytes
     }
 
-    /// Gives the buffer back.
+    /// Returns the buffer for reuse.
     pub(crate) fn into_window(self) -> Vec<u8> {
         self.window
     }
 
-    /// The file's header and its checksum.
+    /// Reads and verifies the file's header; returns it and its checksum.
     pub(crate) fn header(&mut self) -> Result<Result<(FileHeader, u32), HeaderError>, LogError> {
         if self.file_bytes < FILE_HEADER_BYTES {
             return Ok(Err(HeaderError::Fault(HeaderFault::Short {
@@ -82,7 +82,7 @@ impl<'a> FileReader<'a> {
         }))
     }
 
-    /// What stands at the offset, checksums verified.
+    /// Reads the frame at the offset and verifies its checksums.
     pub(crate) fn frame(&mut self, offset: u64) -> Result<Found<'_>, LogError> {
         let left = self.file_bytes.saturating_sub(offset);
         if left == 0 {
@@ -103,8 +103,8 @@ impl<'a> FileReader<'a> {
         })
     }
 
-    /// The first valid frame at or after the offset whose sequence is not before `sequence`, and where.
-    /// Older ones are remains of what once stood here and say nothing about what is missing.
+    /// Finds the first valid frame at or after the offset whose sequence is at least `sequence`; returns its offset and
+    /// sequence. Older frames are remains of earlier content and say nothing about what is missing.
     pub(crate) fn next_valid(
         &mut self,
         mut offset: u64,
@@ -117,12 +117,12 @@ impl<'a> FileReader<'a> {
                 .windows(FRAME_MAGIC.len())
                 .position(|bytes| bytes == FRAME_MAGIC)
             else {
-                // The last bytes may be the beginning of a magic that goes on behind the window.
+                // The last bytes may be the beginning of a magic that continues behind the window.
                 offset += window_bytes - (FRAME_MAGIC.len() as u64 - 1);
                 continue;
             };
             offset += at as u64;
-            // The header has a checksum over its place, so that hardly a candidate costs reading a payload.
+            // The header's checksum covers its position, so a false candidate hardly ever costs reading a payload.
             if let Ok(header) = self.frame_header(offset)?
                 && header.first_sequence >= sequence
                 && let Found::Frame(..) = self.frame(offset)?
@@ -134,7 +134,7 @@ impl<'a> FileReader<'a> {
         Ok(None)
     }
 
-    /// Whether the file holds nothing but zeros from the offset on.
+    /// Whether all bytes from the offset on are zero.
     pub(crate) fn is_zero_from(&mut self, mut offset: u64) -> Result<bool, LogError> {
         while offset < self.file_bytes {
             let window_bytes = WINDOW_BYTES.min(self.file_bytes - offset);
@@ -167,13 +167,13 @@ impl<'a> FileReader<'a> {
         }))
     }
 
-    /// Bytes of the file that the caller has checked to lie within it.
+    /// Bytes of the file. The caller has checked that the range lies within it.
     fn bytes(&mut self, offset: u64, bytes: u64) -> Result<&[u8], LogError> {
         let end = offset + bytes;
         let window_end = self.window_offset + self.window.len() as u64;
         if offset < self.window_offset || end > window_end {
             let read = bytes.max(WINDOW_BYTES).min(self.file_bytes - offset);
-            // Bytes of an earlier window are overwritten: zeros for them would cost as much as reading.
+            // Bytes of the previous window are overwritten: zeroing them first would cost as much as reading.
             self.window.resize(read as usize, 0);
             self.window_offset = offset;
             let filled = self.file.read_exact_at(offset, &mut self.window);

@@ -1,5 +1,5 @@
-//! Opens a log: reads all of it, hands its records to the caller, and only when everything is whole cuts a
-//! torn tail and makes durable what it found. Refuses anything else without altering a byte.
+//! Opens a log: reads all of it and passes its records to the caller. Only when everything is valid does it cut a torn
+//! tail and make durable what it found. Otherwise it returns an error and modifies nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -10,18 +10,18 @@ use crate::error::{Damage, DamageKind, LogError, OpenError};
 use crate::file::{FILE_HEADER_BYTES, Predecessor};
 use crate::walk::{FileState, Torn, Visitor, Walk, walk};
 
-/// What opening a log found.
+/// Result of opening a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recovery {
-    /// Records handed to the caller.
+    /// Records passed to the caller.
     pub records: u64,
     /// Frames read.
     pub frames: u64,
-    /// Bytes of the log's files, as found.
+    /// Size of the log's files in bytes, before a torn tail was cut off.
     pub bytes: u64,
-    /// Last sequence of the log; 0 when it has none.
+    /// Last sequence of the log; 0 if it has no records.
     pub last_sequence: Sequence,
-    /// What a crash had left of a frame behind the last whole one; it has been cut off. Never acknowledged,
+    /// What a crash left of a frame behind the last complete one; it has been cut off. It was never acknowledged,
     /// unless the disk itself damaged the last frame.
     pub torn_tail: Option<TornTail>,
 }
@@ -31,20 +31,20 @@ pub struct Recovery {
 pub struct TornTail {
     /// The last log file.
     pub path: PathBuf,
-    /// Where it stops being whole, in bytes.
+    /// Offset at which the valid part ends, in bytes.
     pub offset: u64,
-    /// Bytes from there to the file's end, zeros of room for later frames included.
+    /// Bytes from there to the end of the file, preallocated zeros included.
     pub bytes: u64,
 }
 
-/// What takes each record of a log as it is opened; an error ends the opening.
+/// Callback for each record of a log that is being opened; an error aborts the open.
 pub type Replay<'a, E> = dyn FnMut(Sequence, &[u8]) -> Result<(), E> + 'a;
 
-/// A log that is whole, durable and ready to be appended to.
+/// A log that is valid, durable and ready for appends.
 pub(crate) struct Recovered {
     /// Oldest first.
     pub(crate) sealed: Vec<FileState>,
-    /// The file to append to, and what it holds.
+    /// The file to append to; `active` describes it.
     pub(crate) file: Box<dyn DiskFile>,
     pub(crate) active: FileState,
     pub(crate) recovery: Recovery,
@@ -88,8 +88,8 @@ pub(crate) fn recover<E>(
     })
 }
 
-/// From here on the disk is altered: everything read was whole. Answers the file to append to, taken off
-/// the end of `files`.
+/// Modifies the disk, after everything that was read has been found valid. Returns the file to append to, which is
+/// removed from the end of `files`.
 fn make_ready(
     disk: &dyn Disk,
     dir: &Path,
@@ -105,21 +105,21 @@ fn make_ready(
     };
     let path = &active.path;
     let mut file = disk.open(path).map_err(LogError::io("open", path))?;
-    // A torn tail, or room for frames: it may never have reached the disk, so the next ones make it anew.
+    // A torn tail, or preallocated zeros: they may not be on disk, so the next frames extend the file again.
     if file.len().map_err(LogError::io("read", path))? > active.bytes {
         file.truncate(active.bytes)
             .map_err(LogError::io("truncate", path))?;
     }
     rewrite_last(file.as_mut(), &active)?;
     file.sync_data().map_err(LogError::io("sync", path))?;
-    // Its name too: the process may have ended between beginning the file and syncing the directory.
+    // Also syncs the file's name: the process may have ended between creating the file and syncing the directory.
     disk.sync_dir(dir).map_err(LogError::io("sync", dir))?;
     Ok(OpenFile { file, state: active })
 }
 
-/// Writes what was written last once more, byte for byte. When the sync of it failed, the kernel has marked
-/// its pages clean: it can still be read, but no later sync would write it, and at the next power loss it
-/// would be a hole in front of newer frames. Everything before it was synced before it was written.
+/// Rewrites the last frame, byte for byte. If its sync failed, the kernel has marked its pages clean: it can still be
+/// read, but no later sync would write it, and after the next power loss it would be a gap before newer frames.
+/// Everything before it was synced before it was written.
 fn rewrite_last(file: &mut dyn DiskFile, active: &FileState) -> Result<(), LogError> {
     let end = active.bytes.max(FILE_HEADER_BYTES);
     let mut bytes = vec![0; (end - active.last_offset) as usize];

@@ -1,5 +1,5 @@
-//! Makes a damaged log openable by cutting it at the first damage. Only on explicit demand: it gives up
-//! acknowledged records. Everything cut is kept aside under another name.
+//! Makes a damaged log usable by cutting it at the first damage. Runs only on explicit request, because it gives up
+//! acknowledged records. Everything that is cut is kept in another file.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,34 +11,33 @@ use crate::disk::Disk;
 use crate::error::{Damage, DamageKind, LogError};
 use crate::file::{FILE_HEADER_BYTES, Predecessor};
 
-/// Ending of the names under which cut parts are kept. They are no log files and are ignored from then on.
+/// Suffix of the files that keep the cut parts. They are not log files and are ignored from then on.
 const ASIDE_SUFFIX: &str = ".cut";
 
-/// Bytes copied at once.
+/// Copy buffer size in bytes.
 const COPY_BYTES: usize = 256 << 10;
 
-/// What a repair did.
+/// Result of a repair.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RepairReport {
-    /// Where the log was cut; `None` when it was sound and nothing was done.
+    /// Where the log was cut; `None` if it was sound and not modified.
     pub damage: Option<Damage>,
-    /// Last sequence the log has now; the records after it are lost to it.
+    /// Last sequence of the log now; the records after it are lost.
     pub last_sequence: Sequence,
-    /// First record given up.
+    /// First record that was given up.
     pub lost_from: Option<Sequence>,
-    /// Last record given up that could still be read; there may have been more. Smaller than `lost_from`
-    /// when none could.
+    /// Last record given up that was still readable; there may have been more. Smaller than `lost_from` if none was.
     pub lost_to: Option<Sequence>,
-    /// Files in which all that was cut is kept, whole.
+    /// Files that keep everything that was cut.
     pub kept_aside: Vec<PathBuf>,
 }
 
-/// Cuts the log in `dir` at its first damage, so that opening it with the same `from` succeeds. A sound log
-/// is left alone, its torn tail too. May be called again when it was interrupted.
+/// Cuts the log in `dir` at its first damage, so that opening it with the same `from` succeeds. A sound log is not
+/// modified, even if it has a torn tail. An interrupted repair can be repeated.
 pub fn repair(disk: &dyn Disk, dir: &Path, from: Sequence) -> Result<RepairReport, LogError> {
     let (report, highest) = survey(disk, dir, Some(from))?;
     let mut files: Vec<PathBuf> = report.files.iter().map(|file| file.path.clone()).collect();
-    // A last file torn at birth is no part of the log, but would stand in the way of a new one.
+    // A last file that was torn at its creation is not part of the log, but would conflict with a new one.
     files.extend(
         report
             .torn_tail
@@ -57,7 +56,7 @@ pub fn repair(disk: &dyn Disk, dir: &Path, from: Sequence) -> Result<RepairRepor
         }
         None => ends_early(&report, dir, from),
     };
-    // Newest first, each made durable before the next, so that what is left never has a hole.
+    // Newest first, each made durable before the next, so that what is left never has a gap.
     let whole_file = damage.offset < FILE_HEADER_BYTES;
     while let Some(path) = files.pop_if(|path| *path > damage.path || (whole_file && *path == damage.path)) {
         kept_aside.push(move_aside(disk, dir, &path)?);
@@ -68,7 +67,7 @@ pub fn repair(disk: &dyn Disk, dir: &Path, from: Sequence) -> Result<RepairRepor
     }
     let mut last_sequence = damage.sequence.saturating_sub(1);
     if last_sequence < from || files.is_empty() {
-        // Nothing the owner needs is left: it goes on behind what it has elsewhere.
+        // Nothing that the owner needs is left: the log continues behind what the owner has stored elsewhere.
         while let Some(path) = files.pop() {
             kept_aside.push(move_aside(disk, dir, &path)?);
         }
@@ -132,7 +131,7 @@ fn cut(disk: &dyn Disk, path: &Path, offset: u64) -> Result<(), LogError> {
     file.sync_data().map_err(LogError::io("sync", path))
 }
 
-/// `<file>.cut`, or `<file>.cut.2` … when an earlier repair has taken that.
+/// `<file>.cut`, or `<file>.cut.2` and so on if an earlier repair used that name.
 fn free_name(disk: &dyn Disk, path: &Path) -> Result<PathBuf, LogError> {
     for number in 1_u64.. {
         let mut name = path.as_os_str().to_owned();

@@ -1,6 +1,6 @@
-//! Walks the files of a log in order and decides, in this one place, what is whole, what is a torn tail and
-//! what is damage. Never writes. Opening, checking and repairing all go through here, so that they cannot
-//! disagree. The decision table stands in `FORMAT.md`.
+//! Walks the files of a log in order and decides, in this one place, what is valid, what is a torn tail and what is
+//! damage. Never writes. Open, check and repair all use it, so they cannot disagree. `FORMAT.md` has the decision
+//! table.
 
 use std::ffi::OsString;
 use std::io;
@@ -14,57 +14,56 @@ use crate::frame;
 use crate::reader::{FileReader, Found};
 use crate::recover::TornTail;
 
-/// Who walks.
+/// Receives what a walk over the log finds.
 pub(crate) trait Visitor {
     type Error: From<LogError>;
 
-    /// A whole record, in order. The bytes are only lent.
+    /// A valid record, in order. The bytes are borrowed from the read buffer.
     fn record(&mut self, sequence: Sequence, payload: &[u8]) -> Result<(), Self::Error>;
 
-    /// The log is not what was written. An error ends the walk; `Ok` goes on behind the damage.
+    /// The log differs from what was written. An error ends the walk; after `Ok` it continues behind the damage.
     fn damage(&mut self, damage: Damage) -> Result<(), Self::Error>;
 }
 
-/// What was found.
+/// Result of a walk.
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
     pub(crate) files: Vec<FileState>,
     pub(crate) torn: Option<Torn>,
     pub(crate) ignored: Vec<OsString>,
-    /// Last sequence of the log; 0 when it has no records and none were dropped.
+    /// Last sequence of the log; 0 if it has no records and none were trimmed.
     pub(crate) last_sequence: Sequence,
-    /// Bytes of all log files, whole or not.
+    /// Size of all log files in bytes, valid or not.
     pub(crate) bytes: u64,
 }
 
-/// A file with a whole header (or, behind damage, one that was read nevertheless).
+/// A file with a valid header, or one behind damage that was read nevertheless.
 #[derive(Debug, Clone)]
 pub(crate) struct FileState {
     pub(crate) path: PathBuf,
     pub(crate) first_sequence: Sequence,
-    /// Last sequence in it; one before its first when it has no records.
+    /// Last sequence in the file; one before its first if it has no records.
     pub(crate) last_sequence: Sequence,
     /// End of its last valid frame.
     pub(crate) bytes: u64,
     pub(crate) frames: u64,
     pub(crate) records: u64,
-    /// Offset of what was written to it last and may never have reached the disk: its last frame, or its
-    /// header when it has none.
+    /// Offset of the last write, which may not have reached the disk: the last frame, or the header if there is none.
     pub(crate) last_offset: u64,
-    /// Checksum of the same.
+    /// Checksum of that frame or header.
     pub(crate) crc: u32,
     clean: bool,
 }
 
-/// What a crash left behind the last whole frame.
+/// What a crash left behind the last complete frame.
 #[derive(Debug, Clone)]
 pub(crate) struct Torn {
     pub(crate) tail: TornTail,
-    /// The file was being begun and has nothing whole: it goes as a whole.
+    /// The file was being created and contains nothing valid: all of it is removed.
     pub(crate) newborn: bool,
 }
 
-/// Walks the log. `from`, when given, is the last sequence its owner does not need.
+/// Walks the log. `from`, if given, is the last sequence that its owner does not need.
 pub(crate) fn walk<V: Visitor>(
     disk: &dyn Disk,
     dir: &Path,
@@ -80,7 +79,7 @@ pub(crate) fn walk<V: Visitor>(
         }
     }
     let mut window = Vec::new();
-    // Names have their digits padded, so that their order is that of the sequences.
+    // Digits are padded in the names, so their order is that of the sequences.
     for (index, (first_sequence, path)) in names.iter().enumerate() {
         let opened = disk.open_read(path).map_err(LogError::io("open", path))?;
         let mut reader = FileReader::new(opened, path, *first_sequence, window)?;
@@ -108,7 +107,8 @@ struct Place<'a> {
     path: &'a Path,
     first: bool,
     last: bool,
-    /// The sequence this file has to begin with; unknown for the first, before which files were dropped.
+    /// The sequence with which this file must begin; unknown for the first, because files before it may have been
+    /// trimmed.
     due: Option<Sequence>,
     from: Option<Sequence>,
 }
@@ -129,7 +129,7 @@ fn walk_file<V: Visitor>(
         kind,
     };
     let due = place.due.unwrap_or(match place.from {
-        // Files are dropped when covered, so the first may begin early, but never late.
+        // Files are trimmed once covered, so the first may begin before `from + 1`, but never after it.
         Some(from) => first_sequence.min(from.saturating_add(1)),
         None => first_sequence,
     });
@@ -145,9 +145,9 @@ fn walk_file<V: Visitor>(
             .into());
         }
         Err(HeaderError::Fault(fault)) => {
-            // A header is synced before the first frame is written behind it, and a file is dropped only
-            // when its successor's header is synced. So only a last file without a byte behind its header,
-            // begun where its predecessor ends, can have been torn at birth.
+            // A header is synced before the first frame is written, and a file is trimmed only after its successor's
+            // header is synced. So only the last file can have been torn at its creation, with no byte behind its
+            // header, and only if it begins where its predecessor ends.
             let short = reader.file_bytes() <= FILE_HEADER_BYTES;
             let begun_here = first_sequence == if place.first { 1 } else { due };
             if place.last && short && begun_here && walk.clean() {
@@ -204,7 +204,7 @@ fn walk_file<V: Visitor>(
                     state.clean = false;
                     visitor.damage(damage_at(offset, due, DamageKind::Gap { found }))?;
                 }
-                // Verified with the frame: every record is whole.
+                // The frame's checksum is verified, so every record is complete.
                 for (sequence, record) in (found..).zip(frame::records(payload).flatten()) {
                     visitor.record(sequence, record)?;
                 }
@@ -215,12 +215,12 @@ fn walk_file<V: Visitor>(
             }
             Found::Bad { fault, end } => {
                 if place.last && state.clean && reader.is_zero_from(offset)? {
-                    // Room for frames that never came.
+                    // Preallocated zeros.
                     break;
                 }
                 let next = reader.next_valid(offset + 1, due)?;
-                // Behind a frame that is being written stands nothing, or zeros of a file system that has
-                // lengthened the file. Anything else was written later, when this frame was whole.
+                // A frame that was being written is followed by nothing, or by zeros of a file that the file system has
+                // extended. Anything else was written later, when this frame was complete.
                 let nothing_behind =
                     next.is_none() && end.map_or(Ok(true), |end| reader.is_zero_from(end))?;
                 if place.last && state.clean && nothing_behind {
@@ -255,7 +255,7 @@ impl Walk {
 }
 
 impl FileState {
-    /// A file that has just been begun.
+    /// State of a newly created file.
     pub(crate) fn begun(path: PathBuf, first_sequence: Sequence, bytes: u64, crc: u32) -> FileState {
         FileState {
             path,
@@ -270,7 +270,7 @@ impl FileState {
         }
     }
 
-    /// Counts a frame that stands, or was just written, at the offset.
+    /// Adds a frame that was read or written at the offset.
     pub(crate) fn push_frame(&mut self, offset: u64, frame_bytes: u64, records: u64, crc: u32) {
         self.frames += 1;
         self.records += records;
@@ -280,7 +280,7 @@ impl FileState {
         self.bytes = offset + frame_bytes;
     }
 
-    /// How the next file has to name this one.
+    /// How the header of the next file identifies this one.
     pub(crate) fn predecessor(&self) -> Predecessor {
         Predecessor {
             first_sequence: self.first_sequence,
@@ -292,7 +292,7 @@ impl FileState {
 
 fn list(disk: &dyn Disk, dir: &Path) -> Result<Vec<OsString>, LogError> {
     match disk.list(dir) {
-        // A log that was never opened.
+        // The log was never opened.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         listed => listed.map_err(LogError::io("list", dir)),
     }

@@ -1,5 +1,5 @@
-//! A block's coarse rollup levels, decoded once and kept in the cache. A question about a year asks every block of it for
-//! a few cells: to decode those again for each question would cost more than all the rest.
+//! A block's coarse rollup levels, decoded once and then cached. A query over a year reads a few cells of every block:
+//! decoding those for each query would cost more than everything else.
 
 use std::sync::Arc;
 
@@ -9,37 +9,37 @@ use crate::aggregate::Aggregate;
 use crate::cache::{Cache, Key, Part, Value};
 use crate::rollup::LEVELS;
 
-/// So many cells of a level are always kept.
+/// A level with at most this many cells is always cached.
 const CELLS_KEPT: usize = 64;
-/// More of them are kept where each stands for at least so many rows; else they would be larger than the block, and are
-/// decoded for each question.
+/// Larger levels are cached if each cell stands for at least this many rows. Otherwise they would be larger than the
+/// block, and are decoded for each query.
 const ROWS_PER_CELL_MIN: u64 = 24;
 
 /// The cells of one level of one block.
 pub(crate) struct Level<'a> {
     pub(crate) starts_ns: Arc<[i64]>,
-    /// A field whose aggregates came along.
+    /// A field whose aggregates were cached together with the start times.
     known: Option<(u16, Arc<[Aggregate]>)>,
     block: &'a Block,
     level: usize,
-    /// `None` where there are too many cells to keep.
+    /// `None` if there are too many cells to cache.
     cache: Option<&'a Cache>,
 }
 
-/// A field's cells as the cache has them.
+/// A field's cells from the cache.
 pub(crate) struct KeptCells {
     pub(crate) starts_ns: Arc<[i64]>,
     pub(crate) aggregates: Arc<[Aggregate]>,
 }
 
 impl KeptCells {
-    /// Those of a level of a block, if they are kept; the block itself is not looked at.
+    /// Cached cells of a block's level; does not access the block.
     pub(crate) fn of(block: BlockId, level: usize, field: u16, cache: &Cache) -> Option<Self> {
         let level = level as u8;
         Self::at(block, Part::Aggregates { level, field }, cache)
     }
 
-    /// Those that were made of the rows because the block itself does not keep the level.
+    /// Cached cells that were computed from the rows because the block does not store the level.
     pub(crate) fn derived(block: BlockId, level: usize, field: u16, cache: &Cache) -> Option<Self> {
         let level = level as u8;
         Self::at(block, Part::Derived { level, field }, cache)
@@ -58,7 +58,7 @@ impl KeptCells {
         }
     }
 
-    /// Keeps cells that were made of the rows.
+    /// Caches cells that were computed from the rows.
     pub(crate) fn keep_derived(&self, block: BlockId, level: usize, field: u16, cache: &Cache) {
         let part = Part::Derived {
             level: level as u8,
@@ -73,7 +73,7 @@ impl KeptCells {
 }
 
 impl Level<'_> {
-    /// The aggregates of a field in all cells; a field without values has none.
+    /// The aggregates of a field in all cells; empty for a field without values.
     pub(crate) fn aggregates(&self, field: u16) -> Result<Arc<[Aggregate]>, EngineError> {
         if let Some((_, known)) = self.known.as_ref().filter(|(known, _)| *known == field) {
             return Ok(Arc::clone(known));
@@ -96,7 +96,7 @@ impl Level<'_> {
         Ok(aggregates)
     }
 
-    /// Rows in all cells; `None` where the block does not tell.
+    /// Row counts of all cells; `None` if the block does not contain them.
     pub(crate) fn rows(&self) -> Result<Option<Arc<[u64]>>, EngineError> {
         let level = self.level as u8;
         let key = self.block.key(Part::Rows { level });
@@ -126,7 +126,8 @@ impl Level<'_> {
 }
 
 impl Block {
-    /// A rollup level, for questions about this field first; `None` when the block does not keep the level.
+    /// A rollup level, with the aggregates of this field if they are cached; `None` if the block does not store the
+    /// level.
     pub(crate) fn level<'a>(
         &'a self,
         level: usize,
@@ -169,12 +170,12 @@ impl Block {
         }))
     }
 
-    /// Whether so many cells stand for enough rows to be kept.
+    /// Whether this many cells stand for enough rows to be cached.
     fn pays(&self, cells: u64) -> bool {
         u64::from(self.summary.rows) >= ROWS_PER_CELL_MIN * cells
     }
 
-    /// Whether it pays to make the cells of a level that is not kept, and to keep those.
+    /// Whether it pays to compute the cells of a level that is not stored, and to cache them.
     pub(crate) fn pays_to_derive(&self, level: usize) -> bool {
         self.pays(LEVELS[level].cells(self.summary.first_ns, self.summary.last_ns))
     }

@@ -1,7 +1,6 @@
-//! A block: up to 8,192 sorted rows of one source, fewer where their texts are large, compressed column by column, with
-//! the rollups of just these rows. Immutable; it lives on the heap until a checkpoint writes it to a segment file, then
-//! in the mapped file.
-//! The bytes are drawn in FORMAT.md, "Block".
+//! A block: up to 8,192 sorted rows of one source, fewer if their texts are large, compressed column by column, with
+//! the rollups of these rows. Immutable. It is on the heap until a checkpoint writes it to a segment file, then in the
+//! mapped file. The format is described in FORMAT.md, "Block".
 
 mod level;
 mod read;
@@ -22,34 +21,35 @@ pub(crate) use recover::{own_length, recover};
 pub use summary::{BlockSummary, FieldKind, FieldSummary};
 pub(crate) use write::encode_block;
 
-/// Rows of a full block. Fewer cost more bytes a point, more gain little (pco's own figure: at least 1,024 a page).
+/// Maximum number of rows of a block. Fewer cost more bytes per point, more gain little (pco recommends at least 1,024
+/// per page).
 pub const BLOCK_ROWS_MAX: usize = 8_192;
 
-/// Bytes of different texts at which a block is full whatever its rows: to read one of them all are decompressed, and to
-/// write the block all are in memory.
+/// Size of distinct texts in bytes at which a block is full, whatever its number of rows: reading one text decompresses
+/// all of them, and writing the block holds all of them in memory.
 pub(crate) const BLOCK_TEXT_BYTES: usize = 4 << 20;
 
-/// Version byte at the head of every block.
+/// Version byte at the beginning of every block.
 const BLOCK_VERSION: u8 = 1;
 
-/// Read-only bytes that a block lies in: a heap buffer or a mapped file.
+/// Read-only bytes that contain a block: a heap buffer or a mapped file.
 pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
-/// A block and what is known of it without reading it. Cheap to clone.
+/// A block with its summary, which is known without reading the block. Cheap to clone.
 #[derive(Clone)]
 pub struct Block {
-    /// What the block holds.
+    /// Rows, bounds and aggregates of the block.
     pub summary: Arc<BlockSummary>,
     home: SharedBytes,
     offset: usize,
     len: usize,
     id: BlockId,
-    /// The number of the segment; `None` on the heap.
+    /// Id of the segment; `None` on the heap.
     segment: Option<u64>,
 }
 
-/// Tells a block from all others that this process ever has: what a cache keeps of a block never meets another one,
-/// even when a segment is opened again under its old number.
+/// Identifies a block uniquely within this process: cached parts of a block are never mistaken for another one's, even
+/// if a segment is opened again under its old id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct BlockId {
     home: u64,
@@ -57,12 +57,12 @@ pub(crate) struct BlockId {
 }
 
 impl BlockId {
-    /// The block of this home whose entry in the footer begins at `at`.
+    /// The block in this home whose footer entry begins at `at`.
     pub(crate) fn new(home: u64, at: u32) -> Self {
         BlockId { home, at }
     }
 
-    /// A number for a home of blocks: an opened segment, or a block on the heap.
+    /// A new number for a home of blocks: an open segment, or a block on the heap.
     pub(crate) fn next_home() -> u64 {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         NEXT.fetch_add(1, Ordering::Relaxed)
@@ -70,7 +70,7 @@ impl BlockId {
 }
 
 impl Block {
-    /// One on the heap, in a home of its own.
+    /// A block on the heap, with a home of its own.
     pub(crate) fn new(
         summary: impl Into<Arc<BlockSummary>>,
         home: SharedBytes,
@@ -87,7 +87,7 @@ impl Block {
         }
     }
 
-    /// One that lies with others in the segment of this number, within these bytes of it.
+    /// A block at this range of a segment, given by id and bytes.
     pub(crate) fn filed(
         summary: Arc<BlockSummary>,
         (segment, home): (u64, SharedBytes),
@@ -104,7 +104,7 @@ impl Block {
         }
     }
 
-    /// Says in which segment damage is that was found in the block, and where.
+    /// Adds the location of the block to an error, if the block is in a segment.
     pub(crate) fn located<T>(&self, read: Result<T, EngineError>) -> Result<T, EngineError> {
         match (read, self.segment) {
             (Err(fault @ EngineError::Corrupt { .. }), Some(segment)) => {
@@ -124,7 +124,7 @@ impl Block {
         self.id
     }
 
-    /// Where it lies in its home.
+    /// The range of the block in its home.
     pub(crate) fn place(&self) -> Range<usize> {
         self.offset..self.offset + self.len
     }

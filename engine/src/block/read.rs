@@ -1,4 +1,4 @@
-//! A block's sections, each decoded and checked against its own checksum only when asked for.
+//! Reads the sections of a block. Each is verified and decoded only when it is needed.
 
 use super::{BLOCK_VERSION, Block};
 use crate::EngineError;
@@ -11,7 +11,7 @@ use crate::columns::Columns;
 use crate::rollup::{self, LEVELS};
 use crate::times::Times;
 
-/// What a section holds; the numbers are those of the format.
+/// Type of a section; the numbers are those of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum SectionKind {
@@ -33,13 +33,13 @@ pub(super) struct Section {
     checksum: u32,
 }
 
-/// What a block says of itself, under a checksum of its own.
+/// The directory of a block, which has its own checksum.
 pub(super) struct Directory<'a> {
     pub(super) rows: usize,
     pub(super) sections: Vec<Section>,
-    /// What follows the directory, which may be more than the sections.
+    /// The bytes after the directory, which may be longer than the sections.
     body: &'a [u8],
-    /// Bytes of directory and sections.
+    /// Size of directory and sections in bytes.
     pub(super) block_bytes: usize,
 }
 
@@ -86,7 +86,7 @@ impl<'a> Directory<'a> {
     }
 }
 
-/// A block whose directory has been read and found sound.
+/// A block whose directory has been read and verified.
 pub struct BlockReader<'a> {
     block: &'a Block,
     body: &'a [u8],
@@ -95,10 +95,10 @@ pub struct BlockReader<'a> {
 }
 
 impl<'a> BlockReader<'a> {
-    /// Reads the directory.
+    /// Reads and verifies the directory.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] where the bytes are not a block of a known version.
+    /// [`EngineError::Corrupt`] if the bytes are not a block of a known version.
     pub fn new(block: &'a Block) -> Result<Self, EngineError> {
         let directory = block.located(Directory::read(block.bytes()))?;
         if directory.rows != block.summary.rows as usize {
@@ -116,7 +116,7 @@ impl<'a> BlockReader<'a> {
         })
     }
 
-    /// Compares all sections with their checksums, and decodes none.
+    /// Verifies the checksums of all sections, without decoding them.
     pub(crate) fn compare_checksums(&self) -> Result<(), EngineError> {
         self.sections
             .iter()
@@ -157,13 +157,13 @@ impl<'a> BlockReader<'a> {
         self.block.located(section.ok_or(missing))
     }
 
-    /// Ascending timestamps, one a row.
+    /// The timestamps in ascending order, one per row.
     pub fn timestamps_ns(&self) -> Result<Vec<i64>, EngineError> {
         let bytes = self.required(SectionKind::Timestamps)?;
         self.block.located(decode_integers(bytes, self.rows))
     }
 
-    /// The same, not written out where they are even.
+    /// The timestamps; evenly spaced ones are not expanded.
     pub(crate) fn times(&self) -> Result<Times<'static>, EngineError> {
         let bytes = self.required(SectionKind::Timestamps)?;
         if let Some((first_ns, step_ns)) = self.block.located(even(bytes))?
@@ -185,28 +185,28 @@ impl<'a> BlockReader<'a> {
         Ok(Times::Listed(listed.into()))
     }
 
-    /// Sequences, one a row.
+    /// The sequences, one per row.
     pub fn sequences(&self) -> Result<Vec<u64>, EngineError> {
         let bytes = self.required(SectionKind::Sequences)?;
         let sequences = self.block.located(decode_integers(bytes, self.rows))?;
         Ok(sequences.into_iter().map(|sequence| sequence as u64).collect())
     }
 
-    /// The values of a field, `None` when no row has one.
+    /// The values of a field; `None` if no row has one.
     pub fn field(&self, field: u16) -> Result<Option<Column>, EngineError> {
         let section = self.section(SectionKind::Field, u32::from(field))?;
         let column = section.map(|bytes| decode_column(bytes, self.rows));
         self.block.located(column.transpose())
     }
 
-    /// The metadata texts, `None` when no row has any.
+    /// The metadata texts; `None` if no row has any.
     pub fn metadata(&self) -> Result<Option<Box<Column>>, EngineError> {
         let section = self.section(SectionKind::Metadata, 0)?;
         let column = section.map(|bytes| Ok(Box::new(decode_column(bytes, self.rows)?)));
         self.block.located(column.transpose())
     }
 
-    /// All of it.
+    /// All columns of the block.
     pub fn columns(&self) -> Result<Columns, EngineError> {
         let in_order = self
             .block
@@ -237,7 +237,7 @@ impl<'a> BlockReader<'a> {
         })
     }
 
-    /// Starts of the cells of a rollup level, `None` when the level is not kept.
+    /// Start times of a rollup level's cells; `None` if the level is not stored.
     pub(crate) fn rollup_starts_ns(&self, level: usize) -> Result<Option<Vec<i64>>, EngineError> {
         let section = self.section(SectionKind::RollupStarts, level as u32)?;
         let starts_ns = section.map(|bytes| self.decode_starts(bytes, level));
@@ -256,8 +256,8 @@ impl<'a> BlockReader<'a> {
         Ok(starts_ns.collect())
     }
 
-    /// Rows in the cells of a level that is kept; `None` where only a field with a value in every row tells, or where
-    /// the block was written before rows were counted.
+    /// Row counts of a stored level's cells. `None` if they must be taken from a field that has a value in every row,
+    /// or if the block was written before rows were counted.
     pub(crate) fn rollup_rows(&self, level: usize, cells: usize) -> Result<Option<Vec<u64>>, EngineError> {
         let Some(bytes) = self.section(SectionKind::RollupRows, level as u32)? else {
             return Ok(None);
@@ -266,7 +266,7 @@ impl<'a> BlockReader<'a> {
         Ok(Some(rows.into_iter().map(|rows| rows as u64).collect()))
     }
 
-    /// Aggregates of a field in the cells of a level that is kept; a field without values has none.
+    /// Aggregates of a field in the cells of a stored level; empty aggregates for a field without values.
     pub(crate) fn rollup(
         &self,
         level: usize,

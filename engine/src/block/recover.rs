@@ -1,5 +1,5 @@
-//! A block without the footer that describes it: its directory says how long it is and which fields it has, and all
-//! else follows from its rows.
+//! Recovers a block without its footer entry: the directory contains its length and its fields, and everything else
+//! follows from its rows.
 
 use std::ops::Range;
 
@@ -10,16 +10,16 @@ use super::{
 use crate::EngineError;
 use crate::aggregate::Aggregate;
 
-/// Length of the block that these bytes begin with; `None` where they begin with no directory of one.
+/// Length of the block at the beginning of these bytes; `None` if they do not begin with a valid directory.
 pub(crate) fn own_length(bytes: &[u8]) -> Option<usize> {
     Directory::read(bytes).ok().map(|directory| directory.block_bytes)
 }
 
-/// The block within these bytes of a file, as rows of this source. It is encoded again, so that it has rollups and a
-/// summary whatever became of those in the file.
+/// Recovers the block at this range of a file as rows of the source. It is encoded again, so that it has rollups and a
+/// summary whatever happened to those in the file.
 ///
 /// # Errors
-/// [`EngineError::Corrupt`] where any row does not read.
+/// [`EngineError::Corrupt`] if a row cannot be read.
 pub(crate) fn recover(home: &SharedBytes, place: Range<usize>, source: u32) -> Result<Block, EngineError> {
     let corrupt = |expected| EngineError::Corrupt {
         what: "block",
@@ -38,7 +38,7 @@ pub(crate) fn recover(home: &SharedBytes, place: Range<usize>, source: u32) -> R
     for section in of_fields {
         fields.push(FieldSummary {
             field: u16::try_from(section.of).map_err(|_| corrupt("a field below 2^16"))?,
-            // Only the number of the field is looked at.
+            // Only the field's ordinal is used.
             kind: FieldKind::Number,
             aggregate: Aggregate::default(),
         });

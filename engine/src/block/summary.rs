@@ -1,4 +1,4 @@
-//! What is known of a block without reading it: enough to leave it out, to count it, or to answer from it.
+//! What is known of a block without reading it: enough to skip it, to count its rows, or to answer queries from it.
 
 use crate::EngineError;
 use crate::aggregate::Aggregate;
@@ -16,30 +16,30 @@ pub enum FieldKind {
     String,
 }
 
-/// Kinds of field, as written.
+/// Field types, as encoded.
 const NUMBER: u8 = 0;
 const BOOLEAN: u8 = 1;
 const STRING: u8 = 2;
-/// The sum takes more than one double, or is beyond them. Since version 2 of segments.
+/// A sum that needs more than one double, or exceeds their range. Since version 2 of segments.
 const NUMBER_WITH_CARRY: u8 = 3;
 
-/// The whole-block aggregate of a field.
+/// The aggregate of a field over the whole block.
 #[derive(Debug, Clone)]
 pub struct FieldSummary {
     /// The field's ordinal.
     pub field: u16,
-    /// Its type.
+    /// The field's type.
     pub kind: FieldKind,
-    /// Over all rows of the block; of other fields than numbers only the count.
+    /// Over all rows of the block. Only the count is set for types other than numbers.
     pub aggregate: Aggregate,
 }
 
-/// Source, rows, bounds and aggregates of a block.
+/// Source, row count, bounds and aggregates of a block.
 #[derive(Debug, Clone)]
 pub struct BlockSummary {
     /// The source's ordinal within the bucket.
     pub source: u32,
-    /// Rows, at least one.
+    /// Number of rows, at least one.
     pub rows: u32,
     /// Least timestamp.
     pub first_ns: i64,
@@ -54,7 +54,7 @@ pub struct BlockSummary {
 }
 
 impl BlockSummary {
-    /// What is known of a field, if any row has it.
+    /// The summary of a field; `None` if no row has it.
     pub fn field(&self, field: u16) -> Option<&FieldSummary> {
         let index = self
             .fields
@@ -100,7 +100,7 @@ impl BlockSummary {
         })
     }
 
-    /// All but the fields, which are read and let go: whoever goes through a whole footer needs no memory for them.
+    /// Decodes everything but skips the fields: reading a whole footer then needs no memory for them.
     pub(crate) fn decode_without_fields(reader: &mut Reader<'_>) -> Result<Self, EngineError> {
         Self::decode_with(reader, drop)
     }
@@ -137,7 +137,7 @@ impl BlockSummary {
                 aggregate,
             });
         }
-        // Whoever reads the block allocates for so many.
+        // Readers of the block allocate this many rows.
         if !(1..=BLOCK_ROWS_MAX).contains(&(rows as usize)) || last_ns < first_ns {
             return Err(reader.corrupt("a block with rows, and no more than fit"));
         }

@@ -1,4 +1,4 @@
-//! Sorted rows → a block.
+//! Encodes sorted rows as a block.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(crate) fn encode_block(source: u32, columns: &Columns) -> Block {
     let levels = LEVELS.map(|level| rollup::cells(level, &columns.timestamps_ns));
     for (level, cells) in levels.iter().enumerate() {
         if let Some(cells) = cells {
-            // Cell starts in whole units: neighbours differ by one, whatever the unit.
+            // Start times in units of the level: neighbouring cells differ by one.
             let unit = LEVELS[level].next_ns(0);
             let starts: Vec<i64> = cells.iter().map(|(start, _)| start.div_euclid(unit)).collect();
             put_varint(sections.open(), cells.len() as u64);
@@ -43,7 +43,7 @@ pub(crate) fn encode_block(source: u32, columns: &Columns) -> Block {
     if let Some(hours) = &levels[HOUR]
         && columns.fields.iter().all(|field| field.column.present.is_some())
     {
-        // No field's counts are those of the rows.
+        // Row counts are stored because no field has a value in every row.
         let counts: Vec<i64> = hours.iter().map(|(_, rows)| rows.len() as i64).collect();
         encode_integers(sections.open(), &counts);
         sections.close(SectionKind::RollupRows, HOUR as u32);
@@ -99,7 +99,7 @@ fn kind_of(values: &Values) -> FieldKind {
     }
 }
 
-/// Presence, then values. Answers the mantissas when the column is kept as decimals.
+/// Encodes presence, then values. Returns the mantissas if the column is stored as decimals.
 fn encode_column(out: &mut Vec<u8>, column: &Column) -> Option<Vec<i64>> {
     out.push(u8::from(column.present.is_some()));
     if let Some(present) = &column.present {
@@ -124,7 +124,7 @@ fn encode_column(out: &mut Vec<u8>, column: &Column) -> Option<Vec<i64>> {
     None
 }
 
-/// Sections one behind the other, and the directory that will stand before them.
+/// Concatenated sections, and the directory that will precede them.
 #[derive(Default)]
 struct Sections {
     body: Vec<u8>,
@@ -134,7 +134,7 @@ struct Sections {
 }
 
 impl Sections {
-    /// The buffer to append the present section to.
+    /// The buffer to which the current section is appended.
     fn open(&mut self) -> &mut Vec<u8> {
         &mut self.body
     }

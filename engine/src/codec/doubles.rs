@@ -1,4 +1,4 @@
-//! Columns of doubles: as integer mantissas where their decimals allow, else as they are.
+//! Columns of doubles: stored as integer mantissas if their decimals allow it, otherwise as doubles.
 
 use super::integers::decode_pco;
 use super::{PCO_ROWS_MIN, decode_integers, encode_integers, pco_config};
@@ -7,15 +7,15 @@ use crate::bytes::Reader;
 use crate::decimal;
 use crate::rows::NOT_DECIMAL;
 
-/// Decimals, then integers.
+/// The number of decimals, then integers.
 const DECIMAL: u8 = 0;
-/// Eight bytes each.
+/// Eight bytes per value.
 const RAW: u8 = 1;
 /// A pco standalone file of f64.
 const PCO: u8 = 2;
 
-/// Appends `values`; `decimals` is the most digits behind the point that any of them was written with.
-/// Answers the mantissas when that is how they were kept.
+/// Appends `values`; `decimals` is the greatest number of decimal places with which any of them was written. Returns
+/// the mantissas if they were stored.
 pub(crate) fn encode_doubles(out: &mut Vec<u8>, values: &[f64], decimals: u8) -> Option<Vec<i64>> {
     if let Some(mantissas) = mantissas(values, decimals) {
         out.extend([DECIMAL, decimals]);
@@ -45,7 +45,7 @@ fn mantissas(values: &[f64], decimals: u8) -> Option<Vec<i64>> {
         .collect()
 }
 
-/// Reads `count` doubles from the whole of `bytes`, and the decimals they were kept with.
+/// Decodes `count` doubles from all of `bytes`, and returns the number of decimals with which they were stored.
 pub(crate) fn decode_doubles(bytes: &[u8], count: usize) -> Result<(Vec<f64>, u8), EngineError> {
     if count == 0 {
         return Ok((Vec::new(), 0));

@@ -6,14 +6,14 @@ use super::{PCO_ROWS_MIN, pco_config};
 use crate::EngineError;
 use crate::bytes::{Reader, put_signed};
 
-/// First value and step; nothing more.
+/// First value and step only.
 const LINEAR: u8 = 0;
 /// First value and differences as varints.
 const VARINTS: u8 = 1;
 /// A pco standalone file of i64.
 const PCO: u8 = 2;
 
-/// Appends `values` in the shortest of the forms.
+/// Appends `values` in the shortest form.
 pub(crate) fn encode_integers(out: &mut Vec<u8>, values: &[i64]) {
     let (Some(first), second) = (values.first(), values.get(1)) else {
         return;
@@ -33,7 +33,7 @@ pub(crate) fn encode_integers(out: &mut Vec<u8>, values: &[i64]) {
         out.push(PCO);
         if let Ok(compressed) = pco::standalone::simple_compress(values, &config_for(values)) {
             out.extend_from_slice(&compressed);
-            // Beyond this length varints, at a byte a value at the least, cannot win.
+            // For longer columns varints cannot be shorter, because they take at least one byte per value.
             if values.len() >= 8 * PCO_ROWS_MIN || compressed.len() < values.len() {
                 return;
             }
@@ -57,11 +57,11 @@ pub(crate) fn encode_integers(out: &mut Vec<u8>, values: &[i64]) {
     }
 }
 
-/// Values that decide how a column is compressed, taken from its middle.
+/// Number of values, from the middle of a column, that determine how it is compressed.
 const SAMPLE_ROWS: usize = 1_024;
 
-/// The configuration for a column. Left to itself pco tries several on a sample, which costs more than compressing: half
-/// of the time and two thirds of the allocations of a sensor's column.
+/// The configuration for a column. By default, pco tries several on a sample, which costs more than the compression
+/// itself: half of the time and two thirds of the allocations for a sensor's column.
 fn config_for(values: &[i64]) -> ChunkConfig {
     let start = values.len().saturating_sub(SAMPLE_ROWS) / 2;
     let mut differences = values[start..values.len().min(start + SAMPLE_ROWS)].to_vec();
@@ -80,7 +80,7 @@ fn config_for(values: &[i64]) -> ChunkConfig {
         DeltaSpec::TryConsecutive(best.1)
     };
     let config = pco_config().with_delta_spec(delta);
-    // Only a common factor, as in timestamps of whole milliseconds, is worth the search for a mode.
+    // Searching for a mode pays only if there is a common factor, as in timestamps of whole milliseconds.
     let factor = values.iter().all(|value| value % 1_000 == 0);
     if factor {
         config
@@ -89,11 +89,11 @@ fn config_for(values: &[i64]) -> ChunkConfig {
     }
 }
 
-/// Differences of differences are the most that pays on any sensor's series.
+/// For sensor series, orders above second differences do not pay.
 const ORDER_MAX: usize = 2;
 
-/// About the bits a value takes: the mean logarithm of the distance from the median. An outlier counts for no more than
-/// its own bits.
+/// Estimated bits per value: the mean logarithm of the distance from the median. An outlier counts only with its own
+/// bits.
 fn spread(values: &[i64]) -> f64 {
     let mut sorted = values.to_vec();
     let middle = sorted.len() / 2;
@@ -105,7 +105,7 @@ fn spread(values: &[i64]) -> f64 {
     values.iter().map(bits).sum::<f64>() / values.len() as f64
 }
 
-/// The first value and the step of values that are written so; `None` for all others.
+/// The first value and the step of values in linear form; `None` for other forms.
 pub(crate) fn even(bytes: &[u8]) -> Result<Option<(i64, i64)>, EngineError> {
     let mut reader = Reader::new(bytes, "column of integers");
     match reader.byte()? {
@@ -114,7 +114,7 @@ pub(crate) fn even(bytes: &[u8]) -> Result<Option<(i64, i64)>, EngineError> {
     }
 }
 
-/// Reads `count` values from the whole of `bytes`.
+/// Decodes `count` values from all of `bytes`.
 pub(crate) fn decode_integers(bytes: &[u8], count: usize) -> Result<Vec<i64>, EngineError> {
     if count == 0 {
         return Ok(Vec::new());
@@ -141,7 +141,7 @@ pub(crate) fn decode_integers(bytes: &[u8], count: usize) -> Result<Vec<i64>, En
     }
 }
 
-/// Reads a pco file of `count` numbers that takes the rest of the reader.
+/// Decodes `count` numbers from a pco file in the rest of the reader.
 pub(super) fn decode_pco<T: pco::data_types::Number + Default>(
     reader: &Reader<'_>,
     count: usize,

@@ -1,5 +1,5 @@
-//! Compression of one column. Each encoder picks the cheapest of a few forms and says which in its first byte; the
-//! number of entries is not written, because whoever decodes a column knows its rows. See FORMAT.md, "Columns".
+//! Compression of one column. Each encoder picks the cheapest of a few forms and stores the choice in the first byte.
+//! The number of entries is not stored, because the reader knows the number of rows. See FORMAT.md, "Columns".
 
 mod doubles;
 mod integers;
@@ -11,14 +11,14 @@ pub(crate) use texts::{decode_texts, encode_texts};
 
 use pco::ChunkConfig;
 
-/// Columns shorter than this are written plainly: the header of a pco chunk would outweigh what it saves.
+/// Shorter columns are not compressed with pco: the chunk header would outweigh the gain.
 const PCO_ROWS_MIN: usize = 32;
 
 fn pco_config() -> ChunkConfig {
     ChunkConfig::default().with_compression_level(PCO_LEVEL)
 }
 
-/// Higher levels gain under 1 % in size on sensor series and cost twice the time.
+/// Higher levels reduce the size by less than 1 % on sensor series and double the time.
 const PCO_LEVEL: usize = 8;
 
 #[cfg(test)]

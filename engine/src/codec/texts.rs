@@ -1,4 +1,4 @@
-//! Columns of texts: a dictionary of the different ones, and a code for each row.
+//! Columns of texts: a dictionary of the distinct texts, and a code per row.
 
 use std::sync::Arc;
 
@@ -7,13 +7,14 @@ use crate::EngineError;
 use crate::bytes::{Reader, put_bytes, put_varint};
 use crate::column::Texts;
 
-/// Dictionaries shorter than this are not compressed.
+/// Shorter dictionaries are not compressed.
 const ZSTD_BYTES_MIN: usize = 128;
 const ZSTD_LEVEL: i32 = 3;
-/// No dictionary of a block is larger: 8,192 rows of a request's largest text. A damaged length allocates no more.
+/// Maximum size of a block's dictionary in bytes: 8,192 rows with the largest text of a request. Limits what a corrupt
+/// length can make a reader allocate.
 const DICTIONARY_BYTES_MAX: usize = 1 << 30;
 
-/// Appends the texts of `rows` rows; rows without a value keep whatever code they have.
+/// Appends the texts of all rows; rows without a value keep their code, whatever it is.
 pub(crate) fn encode_texts(out: &mut Vec<u8>, texts: &Texts) {
     let mut dictionary = Vec::new();
     texts
@@ -25,14 +26,14 @@ pub(crate) fn encode_texts(out: &mut Vec<u8>, texts: &Texts) {
         .then(|| zstd::bulk::compress(&dictionary, ZSTD_LEVEL).ok())
         .flatten()
         .filter(|packed| packed.len() < dictionary.len());
-    // The length of the plain form, or zero where it is stored plainly.
+    // The uncompressed length, or zero if the dictionary is not compressed.
     put_varint(out, packed.as_ref().map_or(0, |_| dictionary.len() as u64));
     put_bytes(out, packed.as_deref().unwrap_or(&dictionary));
     let codes: Vec<i64> = texts.codes.iter().map(|code| i64::from(*code)).collect();
     encode_integers(out, &codes);
 }
 
-/// Reads the texts of `count` rows from the whole of `bytes`.
+/// Decodes the texts of `count` rows from all of `bytes`.
 pub(crate) fn decode_texts(bytes: &[u8], count: usize) -> Result<Texts, EngineError> {
     let mut reader = Reader::new(bytes, "column of texts");
     let entries = reader.varint()? as usize;

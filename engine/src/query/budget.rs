@@ -1,11 +1,11 @@
-//! The memory a query may hold, counted before it is taken and given back when its holder is dropped. What a query
-//! would need beyond its budget ends it with [`EngineError::OverBudget`]; it is never tried.
+//! The memory of a query, reserved before it is allocated and released when its holder is dropped. A query that needs
+//! more than its budget ends with [`EngineError::OverBudget`] before the allocation.
 
 use std::cell::Cell;
 
 use crate::EngineError;
 
-/// Bytes of one query: how many it may hold, and how many it holds. It belongs to the thread that runs the query.
+/// Memory limit of one query in bytes, and its current use. Belongs to the thread that runs the query.
 #[derive(Debug)]
 pub struct Budget {
     bytes_max: usize,
@@ -13,7 +13,7 @@ pub struct Budget {
     most: Cell<usize>,
 }
 
-/// A part of a budget that somebody holds; dropped, it is given back.
+/// A reservation in a budget, released when dropped.
 #[derive(Debug)]
 pub struct Held<'b> {
     budget: &'b Budget,
@@ -21,7 +21,7 @@ pub struct Held<'b> {
 }
 
 impl Budget {
-    /// A budget of so many bytes, none of them held.
+    /// A budget of this many bytes, with nothing reserved.
     pub fn new(bytes_max: usize) -> Self {
         Budget {
             bytes_max,
@@ -30,27 +30,27 @@ impl Budget {
         }
     }
 
-    /// For questions whose answers are known to be small.
+    /// For queries whose results are known to be small.
     pub fn unlimited() -> Self {
         Budget::new(usize::MAX)
     }
 
-    /// Bytes that may be held.
+    /// Limit in bytes.
     pub fn bytes_max(&self) -> usize {
         self.bytes_max
     }
 
-    /// Bytes held now.
+    /// Bytes reserved now.
     pub fn held(&self) -> usize {
         self.held.get()
     }
 
-    /// The most bytes that were ever held at once.
+    /// Greatest number of bytes reserved at once.
     pub fn most(&self) -> usize {
         self.most.get()
     }
 
-    /// A holder of nothing yet.
+    /// A reservation of zero bytes.
     pub fn hold(&self) -> Held<'_> {
         Held {
             budget: self,
@@ -60,7 +60,7 @@ impl Budget {
 }
 
 impl<'b> Held<'b> {
-    /// Takes so many bytes more.
+    /// Reserves more bytes.
     ///
     /// # Errors
     /// [`EngineError::OverBudget`]; nothing has changed then.
@@ -78,7 +78,7 @@ impl<'b> Held<'b> {
         Ok(())
     }
 
-    /// Makes room for so many more entries of a vector that this holds, at least for half as many as it has.
+    /// Reserves capacity for more entries of a vector that is counted here, growing it by at least half.
     ///
     /// # Errors
     /// [`EngineError::OverBudget`]; nothing has changed then.
@@ -91,19 +91,19 @@ impl<'b> Held<'b> {
         Ok(())
     }
 
-    /// Whether so many bytes more could be taken.
+    /// Whether this many more bytes could be reserved.
     pub(super) fn has_room(&self, bytes: usize) -> bool {
         bytes <= self.budget.bytes_max - self.budget.held.get()
     }
 
-    /// Gives so many bytes back, at most all.
+    /// Releases bytes, at most all.
     pub fn shrink(&mut self, bytes: usize) {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
         self.budget.held.set(self.budget.held.get() - bytes);
     }
 
-    /// Holds so many bytes from now on.
+    /// Changes the reservation to this many bytes.
     ///
     /// # Errors
     /// [`EngineError::OverBudget`]; nothing has changed then.

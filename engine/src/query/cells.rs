@@ -1,9 +1,9 @@
-//! The first cells of a grouped answer, from the end that was asked for: as many as the answer needs, of all its
-//! sources together. A cell holds only fields that have values in it.
+//! The first cells of a grouped result, from the requested end: as many as the result needs, over all its sources. A
+//! cell contains only fields that have values in it.
 //!
-//! Cells come in any order, nearly always the next one behind the last. Parts of one cell are put together, and what
-//! lies behind the last wanted cell is let go, whenever they have grown by some share; from then on the window tells
-//! how far anybody needs to look. A cell behind a full window can never come back into it, so the answer is exact.
+//! Cells arrive in any order, usually directly after the previous one. When the list has grown by some fraction, parts
+//! of the same cell are merged and cells beyond the last wanted one are dropped. From then on, the window limits what
+//! has to be read. A cell beyond a full window can never enter it again, so the result is exact.
 
 use crate::EngineError;
 use crate::aggregate::Aggregate;
@@ -11,18 +11,18 @@ use crate::zone::LocalStep;
 
 use super::budget::{Budget, Held};
 
-/// A row of a grouped answer: the values of one source, or of all merged, in one step of time.
+/// A row of a grouped result: the values of one source, or of all merged, in one time step.
 #[derive(Debug, Clone)]
 pub struct Cell {
-    /// Where the step begins.
+    /// Start of the step.
     pub start_ns: i64,
-    /// The source's number, as it was given with its rows.
+    /// Number of the source, as given with its rows.
     pub source: u32,
-    /// Parts of one cell are put together in the order they came in.
+    /// Order of arrival: parts of the same cell are merged in this order.
     order: u32,
-    /// The least field; without values only until the first comes.
+    /// The field with the smallest number; without values only until the first one arrives.
     first: Entry,
-    /// The others, ascending: most questions are about one field, which then costs no allocation.
+    /// The other fields in ascending order. Most queries have one field, which then needs no allocation.
     rest: Vec<Entry>,
 }
 
@@ -33,14 +33,14 @@ struct Entry {
 }
 
 impl Cell {
-    /// The fields with values, ascending by the numbers they were given.
+    /// The fields with values, ascending by their numbers.
     pub fn values(&self) -> impl Iterator<Item = (u32, &Aggregate)> {
         std::iter::once(&self.first)
             .chain(&self.rest)
             .map(|entry| (entry.field, &entry.aggregate))
     }
 
-    /// The aggregate of a field, made when there is none.
+    /// The aggregate of a field, created if it does not exist.
     fn entry(&mut self, field: u32, held: &mut Held<'_>) -> Result<&mut Aggregate, EngineError> {
         if self.first.aggregate.count == 0 {
             self.first.field = field;
@@ -49,7 +49,7 @@ impl Cell {
             return Ok(&mut self.first.aggregate);
         }
         let index = match self.rest.last() {
-            // Fields mostly come in order.
+            // Fields usually arrive in order.
             Some(last) if last.field < field => Err(self.rest.len()),
             _ => self.rest.binary_search_by_key(&field, |entry| entry.field),
         };
@@ -93,17 +93,17 @@ impl Cell {
     }
 }
 
-/// Which cells an answer needs of all there are.
+/// Which of all cells a result needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted {
-    /// So many at most.
+    /// Maximum number of cells.
     pub rows_max: usize,
-    /// The last ones instead of the first: by start, then by the source's number.
+    /// Return the last cells instead of the first: by start, then by source number.
     pub descending: bool,
 }
 
 impl Wanted {
-    /// All of them, oldest first.
+    /// All cells, oldest first.
     pub const ALL: Self = Self {
         rows_max: usize::MAX,
         descending: false,
@@ -119,9 +119,9 @@ pub(super) struct Cells<'b> {
     pub(super) wanted: Wanted,
     cells: Vec<Cell>,
     held: Held<'b>,
-    /// The last cell wanted, once there are enough of them.
+    /// The last wanted cell, once there are enough cells.
     last: Option<(i64, u32)>,
-    /// As many cells were left when parts were last put together.
+    /// Number of cells after parts were last merged.
     settled: usize,
 }
 
@@ -136,20 +136,20 @@ impl<'b> Cells<'b> {
         }
     }
 
-    /// Whether a cell may still be one of the wanted.
+    /// Whether a cell may still be among the wanted ones.
     #[inline]
     pub(super) fn admits(&self, start_ns: i64, source: u32) -> bool {
         self.last
             .is_none_or(|last| !self.wanted.is_before(last, (start_ns, source)))
     }
 
-    /// What is left to look at, of a source, of a range whose ends are inclusive.
+    /// The part of a source's range, with inclusive ends, that is still to be read.
     pub(super) fn reach(&self, source: u32, step: LocalStep<'_>, (start, end): (i64, i64)) -> (i64, i64) {
         let Some((last_ns, last_source)) = self.last else {
             return (start, end);
         };
         let next_ns = step.next_ns(last_ns);
-        // At the end of time a step has no next one.
+        // At the end of time a step has no successor.
         let past_ns = if next_ns == i64::MAX { None } else { Some(next_ns) };
         match self.wanted.descending {
             true if source >= last_source => (start.max(last_ns), end),
@@ -159,7 +159,7 @@ impl<'b> Cells<'b> {
         }
     }
 
-    /// The aggregate of a field in a cell; `None` where the cell is not wanted.
+    /// The aggregate of a field in a cell; `None` if the cell is not wanted.
     #[inline]
     pub(super) fn entry(
         &mut self,
@@ -171,7 +171,7 @@ impl<'b> Cells<'b> {
         if !self.cells.last().is_some_and(is_last) && !self.open(start_ns, source)? {
             return Ok(None);
         }
-        // Whether there is room is asked first, for settling may move the cell.
+        // Capacity is checked first, because settling may move the cell.
         let full = self
             .cells
             .last()
@@ -189,19 +189,19 @@ impl<'b> Cells<'b> {
         }
     }
 
-    /// Whether the fields of the last cell may double.
+    /// Whether the capacity for fields of the last cell may double.
     fn has_room(&self) -> bool {
         let doubled = self.cells.last().map_or(0, Cell::rest_bytes) + size_of::<Entry>();
         self.held.has_room(doubled)
     }
 
-    /// Opens a cell at the end; false where it is not wanted.
+    /// Appends a cell; false if it is not wanted.
     fn open(&mut self, start_ns: i64, source: u32) -> Result<bool, EngineError> {
         if !self.admits(start_ns, source) {
             return Ok(false);
         }
-        // Beyond the wanted ones by a quarter, or beyond those known to differ by as many, so that putting them in
-        // order costs each cell but a few looks.
+        // Settles at a quarter beyond the wanted number, or at twice the number of distinct cells, so that the cost of
+        // sorting is a small constant per cell.
         let wanted = self.wanted.rows_max.saturating_add(self.wanted.rows_max / 4 + 64);
         let settle_at = wanted.min(2 * self.settled + 1_024);
         if self.cells.len() >= settle_at {
@@ -237,7 +237,7 @@ impl<'b> Cells<'b> {
         Ok(true)
     }
 
-    /// Sorts the cells in place, puts the parts of one cell together, and lets go of those that are not wanted.
+    /// Sorts the cells in place, merges the parts of each cell, and drops those that are not wanted.
     fn settle(&mut self) -> Result<(), EngineError> {
         let Self {
             wanted, cells, held, ..
@@ -275,7 +275,7 @@ impl<'b> Cells<'b> {
         Ok(())
     }
 
-    /// The wanted cells in the order asked for, and the memory they are in.
+    /// The wanted cells in the requested order, and their memory reservation.
     pub(super) fn finish(mut self) -> Result<(Vec<Cell>, Held<'b>), EngineError> {
         self.settle()?;
         Ok((self.cells, self.held))

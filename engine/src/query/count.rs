@@ -1,5 +1,5 @@
-//! How many rows there are, whatever fields they have: of a range, and of each hour of it. Blocks answer by their row
-//! counts, or by the rows of their hours; only those that an end of the range cuts are read, and of them only the
+//! Counts rows, whatever fields they have: in a range, and in each hour of it. Blocks are counted by their row counts,
+//! or by the row counts of their hours. Only blocks that contain an end of the range are read, and of them only the
 //! timestamps.
 
 use super::group_rows::rows_within;
@@ -11,11 +11,11 @@ use crate::entry::BlockEntry;
 use crate::rollup::HOUR;
 use crate::snapshot::{Live, SeriesSnapshot};
 
-/// The rows of a source within the range, both ends inclusive. Those of a damaged block that has to be read are not
-/// counted where `pass_over` takes the damage.
+/// Number of rows of a source within the range, both ends inclusive. If `pass_over` accepts the error of a damaged
+/// block that has to be read, the block's rows are not counted.
 ///
 /// # Errors
-/// Those of `pass_over`, [`EngineError::Stopped`] when `stop` says so.
+/// Those of `pass_over`; [`EngineError::Stopped`] if `stop` returns true.
 pub fn count(
     series: &SeriesSnapshot,
     range_ns: (i64, i64),
@@ -25,7 +25,7 @@ pub fn count(
     Ok(series.stats_within(range_ns, stop, pass_over)?.points)
 }
 
-/// Rows by the UTC hour of their timestamps, of any number of sources. Keeps eight bytes for each hour of its range.
+/// Row counts by UTC hour, over any number of sources. Takes eight bytes for each hour of its range.
 pub struct HourCounts {
     range_ns: (i64, i64),
     first_hour: i64,
@@ -33,7 +33,7 @@ pub struct HourCounts {
 }
 
 impl HourCounts {
-    /// Of nothing yet, to be counted within the range, both ends inclusive.
+    /// Zero counts for the range, both ends inclusive.
     pub fn new(range_ns: (i64, i64)) -> Self {
         HourCounts {
             range_ns,
@@ -42,10 +42,10 @@ impl HourCounts {
         }
     }
 
-    /// Adds the rows of a source; answers how many of them lie within the range.
+    /// Adds the rows of a source; returns how many of them are within the range.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] for a damaged block, [`EngineError::Stopped`] when `stop` says so.
+    /// [`EngineError::Damaged`] for a damaged block, [`EngineError::Stopped`] if `stop` returns true.
     pub fn add(&mut self, series: &SeriesSnapshot, stop: &dyn Fn() -> bool) -> Result<u64, EngineError> {
         let live = series.live(self.range_ns)?;
         let mut rows = 0;
@@ -61,7 +61,7 @@ impl HourCounts {
         Ok(rows)
     }
 
-    /// The hours with rows, ascending: start and rows of each.
+    /// The hours that have rows, ascending: start and row count of each.
     pub fn hours(&self) -> impl Iterator<Item = (i64, u64)> {
         let hours = self.first_hour..;
         let counted = hours.zip(&self.counts).filter(|(_, rows)| **rows > 0);
@@ -88,13 +88,13 @@ impl HourCounts {
         Ok(self.add_rows(&BlockReader::new(&block)?.timestamps_ns()?))
     }
 
-    /// Adds those of the ascending timestamps that lie within the range, hour after hour.
+    /// Adds those of the ascending timestamps that are within the range, hour by hour.
     fn add_rows(&mut self, timestamps_ns: &[i64]) -> u64 {
         let within = &timestamps_ns[rows_within(timestamps_ns, self.range_ns)];
         let mut rest = within;
         while let Some(first_ns) = rest.first() {
             let next_ns = Unit::Hour.next_ns(*first_ns);
-            // At the end of time an hour has no next one.
+            // At the end of time an hour has no successor.
             let rows = rest.partition_point(|timestamp| *timestamp < next_ns).max(1);
             *self.of(*first_ns) += rows as u64;
             rest = &rest[rows..];
@@ -102,7 +102,7 @@ impl HourCounts {
         within.len() as u64
     }
 
-    /// The count of the hour of a timestamp. The first hour's start may lie before the range.
+    /// The count of the hour of a timestamp. The first hour may start before the range.
     fn of(&mut self, timestamp_ns: i64) -> &mut u64 {
         let index = hour_of(timestamp_ns) - self.first_hour;
         &mut self.counts[index as usize]

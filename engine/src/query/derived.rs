@@ -1,5 +1,5 @@
-//! Cells of a rollup level that a block does not keep, made of its rows. A minute of a sensor that sends each second has
-//! too few rows for a level on disk, and a chart asks for the same minutes again and again: they are remembered.
+//! Cells of a rollup level that a block does not store, computed from its rows. A minute of a sensor that sends every
+//! second has too few rows for a stored level, but charts request the same minutes repeatedly: the cells are cached.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::block::KeptCells;
 use crate::rollup::LEVELS;
 
 impl Opened<'_, '_, '_> {
-    /// Adds the cells that lie wholly within `range`; answers what of it they leave over.
+    /// Adds the cells that lie entirely within `range`; returns the parts of it that they do not cover.
     pub(super) fn derived(
         &mut self,
         range: (i64, i64),
@@ -33,14 +33,14 @@ impl Opened<'_, '_, '_> {
             Ok(columns.collect())
         })?;
         if are_new {
-            // What was read are their rows.
+            // They were computed from rows, which are counted instead.
             self.walk.grouping.touched.cells = touched;
         }
         Ok(edges)
     }
 
-    /// The cells of each field; `None` unless all are remembered. A cell without a value of any field that was asked for
-    /// is left out, so that fields of different questions may have different cells.
+    /// The cached cells of each field; `None` unless all are cached. Cells in which no requested field has a value are
+    /// omitted, so the fields of different queries may have different cells.
     fn remembered(&self, level: usize) -> Option<Vec<KeptCells>> {
         let fields = self.fields.iter();
         let of_field =
@@ -50,7 +50,7 @@ impl Opened<'_, '_, '_> {
         alike.then_some(cells)
     }
 
-    /// Else rows would be read for cells that nobody has asked for.
+    /// Otherwise rows would be read for cells that were not requested.
     fn is_most_of_the_block(&self, (start, end): (i64, i64)) -> bool {
         let summary = &self.block.summary;
         let within = end.min(summary.last_ns).abs_diff(start.max(summary.first_ns));

@@ -1,24 +1,24 @@
-//! Automatic downsampling: how many points a range would give, and the unit that makes few enough rows of them.
+//! Automatic downsampling: estimates the number of points in a range, and chooses a unit that gives few enough rows.
 
 use crate::calendar::Unit;
 use crate::series::SeriesStats;
 use crate::step::Step;
 use crate::zone::Zone;
 
-/// More expected points than this are downsampled, to at most as many rows where a unit does that.
+/// Above this number of expected points, data is downsampled, to at most as many rows if a unit achieves that.
 const POINTS_MAX: u64 = 500;
 
-/// What one source is expected to give for a range.
+/// The expected data of one source in a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Expected {
-    /// Points, from the source's average interval.
+    /// Number of points, estimated from the source's average interval.
     pub points: u64,
-    /// The range, clipped to the points that exist; both ends inclusive.
+    /// The range, clipped to the existing points; both ends inclusive.
     range_ns: (i64, i64),
 }
 
 impl Expected {
-    /// Expectation for a source in `range_ns`, both ends inclusive; `None` where it has no point in there.
+    /// The expectation for a source in `range_ns`, both ends inclusive; `None` if it has no point in the range.
     pub fn of(stats: SeriesStats, range_ns: (i64, i64)) -> Option<Expected> {
         let (first, last) = stats.bounds_ns?;
         let range_ns = (range_ns.0.max(first), range_ns.1.min(last));
@@ -28,12 +28,12 @@ impl Expected {
         let points = match stats.average_interval_ns() {
             Some(interval) if interval > 0.0 => {
                 let span = range_ns.1 as f64 - range_ns.0 as f64;
-                // A regular series of n points spans n − 1 intervals; the small term keeps rounding from losing one.
+                // A regular series of n points spans n − 1 intervals; the small term prevents rounding from losing one.
                 ((span / interval + 1e-6) as u64)
                     .saturating_add(1)
                     .min(stats.points)
             }
-            // A single point, or all at one instant.
+            // A single point, or all at the same time.
             _ => stats.points,
         };
         Some(Expected { points, range_ns })
@@ -45,12 +45,12 @@ impl Expected {
 pub struct Downsampling {
     /// The step to group by.
     pub step: Step,
-    /// Points expected in all.
+    /// Total number of expected points.
     pub expected_points: u64,
 }
 
-/// The finest unit whose expected rows, added over the sources, are at most 500, else months. `None` when no more
-/// than 500 points are expected.
+/// The finest unit whose expected rows, summed over the sources, are at most 500, otherwise months. `None` if at most
+/// 500 points are expected.
 pub fn choose_unit(sources: &[Expected]) -> Option<Downsampling> {
     let expected_points = sources
         .iter()
@@ -75,12 +75,12 @@ pub fn choose_unit(sources: &[Expected]) -> Option<Downsampling> {
     })
 }
 
-/// What a chart may be drawn by, from the finest to the coarsest.
+/// Steps of charts in seconds, from the finest to the coarsest.
 const CHART_SECONDS: [u32; 12] = [1, 5, 15, 30, 60, 300, 900, 1_800, 3_600, 10_800, 21_600, 43_200];
 
-/// By which step to group sources with these points, so that none of them gives more than so many rows, steps without
-/// points included; months where none is coarse enough. Steps are counted by the clock of the zone, else in UTC.
-/// `None` when no source has more points than that.
+/// The finest step with which none of these sources gives more than `rows_max` rows, steps without points included;
+/// months if none is coarse enough. Steps are counted by the clock of the zone, if given, otherwise in UTC. `None` if
+/// no source has more points than that.
 pub fn finest_step(sources: &[SeriesStats], rows_max: u64, zone: Option<&Zone>) -> Option<Downsampling> {
     if sources.iter().all(|stats| stats.points <= rows_max) {
         return None;

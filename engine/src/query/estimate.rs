@@ -1,4 +1,4 @@
-//! What a question will cost, told from the bounds and row counts of blocks before anything is read.
+//! Estimates the cost of a query from the bounds and row counts of blocks, before anything is read.
 
 use super::group::GroupQuery;
 use super::scan::{ScanQuery, Selection};
@@ -7,30 +7,30 @@ use crate::block::{BLOCK_ROWS_MAX, BlockSummary};
 use crate::entry::BlockEntry;
 use crate::snapshot::SeriesSnapshot;
 
-/// What opening a block costs besides its values, in values.
+/// Cost of opening a block besides its values, in decoded values.
 const BLOCK_VALUES: u64 = 256;
-/// What a value of the answer costs to be written, in values that are decoded.
+/// Cost of writing a value of the result, in decoded values.
 const WRITTEN_VALUES: u64 = 16;
-/// What a row of the answer has besides its values.
+/// Members of a row of the result besides its values.
 const ROW_MEMBERS: u64 = 2;
-/// Blocks of a source that are asked how many fields they have: they are much alike.
+/// Number of a source's blocks whose field counts are examined: blocks are much alike.
 const BLOCKS_LOOKED_AT: u32 = 64;
-/// A rollup keeps a cell for more rows than this.
+/// A rollup stores a cell for more rows than this.
 const ROWS_PER_KEPT_CELL: u64 = 60;
 
-/// Values to be decoded, put together or written, roughly and rather too many. Counting ends when there are enough.
+/// Estimated number of values to be decoded, merged or written; rather too high. Counting ends at the limit.
 pub struct Estimate {
     enough: u64,
     values: u64,
-    /// Sources and rows of a scan's range, where every row counts.
+    /// Number of sources and rows in a scan's range, if every row is included.
     scanned: (u64, u64),
     limit: u64,
-    /// What a row of the page costs.
+    /// Cost of a row of the page.
     row: u64,
 }
 
 impl Estimate {
-    /// Of nothing yet; what is more than `enough` need not be counted.
+    /// An empty estimate. Costs above `enough` need not be counted exactly.
     pub fn new(enough: u64) -> Self {
         Estimate {
             enough,
@@ -41,23 +41,23 @@ impl Estimate {
         }
     }
 
-    /// Whether it is more than enough.
+    /// Whether the estimate exceeds the limit.
     pub fn is_over(&self) -> bool {
-        // A page's rows, and of each source it may come from the block it begins in.
+        // The page's rows, and one block of each source in which the page may begin.
         let (sources, rows) = self.scanned;
         let pages = self.limit + BLOCK_ROWS_MAX as u64 * sources.min(self.limit + 1);
         self.values + 2 * rows.min(pages) + self.row * rows.min(self.limit) > self.enough
     }
 
-    /// Adds what costs about as much as so many values.
+    /// Adds a cost, in decoded values.
     pub fn add(&mut self, values: u64) {
         self.values += values;
     }
 
-    /// Adds a source of a grouped question.
+    /// Adds a source of a grouped query.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] for a damaged block among those that have expired in part.
+    /// [`EngineError::Damaged`] for a damaged block.
     pub fn add_grouped(
         &mut self,
         series: &SeriesSnapshot,
@@ -71,7 +71,7 @@ impl Estimate {
                 Run::Chunk(rows, there) => return Ok(rows * asked.min(there)),
             };
             let fields = match asked {
-                // Nearly all blocks have one: they need not be asked.
+                // Nearly all blocks have the field, so their summaries need not be read.
                 0 | 1 => asked,
                 _ => asked.min(entry.block(series.cache())?.summary.fields.len() as u64),
             };
@@ -89,10 +89,10 @@ impl Estimate {
         })
     }
 
-    /// Adds a source of which every row of the range is read, with so many fields.
+    /// Adds a source of which every row in the range is read, with this many fields.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] for a damaged block among those that have expired in part.
+    /// [`EngineError::Damaged`] for a damaged block.
     pub fn add_rows(
         &mut self,
         series: &SeriesSnapshot,
@@ -111,7 +111,7 @@ impl Estimate {
     /// Adds a source of a page of rows.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] for a damaged block among those that have expired in part.
+    /// [`EngineError::Damaged`] for a damaged block.
     pub fn add_scanned(
         &mut self,
         selection: &Selection<'_>,
@@ -132,7 +132,7 @@ impl Estimate {
         let mut count = |fields: usize| most = fields.min(wanted).max(most);
         let mut looked_at = 0;
         self.each_run(selection.series, query.range_ns, |run| match run {
-            // Where no field is named every row counts, and the first blocks tell how many fields they have.
+            // If no field is named, every row is included, and the first blocks show how many fields they have.
             Run::Block(entry)
                 if fields.is_none() && query.metadata.is_none() && looked_at == BLOCKS_LOOKED_AT =>
             {
@@ -147,7 +147,7 @@ impl Estimate {
                     scanned += u64::from(entry.rows);
                     return Ok(0);
                 }
-                // What a filter passes over is read as well.
+                // Rows that a filter rejects are read as well.
                 let fields = fields.map_or(0, <[u16]>::len).min(summary.fields.len());
                 Ok(BLOCK_VALUES + u64::from(entry.rows) * (3 + fields as u64))
             }
@@ -193,6 +193,6 @@ impl Estimate {
 
 enum Run<'a> {
     Block(&'a BlockEntry),
-    /// Rows and fields.
+    /// Number of rows and fields.
     Chunk(u64, u64),
 }

@@ -1,12 +1,12 @@
 //! Grouped aggregates.
 //!
-//! A block that lies within the range and within one cell answers by its summary. Otherwise the part of the range
-//! within the block is cut into whole cells of the coarsest kept rollup level and, at the two edges, into finer
-//! levels and at last rows: raw edge, minutes, hours, days, hours, minutes, raw edge. Only a range that ends within
-//! the block makes an edge, so at most two blocks of a source that arrives in order are ever read row by row. A level
-//! that the block does not keep is made of its rows where that pays, and remembered (`derived`).
+//! A block that lies within the range and within one cell contributes its summary. Otherwise, the part of the range
+//! within the block is divided into whole cells of the coarsest stored rollup level and, at the two edges, of finer
+//! levels and finally rows: raw edge, minutes, hours, days, hours, minutes, raw edge. An edge exists only if the range
+//! ends within the block, so at most two blocks of a source whose rows arrive in order are read row by row. A level
+//! that the block does not store is computed from its rows if that pays, and cached (`derived`).
 //!
-//! Blocks are looked at from the end that was asked for, and no further than the cells that are still wanted.
+//! Blocks are read from the requested end, and only as far as cells are still wanted.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,29 +26,30 @@ use crate::rollup::LEVELS;
 use crate::snapshot::SeriesSnapshot;
 use crate::zone::LocalStep;
 
-/// What to group.
+/// A grouped query of one source.
 pub struct GroupQuery<'a> {
     /// First and last timestamp, both inclusive.
     pub range_ns: (i64, i64),
-    /// The step of time of a cell.
+    /// The time step of a cell.
     pub step: LocalStep<'a>,
-    /// The fields to aggregate, ascending; of fields that are no numbers only the count means something.
+    /// The fields to aggregate, ascending; for fields that are not numbers, only the count is meaningful.
     pub fields: &'a [u16],
-    /// Which rows count, by their metadata.
+    /// Selects rows by their metadata.
     pub metadata: Option<MetadataFilter<'a>>,
-    /// Asked before each block and chunk, and between metadata texts; `true` ends the query with
+    /// Called before each block and chunk, and between metadata texts; if it returns true, the query ends with
     /// [`EngineError::Stopped`].
     pub stop: &'a dyn Fn() -> bool,
 }
 
-/// A grouped answer on its way: sources are added one by one, and only the cells wanted of all of them are kept.
+/// A grouped result under construction: sources are added one by one, and only the wanted cells of all of them are
+/// kept.
 pub struct Grouping<'b> {
     pub(super) cells: Cells<'b>,
     pub(super) budget: &'b Budget,
     pub(super) touched: Touched,
 }
 
-/// The cells of an answer, in the order asked for. Their memory counts until this is dropped.
+/// The cells of a result, in the requested order. Their memory stays reserved until this is dropped.
 pub struct Grouped<'b> {
     /// The cells.
     pub cells: Vec<Cell>,
@@ -58,7 +59,7 @@ pub struct Grouped<'b> {
 }
 
 impl<'b> Grouping<'b> {
-    /// Of no source yet.
+    /// A result without sources.
     pub fn new(wanted: Wanted, budget: &'b Budget) -> Self {
         Grouping {
             cells: Cells::new(wanted, budget),
@@ -67,11 +68,12 @@ impl<'b> Grouping<'b> {
         }
     }
 
-    /// Adds a source's rows to the cells of this number: that of the source, or one for all to be merged. `numbers`
-    /// has the number that stands for each field in the cells; without it that is the field's place in `query.fields`.
+    /// Adds a source's rows to cells with the number `source`: that of the source, or the same one for all sources to
+    /// be merged. `numbers` contains the number of each field in the cells; without it, that is the field's index in
+    /// `query.fields`.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] for a damaged block, [`EngineError::Stopped`] when `stop` says so,
+    /// [`EngineError::Damaged`] for a damaged block, [`EngineError::Stopped`] if `stop` returns true,
     /// [`EngineError::OverBudget`].
     pub fn add(
         &mut self,
@@ -130,7 +132,7 @@ impl<'b> Grouping<'b> {
     }
 }
 
-/// A way through one source.
+/// The state of adding one source.
 pub(super) struct Walk<'a, 'b> {
     pub(super) grouping: &'a mut Grouping<'b>,
     source: u32,
@@ -139,7 +141,7 @@ pub(super) struct Walk<'a, 'b> {
 }
 
 impl<'b> Walk<'_, 'b> {
-    /// What of the range can still hold a wanted cell.
+    /// The part of the range that may still contain a wanted cell.
     fn reach(&self) -> (i64, i64) {
         self.grouping
             .cells
@@ -150,7 +152,7 @@ impl<'b> Walk<'_, 'b> {
         self.numbers.map_or(index as u32, |numbers| numbers[index])
     }
 
-    /// The asked fields that are among those, with their numbers; both are ascending.
+    /// The requested fields that are among `there`, with their numbers; both are ascending.
     fn occurring(&self, there: impl ExactSizeIterator<Item = u16> + Clone) -> Vec<(u16, u32)> {
         let mut found = Vec::with_capacity(there.len().min(self.query.fields.len()));
         let mut there = there.peekable();
@@ -194,7 +196,7 @@ impl<'b> Walk<'_, 'b> {
         let whole = self.query.metadata.is_none() && start <= entry.first_ns && entry.last_ns <= end;
         let in_one_cell = whole && cell == step.start_ns(entry.last_ns);
         let coarsest = step.level();
-        // What is asked most: one field of all there is. Its cells say that the block has it.
+        // The most common query: one field over all time. Cached cells show that the block has the field.
         if whole
             && !in_one_cell
             && let Some(coarsest) = coarsest
@@ -231,7 +233,7 @@ impl<'b> Walk<'_, 'b> {
         let Some(coarsest) = coarsest.filter(|_| opened.walk.query.metadata.is_none()) else {
             return opened.rows((start, end));
         };
-        // An end of the range beyond the block's own is none: no cell is cut by it.
+        // An end of the range beyond the block's own cuts no cell.
         let start = if start <= summary.first_ns {
             i64::MIN
         } else {
@@ -241,7 +243,7 @@ impl<'b> Walk<'_, 'b> {
         opened.levels((start, end), coarsest)
     }
 
-    /// Adds cells of a rollup level, of fields with their numbers.
+    /// Adds cells of a rollup level, for fields with their numbers.
     fn add_cells(
         &mut self,
         cells: Range<usize>,
@@ -291,21 +293,21 @@ impl<'b> Walk<'_, 'b> {
     }
 }
 
-/// A field's aggregates in the cells of a level, and the number that stands for it in the answer.
+/// A field's aggregates in the cells of a level, and the field's number in the result.
 pub(super) type NumberedCells = (u32, Arc<[Aggregate]>);
 
-/// A block of which only what is needed is decoded, once.
+/// An open block; what is needed is decoded once.
 pub(super) struct Opened<'w, 'a, 'b> {
     pub(super) walk: &'w mut Walk<'a, 'b>,
     pub(super) block: &'w Block,
     pub(super) cache: &'w Cache,
-    /// The asked fields it has, with their numbers.
+    /// The requested fields that it has, with their numbers.
     pub(super) fields: Vec<(u16, u32)>,
     pub(super) rows: Option<Rows<'static, 'b>>,
 }
 
 impl Opened<'_, '_, '_> {
-    /// Answers `range` from level `level` and finer ones.
+    /// Adds `range` from this level and finer ones.
     fn levels(&mut self, range: (i64, i64), level: usize) -> Result<(), EngineError> {
         let field = self.fields.first().map(|(field, _)| *field);
         let edges = match self.block.level(level, field, self.cache)? {
@@ -322,7 +324,7 @@ impl Opened<'_, '_, '_> {
         Ok(())
     }
 
-    /// Adds cells of a level that the block keeps; answers what of `range` they leave over.
+    /// Adds cells of a level that the block stores; returns the parts of `range` that they do not cover.
     fn kept(
         &mut self,
         range: (i64, i64),
@@ -337,7 +339,7 @@ impl Opened<'_, '_, '_> {
         })
     }
 
-    /// Adds the cells that lie wholly within `range`; answers what of it they leave over.
+    /// Adds the cells that lie entirely within `range`; returns the parts of it that they do not cover.
     pub(super) fn cells(
         &mut self,
         range: (i64, i64),
@@ -355,7 +357,7 @@ impl Opened<'_, '_, '_> {
             return Ok(vec![range]);
         }
         let grouping = &mut *self.walk.grouping;
-        // A level of many cells is decoded for this question alone.
+        // A level with many cells is decoded for this query only.
         let mut held = grouping.budget.hold();
         held.grow(starts.len() * (size_of::<i64>() + self.fields.len() * size_of::<Aggregate>()))?;
         let columns = columns(&self.fields)?;

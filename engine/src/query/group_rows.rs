@@ -1,5 +1,5 @@
-//! Rows that are grouped one by one: decoded columns where most rows have a value, single values where few have one,
-//! so that a source of many fields, each in few of its rows, costs what it holds.
+//! Rows that are grouped one by one: as decoded columns if most rows have a value, as single values if few have one, so
+//! that the cost of a source with many sparse fields grows with its values.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -16,14 +16,14 @@ use crate::columns::Columns;
 use crate::times::Times;
 use crate::zone::LocalStep;
 
-/// The rows of a chunk or a block with the fields asked for.
+/// The rows of a chunk or a block, with the requested fields.
 pub(super) struct Rows<'c, 'b> {
     times: Times<'c>,
     /// Columns in which most rows have a value, with their numbers.
     columns: Vec<(u32, Cow<'c, Column>)>,
-    /// The values of the others, by row.
+    /// The values of the other columns, sorted by row.
     single: Vec<Single>,
-    /// Rows that count; `None` for all.
+    /// The rows that pass the filter; `None` for all.
     passes: Option<Vec<bool>>,
     held: Held<'b>,
 }
@@ -32,7 +32,7 @@ pub(super) struct Rows<'c, 'b> {
 struct Single {
     row: u32,
     field: u32,
-    /// `None` for what is only counted.
+    /// `None` for values that are only counted.
     value: Option<f64>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn rows_within(timestamps_ns: &[i64], (start, end): (i64, i64)) -> Ra
 }
 
 impl<'c, 'b> Rows<'c, 'b> {
-    /// Of a chunk of the head, of which these rows will be grouped.
+    /// Rows of a chunk of the head; `range` is the part to be grouped.
     pub(super) fn of_chunk(
         chunk: &'c Columns,
         fields: &[(u16, u32)],
@@ -78,7 +78,7 @@ impl<'c, 'b> Rows<'c, 'b> {
         Ok(rows)
     }
 
-    /// Of a block: its columns are decoded one by one.
+    /// Rows of a block, whose columns are decoded one by one.
     pub(super) fn of_block(
         reader: &BlockReader<'_>,
         summary: &BlockSummary,
@@ -109,7 +109,7 @@ impl<'c, 'b> Rows<'c, 'b> {
             held,
         };
         for (field, number) in fields {
-            // A number takes this much, and most fields are numbers.
+            // The size of a column of numbers, the most common type.
             let mut decoded = budget.hold();
             decoded.grow(total * size_of::<f64>())?;
             if let Some(column) = reader.field(*field)? {
@@ -156,12 +156,12 @@ impl<'c, 'b> Rows<'c, 'b> {
             .sort_unstable_by_key(|single| (single.row, single.field));
     }
 
-    /// The rows with such timestamps.
+    /// The rows with timestamps in this range.
     pub(super) fn within(&self, range_ns: (i64, i64)) -> Range<usize> {
         self.times.within(range_ns)
     }
 
-    /// Adds rows one by one, cell after cell and column after column. Answers how many were looked at.
+    /// Adds rows, cell by cell and column by column. Returns how many were visited.
     pub(super) fn group(
         &self,
         rows: Range<usize>,
@@ -186,7 +186,7 @@ impl<'c, 'b> Rows<'c, 'b> {
                 single += 1;
             }
             if !cells.admits(start_ns, source) {
-                // From here on they are only further away, or come nearer.
+                // In ascending order, all later cells are unwanted too; in descending order, later cells come nearer.
                 match cells.wanted.descending {
                     true => continue,
                     false => return Ok((of_cell.start - rows.start) as u64),
@@ -218,7 +218,7 @@ impl<'c, 'b> Rows<'c, 'b> {
         let mut counting = rows
             .clone()
             .filter(|row| passes.is_none_or(|passes| passes[*row]) && column.has(*row));
-        // Cells hold only fields with values.
+        // Cells contain only fields with values.
         let Some(first) = counting.next() else {
             return Ok(());
         };
@@ -241,7 +241,7 @@ impl<'c, 'b> Rows<'c, 'b> {
     }
 }
 
-/// Of what is only counted, which rows have a value is all that matters.
+/// For values that are only counted, it matters only which rows have one.
 fn without_uncounted(mut column: Column) -> Column {
     if !matches!(column.values, Values::Numbers { .. }) {
         column.values = Values::Booleans(Vec::new());

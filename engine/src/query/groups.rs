@@ -1,4 +1,4 @@
-//! A grouped answer of one source as a whole, for questions that are known to be small.
+//! The complete grouped result of one source, for queries that are known to be small.
 
 use super::Touched;
 use super::budget::Budget;
@@ -8,13 +8,13 @@ use crate::EngineError;
 use crate::aggregate::Aggregate;
 use crate::snapshot::SeriesSnapshot;
 
-/// All cells with rows of one source, ascending by start; `aggregates` has one entry for each cell and field, cell by
-/// cell. For questions with few of both; what may be large is asked by a [`Grouping`].
+/// All cells of one source that have rows, ascending by start; `aggregates` has one entry per cell and field, cell by
+/// cell. For queries with few of both; others should use a [`Grouping`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Groups {
     /// Start of each cell.
     pub starts_ns: Vec<i64>,
-    /// Aggregates of the fields asked for, in their order, for each cell.
+    /// Aggregates of the requested fields, in their order, for each cell.
     pub aggregates: Vec<Aggregate>,
     /// What was read.
     pub touched: Touched,
@@ -35,7 +35,7 @@ impl Groups {
 /// Groups one source's rows.
 ///
 /// # Errors
-/// [`EngineError::Corrupt`] for a damaged block, [`EngineError::Stopped`] when `stop` says so.
+/// [`EngineError::Damaged`] for a damaged block, [`EngineError::Stopped`] if `stop` returns true.
 pub fn group(series: &SeriesSnapshot, query: &GroupQuery<'_>) -> Result<Groups, EngineError> {
     let budget = Budget::unlimited();
     let mut grouping = Grouping::new(Wanted::ALL, &budget);

@@ -1,6 +1,6 @@
-//! Questions to a snapshot: grouped aggregates, pages of raw rows, counts of rows, and the choice of a unit for
-//! downsampling. All of it runs on the caller's thread and asks `stop` before each block, and between metadata texts,
-//! whether to go on. What grows with the question is counted against the caller's [`Budget`].
+//! Queries on a snapshot: grouped aggregates, pages of raw rows, row counts, and the choice of a unit for downsampling.
+//! Queries run on the caller's thread, and call `stop` before each block and between metadata texts. Memory that grows
+//! with the query is counted against the caller's [`Budget`].
 
 mod budget;
 mod cells;
@@ -27,17 +27,17 @@ pub use groups::{Groups, group};
 pub use page::{Page, PageRun};
 pub use scan::{Position, ScanQuery, Selection, scan, scan_within};
 
-/// Decides by a row's metadata (JSON text, `None` when it has none) whether the row counts.
+/// Decides by a row's metadata (JSON text, `None` if it has none) whether the row is included.
 pub type MetadataFilter<'a> = &'a dyn Fn(Option<&str>) -> bool;
 
-/// What a query read, for metrics and benches.
+/// What a query read, for metrics and benchmarks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Touched {
-    /// Rows of points looked at.
+    /// Rows of points visited.
     pub rows: u64,
-    /// Cells of rollups and whole-block aggregates looked at.
+    /// Cells of rollups and whole-block aggregates visited.
     pub cells: u64,
-    /// Blocks opened, because what is known of them without reading them did not do.
+    /// Blocks opened because their summary was not enough.
     pub blocks: u64,
 }
 
@@ -49,8 +49,8 @@ impl std::ops::AddAssign for Touched {
     }
 }
 
-/// About what a block's directory takes while the block is open: it has a section for each field, and one for each of
-/// its rollup levels.
+/// Approximate memory of an open block's directory, in bytes: a section for each field, and one for each of its rollup
+/// levels.
 fn directory_bytes(summary: &BlockSummary) -> usize {
     const SECTION_BYTES: usize = 40;
     SECTION_BYTES * (8 + summary.fields.len() * (1 + LEVELS.len()))
@@ -61,10 +61,10 @@ use crate::block::BlockSummary;
 use crate::column::Column;
 use crate::rollup::LEVELS;
 
-/// Metadata texts filtered before `stop` is asked again: a text may have kilobytes, and a block thousands of them.
+/// Number of metadata texts filtered between calls of `stop`: a text may have kilobytes, and a block thousands of them.
 const TEXTS_PER_STOP: usize = 16;
 
-/// Which rows of a metadata column the filter lets pass: it is asked once for each different text.
+/// The rows of a metadata column that pass the filter, which is called once per distinct text.
 fn metadata_passes(
     filter: MetadataFilter<'_>,
     metadata: Option<&Column>,

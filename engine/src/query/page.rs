@@ -1,4 +1,4 @@
-//! The rows of a scan with their values: runs are read once more, and of each only the rows on the page are kept.
+//! The rows of a scan with their values: runs are read again, and only the rows on the page are kept.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use super::scan::Selection;
 use crate::EngineError;
 use crate::columns::Columns;
 
-/// Rows found. `rows` are pairs of (index in `runs`, row in that run), in order.
+/// A page of rows. `rows` are pairs of (index in `runs`, row in that run), in order.
 #[derive(Default)]
 pub struct Page {
-    /// Runs that rows of the page come from.
+    /// The runs that contain the page's rows.
     pub runs: Vec<PageRun>,
     /// The rows.
     pub rows: Vec<(u32, u32)>,
@@ -22,18 +22,18 @@ pub struct Page {
     pub touched: Touched,
 }
 
-/// Rows of one source: at least those on the page, and at least the fields wanted that they have.
+/// Rows of one source: at least those on the page, with at least the requested fields that they have.
 pub struct PageRun {
     /// The source's ordinal.
     pub source: u32,
-    /// The place of its selection.
+    /// Index of its selection.
     pub selection: usize,
     /// The rows.
     pub columns: Arc<Columns>,
 }
 
 impl Page {
-    /// Takes rows in their order, as places of runs and rows in those; answers what they hold.
+    /// Reads the given rows, as pairs of run index and row, in page order; returns their memory reservation.
     pub(super) fn fill<'b>(
         &mut self,
         mut rows: Vec<(u32, u32)>,
@@ -54,7 +54,7 @@ impl Page {
         for (run, row) in &mut rows {
             let picks = &mut picks[*run as usize];
             picks.push((0, *row));
-            // From here on: its place among the run's rows of the page.
+            // From here on, the row's index among the run's rows on the page.
             *row = picks.len() as u32 - 1;
         }
         let mut places = vec![0u32; open.len()];

@@ -1,4 +1,4 @@
-//! Sorted runs of rows, as a scan meets them: blocks and chunks of a head, told apart only here.
+//! Sorted runs of rows in a scan: blocks and chunks of a head, which only this module distinguishes.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::column::{Column, FieldColumn};
 use crate::columns::Columns;
 use crate::entry::BlockEntry;
 
-/// A time in the direction of the scan: descending scans see time mirrored, so that one algorithm serves both.
+/// A time in the direction of the scan: descending scans mirror time, so that one algorithm serves both directions.
 pub(super) fn directed(timestamp_ns: i64, descending: bool) -> i64 {
     if descending { !timestamp_ns } else { timestamp_ns }
 }
@@ -23,7 +23,7 @@ pub(super) enum Origin<'a> {
     Chunk(&'a Arc<Columns>),
 }
 
-/// A sorted run that may hold rows of the page; times are directed.
+/// A sorted run that may contain rows of the page; times are in scan direction.
 #[derive(Clone, Copy)]
 pub(super) struct Candidate<'a> {
     pub(super) first: i64,
@@ -33,48 +33,48 @@ pub(super) struct Candidate<'a> {
     pub(super) origin: Origin<'a>,
 }
 
-/// What of a run is wanted, in the direction of the scan.
+/// The requested part of a run, in scan direction.
 pub(super) struct Part<'q> {
     pub(super) descending: bool,
-    /// Directed bounds, inclusive.
+    /// Bounds in scan direction, inclusive.
     pub(super) range: (i64, i64),
-    /// Directed; rows up to this one have been seen.
+    /// In scan direction; rows up to this one have been processed.
     pub(super) after: Option<Position>,
     pub(super) rows_max: usize,
-    /// Which rows count, by their metadata.
+    /// Selects rows by their metadata.
     pub(super) filter: Option<MetadataFilter<'q>>,
     pub(super) stop: &'q dyn Fn() -> bool,
 }
 
-/// A row that counts, at its directed place.
+/// An included row, with its position in scan direction.
 #[derive(Clone, Copy)]
 pub(super) struct Found {
     pub(super) position: Position,
     pub(super) row: u32,
 }
 
-/// An opened run: its next rows that count. What they were found by is let go of.
+/// An open run with its next included rows. The data used to find them is released.
 pub(super) struct Open<'a, 'b> {
     pub(super) candidate: Candidate<'a>,
     pub(super) rows: Vec<Found>,
-    /// Of those.
+    /// Index of the next row in `rows`.
     pub(super) next: usize,
     /// Whether more rows may follow.
     pub(super) more: bool,
-    /// Rows taken for the page.
+    /// Number of rows taken for the page.
     pub(super) taken: usize,
-    /// Times that the run was read.
+    /// Number of times that the run was read.
     pub(super) reads: u32,
     held: Held<'b>,
 }
 
 impl<'a, 'b> Candidate<'a> {
-    /// One for a block, for counting them.
+    /// 1 for a block, for counting blocks.
     pub(super) fn is_block(&self) -> u64 {
         u64::from(matches!(self.origin, Origin::Block(_)))
     }
 
-    /// Whether every row of the run within the range counts, by what is known without reading it.
+    /// Whether every row of the run within the range is included, as far as is known without reading it.
     pub(super) fn all_visible(&self, selection: &Selection<'_>, filtered: bool) -> Result<bool, EngineError> {
         if filtered {
             return Ok(false);
@@ -107,7 +107,7 @@ impl<'a, 'b> Candidate<'a> {
         }
     }
 
-    /// Opens it for its first rows.
+    /// Opens the run and reads its first rows.
     pub(super) fn open(
         self,
         selection: &Selection<'_>,
@@ -127,8 +127,8 @@ impl<'a, 'b> Candidate<'a> {
         Ok(open)
     }
 
-    /// The rows picked, in ascending order, with the fields wanted: in the picked order, or all rows of the run in their
-    /// own where that costs no more (then `true`).
+    /// The picked rows, in ascending order, with the requested fields. If it costs no more, all rows of the run are
+    /// returned instead (then `true`).
     pub(super) fn columns(
         &self,
         selection: &Selection<'_>,
@@ -189,7 +189,7 @@ impl<'a, 'b> Candidate<'a> {
 }
 
 impl<'b> Open<'_, 'b> {
-    /// Reads the next rows that count: fields are decoded only where they decide that.
+    /// Reads the next included rows; fields are decoded only if they decide that.
     pub(super) fn read(
         &mut self,
         selection: &Selection<'_>,
@@ -287,14 +287,14 @@ impl<'b> Open<'_, 'b> {
         Ok(())
     }
 
-    /// Lets go of the rows: they have been passed.
+    /// Releases the rows: they have been processed.
     pub(super) fn close(&mut self) {
         self.rows = Vec::new();
         self.next = 0;
         self.held.shrink(usize::MAX);
     }
 
-    /// The place of the next row that counts, of those that were read.
+    /// The position of the next included row among those read.
     pub(super) fn position(&self) -> Option<Position> {
         self.rows.get(self.next).map(|found| found.position)
     }
@@ -303,7 +303,7 @@ impl<'b> Open<'_, 'b> {
 /// The picked rows of a column.
 fn picked(column: Column, picks: &[(u32, u32)]) -> Column {
     let kind = Column::absent(0, &column.values).values;
-    // As the only column of some rows, which is what rows are gathered from.
+    // Wrapped as the only column of some rows, because rows are gathered from [`Columns`].
     let rows = Columns {
         metadata: Some(Box::new(column)),
         ..Columns::default()
@@ -311,7 +311,7 @@ fn picked(column: Column, picks: &[(u32, u32)]) -> Column {
     Column::gather(&kind, &[&rows], picks, |rows| rows.metadata.as_deref())
 }
 
-/// Leaves visible only rows that have at least one of the fields.
+/// Clears `visible` for rows that have none of the fields.
 fn and_present<'c>(
     mut visible: Vec<bool>,
     fields: Option<&[u16]>,

@@ -1,9 +1,9 @@
 //! Pages of raw rows of many sources, in order of (timestamp, sequence) or its exact reverse.
 //!
-//! Sorted runs (blocks and chunks) are merged; a run is opened when the merge reaches its first row, and its fields
-//! are decoded only if a row of it is on the page. An offset is passed over by the row counts of whole runs: what is
-//! skipped is not read. Of an open run only rows are kept that the page may still take, and nothing of one that has
-//! been passed; where very many are open, each keeps few rows and is read again for more.
+//! Sorted runs (blocks and chunks) are merged. A run is opened when the merge reaches its first row, and its fields are
+//! decoded only if one of its rows is on the page. An offset is skipped by the row counts of whole runs, without
+//! reading them. An open run keeps only rows that the page may still take, and a processed run keeps none. If very many
+//! runs are open, each keeps few rows and is read again for more.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,52 +16,53 @@ use super::{MetadataFilter, Touched};
 use crate::EngineError;
 use crate::snapshot::SeriesSnapshot;
 
-/// Timestamp and sequence of a row: its place among all rows of a bucket.
+/// Timestamp and sequence of a row: its position among all rows of a bucket.
 pub type Position = (i64, u64);
 
-/// A source to scan and the fields wanted of it.
+/// A source to scan, and the requested fields.
 pub struct Selection<'a> {
     /// The source.
     pub series: &'a SeriesSnapshot,
-    /// Fields wanted, ascending; `None` for all. A row without any of them is not a row.
+    /// Requested fields, ascending; `None` for all. Rows that have none of them are skipped.
     pub fields: Option<Arc<[u16]>>,
 }
 
-/// A page of rows.
+/// A query for a page of rows.
 pub struct ScanQuery<'a> {
     /// First and last timestamp, both inclusive.
     pub range_ns: (i64, i64),
     /// Newest first.
     pub descending: bool,
-    /// Begin behind this row, in the direction of the scan.
+    /// Start after this row, in scan direction.
     pub after: Option<Position>,
-    /// Rows to pass over.
+    /// Number of rows to skip.
     pub skip: u64,
-    /// Most rows of the page.
+    /// Maximum number of rows of the page.
     pub limit: usize,
-    /// Which rows count, by their metadata.
+    /// Selects rows by their metadata.
     pub metadata: Option<MetadataFilter<'a>>,
-    /// Asked before each run, and between metadata texts; `true` ends the scan with [`EngineError::Stopped`].
+    /// Called before each run, and between metadata texts; if it returns true, the scan ends with
+    /// [`EngineError::Stopped`].
     pub stop: &'a dyn Fn() -> bool,
 }
 
-/// So many runs may be open with all of their rows.
+/// Maximum number of runs that are open with all their rows.
 const OPEN_WHOLE_MAX: usize = 64;
-/// Rows read at first of each run beyond those; four times as many whenever they are used up.
+/// Number of rows first read of each further run; four times as many whenever they are used up.
 const BATCH_ROWS: usize = 256;
 
-/// Answers a page, whatever memory it takes: for pages known to be small.
+/// Reads a page without a memory limit: for pages known to be small.
 ///
 /// # Errors
-/// [`EngineError::Corrupt`] for a damaged block, [`EngineError::Stopped`] when `stop` says so.
+/// [`EngineError::Damaged`] for a damaged block, [`EngineError::Stopped`] if `stop` returns true.
 pub fn scan(selections: &[Selection<'_>], query: &ScanQuery<'_>) -> Result<Page, EngineError> {
     scan_within(selections, query, &Budget::unlimited()).map(|(page, _)| page)
 }
 
-/// Answers a page, and what of the budget it holds.
+/// Reads a page; also returns its memory reservation.
 ///
 /// # Errors
-/// [`EngineError::Corrupt`] for a damaged block, [`EngineError::Stopped`] when `stop` says so,
+/// [`EngineError::Damaged`] for a damaged block, [`EngineError::Stopped`] if `stop` returns true,
 /// [`EngineError::OverBudget`].
 pub fn scan_within<'b>(
     selections: &[Selection<'_>],
@@ -81,20 +82,20 @@ struct Scan<'a, 'b> {
     selections: &'a [Selection<'a>],
     query: &'a ScanQuery<'a>,
     budget: &'b Budget,
-    /// Directed bounds of what is still to be scanned, inclusive.
+    /// Bounds of what is still to be scanned, in scan direction, inclusive.
     range: (i64, i64),
     after: Option<Position>,
     /// Descending by `first`, so that the next one is popped from the end.
     candidates: Vec<Candidate<'a>>,
-    /// Runs that were reached; of those passed only they remain that rows of the page come from.
+    /// Opened runs; processed ones are kept only if the page has rows of them.
     open: Vec<Option<Open<'a, 'b>>>,
-    /// Places of `open` that are free again.
+    /// Free slots in `open`.
     free: Vec<usize>,
     heap: BinaryHeap<Reverse<(Position, usize)>>,
     skip: u64,
     rows: Vec<(u32, u32)>,
     touched: Touched,
-    /// For the candidates, the places of runs, and the rows.
+    /// For the candidates, the slots, and the rows.
     held: Held<'b>,
 }
 
@@ -170,13 +171,13 @@ impl<'a, 'b> Scan<'a, 'b> {
         &self.selections[candidate.selection as usize]
     }
 
-    /// Whether every row of the run within the range counts, by what is known without reading it.
+    /// Whether every row of the run within the range is included, as far as is known without reading it.
     fn all_visible(&self, candidate: &Candidate<'a>) -> Result<bool, EngineError> {
         candidate.all_visible(self.selection(candidate), self.query.metadata.is_some())
     }
 
-    /// Moves the beginning of the range to the latest run boundary before which there are certainly not more rows
-    /// than are to be skipped, and takes those rows off the count.
+    /// Moves the start of the range to the latest run boundary that certainly has no more rows before it than are to be
+    /// skipped, and subtracts those rows from the count.
     fn skip_whole_runs(&mut self) -> Result<(), EngineError> {
         if self.skip == 0 {
             return Ok(());
@@ -229,7 +230,7 @@ impl<'a, 'b> Scan<'a, 'b> {
         Ok(())
     }
 
-    /// Rows of a run within the range and before `boundary`.
+    /// Number of rows of a run within the range and before `boundary`.
     fn rows_before(&mut self, candidate: &Candidate<'a>, boundary: i64) -> Result<u64, EngineError> {
         self.check_stop()?;
         let timestamps = candidate.timestamps_ns(self.selection(candidate))?;
@@ -249,7 +250,7 @@ impl<'a, 'b> Scan<'a, 'b> {
         }
     }
 
-    /// One row more than the page tells whether more follow.
+    /// One row more than the page shows whether more follow.
     fn wanted(&self) -> usize {
         self.query.limit.saturating_add(1)
     }
@@ -271,7 +272,7 @@ impl<'a, 'b> Scan<'a, 'b> {
             let Some(Reverse((_, index))) = self.heap.pop() else {
                 break;
             };
-            // This run alone goes on up to the next row of another one.
+            // Only this run is read up to the next row of another one.
             let others = self.heap.peek().map(|Reverse((position, _))| *position);
             let unopened = self.candidates.last().map(|candidate| (candidate.first, 0));
             let until = [others, unopened].into_iter().flatten().min();
@@ -280,9 +281,9 @@ impl<'a, 'b> Scan<'a, 'b> {
         Ok(())
     }
 
-    /// What is to be read of a run that was read so many times and seen up to `after`.
+    /// The part to read of a run that was read `reads` times and processed up to `after`.
     fn part(&self, reads: u32, after: Option<Position>) -> Part<'a> {
-        // No run has more rows on the page than are still to come.
+        // No run contributes more rows to the page than are still missing.
         let missing = (self.wanted() - self.rows.len()) as u64;
         let needed = usize::try_from(self.skip.saturating_add(missing)).unwrap_or(usize::MAX);
         let rows_max = match self.open.len() - self.free.len() <= OPEN_WHOLE_MAX {
@@ -311,7 +312,7 @@ impl<'a, 'b> Scan<'a, 'b> {
         let index = match self.free.pop() {
             Some(index) => index,
             None => {
-                // The place in the heap, and perhaps one among the free, are taken with it.
+                // Reserves a slot in the heap as well, and possibly one in the free list.
                 if self.open.len() == self.open.capacity() {
                     let places = (self.open.len() / 2).max(4);
                     self.held
@@ -327,9 +328,9 @@ impl<'a, 'b> Scan<'a, 'b> {
         Ok(())
     }
 
-    /// Takes the next row of a run, which comes before those of all others, and further ones up to `until`, exclusive, or
-    /// until the page is full. The next row is taken also where another run has one of the same time and sequence: only
-    /// damage makes such, and two runs that waited for each other would never end.
+    /// Takes the next row of a run, which precedes those of all others, and further ones up to `until`, exclusive, or
+    /// until the page is full. The next row is taken even if another run has one with the same time and sequence: only
+    /// damage causes that, and otherwise two such runs would wait for each other forever.
     fn take_rows(&mut self, index: usize, until: Option<Position>) -> Result<(), EngineError> {
         let Some(mut open) = self.open[index].take() else {
             return Ok(());
@@ -366,7 +367,7 @@ impl<'a, 'b> Scan<'a, 'b> {
             }
             self.rows.push((index as u32, found.row));
         }
-        // Passed, or no longer needed.
+        // Processed, or no longer needed.
         open.close();
         if open.taken > 0 {
             self.open[index] = Some(open);

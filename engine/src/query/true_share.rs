@@ -1,6 +1,6 @@
-//! The share of the time in which boolean fields were true, in each step: a value holds until the next one of its
-//! source, also across steps, and the last one to the end of its step or of the range. Time before the first value of
-//! the range does not count. Read row by row: rollups keep of booleans how many there are.
+//! The fraction of time for which boolean fields were true, in each step. A value holds until the next one of its
+//! source, across steps, and the last one until the end of its step or of the range. Time before the first value in the
+//! range does not count. Read row by row, because rollups store only the count of booleans.
 
 use std::sync::Arc;
 
@@ -12,37 +12,37 @@ use crate::column::Values;
 use crate::snapshot::SeriesSnapshot;
 use crate::zone::LocalStep;
 
-/// Rows read at a time.
+/// Number of rows read at a time.
 const PAGE_ROWS: usize = 16_384;
 
-/// What a field is and was.
+/// A field and its current value.
 struct Field {
     ordinal: u16,
     number: u32,
     holding: Option<Holding>,
 }
 
-/// The value that holds, and the step that it is in.
+/// The current value, and the step in which it holds.
 struct Holding {
     value: bool,
-    /// Until here its time is accounted for.
+    /// The value's time is accounted for up to here.
     since_ns: i64,
     start_ns: i64,
     next_ns: i64,
     true_ns: i64,
     covered_ns: i64,
-    /// Of the step's own values.
+    /// Number of values within the step.
     count: u64,
     has_false: bool,
     has_true: bool,
 }
 
 impl Grouping<'_> {
-    /// Adds a source's boolean fields to the cells of this number: the average of a cell is the share of time true, its
-    /// least and greatest values are 0 or 1. `numbers` has the number that stands for each field in the cells.
+    /// Adds a source's boolean fields to the cells with this number: the average of a cell is the fraction of time
+    /// true, minimum and maximum are 0 or 1. `numbers` contains the number of each field in the cells.
     ///
     /// # Errors
-    /// [`EngineError::Corrupt`] for a damaged block, [`EngineError::Stopped`] when `stop` says so,
+    /// [`EngineError::Damaged`] for a damaged block, [`EngineError::Stopped`] if `stop` returns true,
     /// [`EngineError::OverBudget`].
     pub fn add_true_shares(
         &mut self,
@@ -81,7 +81,7 @@ impl Grouping<'_> {
         Ok(())
     }
 
-    /// Adds the rows behind `after`; answers the last of them when more follow that may matter.
+    /// Adds the rows after `after`; returns the last of them if more follow that may matter.
     fn add_page(
         &mut self,
         source: u32,
@@ -101,7 +101,7 @@ impl Grouping<'_> {
         };
         let (page, _held) = scan_within(selection, &scan, self.budget)?;
         self.touched += page.touched;
-        // Of each run, the columns of the fields.
+        // The columns of the fields, for each run.
         let columns: Vec<Vec<_>> = page
             .runs
             .iter()
@@ -125,7 +125,7 @@ impl Grouping<'_> {
                 }
             }
         }
-        // Behind a full window nothing is wanted any more.
+        // Beyond a full window nothing is wanted any more.
         let wanted = last.is_some_and(|(timestamp_ns, _)| {
             self.cells.wanted.descending || self.cells.admits(query.step.start_ns(timestamp_ns), source)
         });
@@ -193,7 +193,7 @@ impl Grouping<'_> {
 }
 
 impl Holding {
-    /// The value has held until here.
+    /// Accounts for the value's time up to here.
     fn account(&mut self, until_ns: i64) {
         let ns = until_ns.saturating_sub(self.since_ns).max(0);
         self.covered_ns = self.covered_ns.saturating_add(ns);

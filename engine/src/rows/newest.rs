@@ -1,9 +1,9 @@
-//! The newest row of each source of a request, as plain data: what others are told of an ingest, kept without its
+//! The newest row of each source of a request, as plain data: used to notify others of an ingest without keeping its
 //! columns.
 
 use super::table::{Column, RowsWriter, Table, Values};
 
-/// The newest row of each source, by timestamp; of several with one timestamp the last that came.
+/// The newest row of each source, by timestamp; of several with the same timestamp, the last one received.
 #[derive(Debug, Clone, Default)]
 pub struct NewestRows {
     rows: Vec<Row>,
@@ -11,14 +11,14 @@ pub struct NewestRows {
     text: String,
 }
 
-/// A row's parts, by their places in the buffers.
+/// A row, with references into the buffers.
 #[derive(Debug, Clone)]
 struct Row {
     source: u32,
     timestamp_ns: i64,
     place: u32,
     count: u32,
-    /// Where its values end; they begin where those of the row before end.
+    /// End of its values; they begin where those of the previous row end.
     values_end: usize,
     metadata: Option<(usize, usize)>,
 }
@@ -48,11 +48,11 @@ pub struct NewestRow<'a> {
     pub source: u32,
     /// Nanoseconds since 1970 UTC.
     pub timestamp_ns: i64,
-    /// The row's place within the request, from 0.
+    /// The row's position within the request, from 0.
     pub place: u32,
-    /// Rows of this source in the request.
+    /// Number of rows of this source in the request.
     pub count: u32,
-    /// JSON exactly as given, `None` where the row has none.
+    /// JSON text as received; `None` if the row has no metadata.
     pub metadata: Option<&'a str>,
     values: &'a [(u16, Value)],
     text: &'a str,
@@ -70,7 +70,7 @@ impl RowsWriter {
 
 impl NewestRows {
     fn push(&mut self, table: &Table) {
-        // `max_by_key` answers the last of equals.
+        // `max_by_key` returns the last of equal elements.
         let timestamps = table.timestamps_ns.iter().enumerate();
         let Some((row, timestamp_ns)) = timestamps.max_by_key(|(_, timestamp_ns)| **timestamp_ns) else {
             return;
@@ -112,24 +112,24 @@ impl NewestRows {
         (start, self.text.len())
     }
 
-    /// Sources with rows.
+    /// Number of sources with rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// About the memory they take, in bytes.
+    /// Approximate memory in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.rows.capacity() * size_of::<Row>()
             + self.values.capacity() * size_of::<(u16, Value)>()
             + self.text.capacity()
     }
 
-    /// The row of the source that came at this place among the sources, from 0.
+    /// The row of the source at this index, from 0, in the order of the sources' first rows.
     pub fn get(&self, index: usize) -> Option<NewestRow<'_>> {
         let row = self.rows.get(index)?;
         let start = match index {
@@ -149,7 +149,7 @@ impl NewestRows {
 }
 
 impl<'a> NewestRow<'a> {
-    /// Its values with their fields' ordinals, ascending.
+    /// The row's values with their fields' ordinals, ascending.
     pub fn values(&self) -> impl Iterator<Item = (u16, Scalar<'a>)> + use<'a> {
         let text = self.text;
         self.values.iter().map(move |(field, value)| {
@@ -163,9 +163,9 @@ impl<'a> NewestRow<'a> {
     }
 }
 
-/// The place of a row among those that have a value.
+/// Index of a row among those that have a value.
 fn index_of(rows: &[u32], row: usize) -> Option<usize> {
-    // Where all rows have one, it is the row itself.
+    // If all rows have a value, the index is the row itself.
     match rows.get(row) {
         Some(at) if *at as usize == row => Some(row),
         _ => rows.binary_search(&(row as u32)).ok(),

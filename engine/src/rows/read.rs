@@ -1,5 +1,5 @@
-//! Bytes of the log → columns again, table by table. Nothing here trusts a count: the bytes have passed the log's
-//! checksum, but a fault of ours must come out as an error, not as a panic while recovering.
+//! Decodes the rows of a log record to columns, table by table. Counts are not trusted: the bytes have passed the log's
+//! checksum, but a bug of ours must be reported as an error and not panic during recovery.
 
 use std::ops::Deref;
 
@@ -9,7 +9,7 @@ use crate::EngineError;
 use crate::bytes::Reader;
 use crate::decimal;
 
-/// The rows one request brought for one source.
+/// The rows of one source in one request.
 #[derive(Default)]
 pub(crate) struct Table<'a> {
     pub(crate) source: u32,
@@ -19,7 +19,7 @@ pub(crate) struct Table<'a> {
     pub(crate) metadata: TableColumn<'a>,
 }
 
-/// One source's rows, which lie in the reader's buffers until the next source's are read.
+/// The rows of one source, which stay in the reader's buffers until the next source is read.
 pub(crate) struct Present<'r, 'a>(&'r Table<'a>);
 
 impl<'a> Deref for Present<'_, 'a> {
@@ -56,11 +56,11 @@ pub(crate) enum TableValues<'a> {
     },
 }
 
-/// Reads what `RowsWriter::encode` wrote.
+/// Decodes what `RowsWriter::encode` wrote.
 pub(crate) struct RowsReader<'a> {
     reader: Reader<'a>,
     tables: usize,
-    /// The present source's rows: one table for all sources, so that its buffers are allocated once.
+    /// The rows of the current source. One table is reused for all sources, so that its buffers are allocated once.
     table: Table<'a>,
 }
 
@@ -75,7 +75,7 @@ impl<'a> RowsReader<'a> {
         })
     }
 
-    /// The next source's rows; `None` behind the last.
+    /// Reads the rows of the next source; `None` after the last.
     pub(crate) fn next(&mut self) -> Result<Option<Present<'_, 'a>>, EngineError> {
         if self.tables == 0 {
             return if self.reader.is_empty() {
@@ -139,7 +139,7 @@ fn read_rows(
     Ok(())
 }
 
-/// Reads which rows have a value into `present`; answers how many.
+/// Reads into `present` which rows have a value; returns their number.
 fn read_presence(
     reader: &mut Reader<'_>,
     rows: usize,
@@ -159,7 +159,7 @@ fn read_presence(
     Ok(count)
 }
 
-/// Reads a column into the buffers of `column`, as far as they are of its kind.
+/// Reads a column into `column`, reusing its buffers if they are of the same type.
 fn read_column<'a>(
     reader: &mut Reader<'a>,
     rows: usize,
@@ -201,7 +201,7 @@ fn read_column<'a>(
     Ok(())
 }
 
-/// An empty buffer for numbers of so many decimals.
+/// An empty buffer for numbers with this number of decimals.
 fn numbers<'v>(values: &'v mut TableValues<'_>, decimals: u8) -> &'v mut Vec<f64> {
     if !matches!(values, TableValues::Numbers { .. }) {
         *values = TableValues::Numbers {

@@ -1,4 +1,4 @@
-//! The writer: scratch tables, one for each source a request touches, reused from request to request.
+//! The writer: one scratch table per source of a request, reused from request to request.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -6,14 +6,14 @@ use std::hash::{BuildHasherDefault, Hasher};
 use super::{DECIMALS_MAX, NOT_DECIMAL};
 use crate::column::TEXT_BYTES;
 
-/// One value of the open row.
+/// One value of the current row.
 enum Cell {
     Number(f64, u8),
     Boolean(bool),
     Text { start: usize, end: usize },
 }
 
-/// Values of one field; `rows` says which rows of the table have them.
+/// Values of one field; `rows` lists the rows of the table that have one.
 pub(super) struct Column {
     pub(super) rows: Vec<u32>,
     pub(super) values: Values,
@@ -25,7 +25,7 @@ pub(super) enum Values {
     Texts(Texts),
 }
 
-/// Texts one behind the other, by their ends.
+/// Concatenated texts with their end offsets.
 #[derive(Default)]
 pub(super) struct Texts {
     pub(super) text: String,
@@ -33,7 +33,7 @@ pub(super) struct Texts {
 }
 
 impl Values {
-    /// Bytes of a row's place in a column.
+    /// Bytes per row in a column of a head.
     fn row_bytes(&self) -> usize {
         match self {
             Values::Numbers { .. } => size_of::<f64>(),
@@ -42,7 +42,7 @@ impl Values {
         }
     }
 
-    /// Bytes of the buffers.
+    /// Capacity of the buffers in bytes.
     fn scratch_bytes(&self) -> usize {
         match self {
             Values::Numbers { values, .. } => values.capacity() * size_of::<f64>(),
@@ -53,7 +53,7 @@ impl Values {
 }
 
 impl Texts {
-    /// About the memory of a dictionary of them.
+    /// Approximate memory of a dictionary of these texts, in bytes.
     fn memory_bytes(&self) -> usize {
         self.text.len() + self.ends.len() * TEXT_BYTES
     }
@@ -92,9 +92,9 @@ impl Texts {
 pub(super) struct Table {
     pub(super) source: u32,
     pub(super) timestamps_ns: Vec<i64>,
-    /// Place of each row within the request.
+    /// Position of each row within the request.
     pub(super) places: Vec<u32>,
-    /// By field ordinal; a column without rows is a field this request does not have.
+    /// By field ordinal; a column without rows is a field that does not occur in this request.
     pub(super) columns: Vec<Option<Column>>,
     pub(super) metadata_rows: Vec<u32>,
     pub(super) metadata: Texts,
@@ -120,7 +120,7 @@ impl Table {
         }
     }
 
-    /// About the memory that the rows take in a head, where every row of a column has a place.
+    /// Approximate memory of the rows in a head, where every row takes space in every column.
     fn memory_bytes(&self) -> usize {
         let columns = self
             .columns
@@ -143,7 +143,7 @@ impl Table {
         self.timestamps_ns.len() * row_bytes + text_bytes
     }
 
-    /// Bytes of the buffers, whatever is in them.
+    /// Capacity of the buffers in bytes.
     fn scratch_bytes(&self) -> usize {
         let columns = self.columns.iter().flatten();
         let columns = columns
@@ -157,8 +157,8 @@ impl Table {
             + self.metadata.scratch_bytes()
     }
 
-    /// The column of a field, of the kind of `cell`: another request may have used this scratch for a source
-    /// whose field of this ordinal is of another type.
+    /// The column of a field, of the type of `cell`: another request may have used this scratch table for a source
+    /// whose field with this ordinal has another type.
     fn column(&mut self, field: u16, cell: &Cell) -> &mut Column {
         let index = usize::from(field);
         if self.columns.len() <= index {
@@ -190,8 +190,8 @@ impl Table {
     }
 }
 
-/// Hashes a source's ordinal by a multiplication (Knuth, The Art of Computer Programming 3, 6.4). Ordinals are given
-/// out by the catalog, one after the other: no client can choose them to collide.
+/// Hashes a source's ordinal by multiplication (Knuth, The Art of Computer Programming 3, 6.4). The catalog assigns
+/// ordinals consecutively, so no client can choose them to collide.
 #[derive(Default)]
 struct OrdinalHasher(u64);
 
@@ -208,24 +208,24 @@ impl Hasher for OrdinalHasher {
 
     #[inline]
     fn write_u32(&mut self, ordinal: u32) {
-        // 2^64 divided by the golden ratio; the map takes its bits from both ends.
+        // 2^64 divided by the golden ratio; the map takes bits from both ends.
         let product = u64::from(ordinal).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 = product ^ product >> 32;
     }
 }
 
-/// Gathers rows of many sources into columns. One is kept for many requests, so that its buffers are allocated
-/// once; the order of calls is `begin`, values and metadata, then `commit` or `abort`.
+/// Collects rows of many sources into columns. A writer is reused for many requests, so that its buffers are allocated
+/// once. The order of calls is `begin`, values and metadata, then `commit` or `abort`.
 #[derive(Default)]
 pub struct RowsWriter {
     tables: Vec<Table>,
     used: usize,
-    /// The table of each source but the first of the request.
+    /// The table of each source except the first of the request.
     by_source: HashMap<u32, usize, BuildHasherDefault<OrdinalHasher>>,
     rows: u32,
     open: usize,
     cells: Vec<(u16, Cell)>,
-    /// Whether the open row's fields came in another order than ascending.
+    /// Whether the current row's fields came in other than ascending order.
     unordered: bool,
     text: String,
     metadata: Option<(usize, usize)>,
@@ -237,7 +237,7 @@ impl RowsWriter {
         Self::default()
     }
 
-    /// Forgets all rows; the buffers stay.
+    /// Removes all rows; keeps the buffers.
     pub fn clear(&mut self) {
         self.used = 0;
         self.by_source.clear();
@@ -245,11 +245,11 @@ impl RowsWriter {
         self.abort();
     }
 
-    /// Lets go of buffers beyond about `bytes`, so that a rare wide or long request does not hold its memory for good.
-    /// The rows are forgotten as by [`RowsWriter::clear`].
+    /// Frees buffers beyond about `bytes`, so that one wide or long request does not hold its memory forever. Removes
+    /// all rows, like [`RowsWriter::clear`].
     pub fn clear_keeping(&mut self, bytes: usize) {
         let mut kept = 0;
-        // Tables that this request did not use were within the bound when one did.
+        // Tables that this request did not use were within the limit when they were used.
         let over = self.tables[..self.used].iter().position(|table| {
             kept += table.scratch_bytes();
             kept > bytes
@@ -268,16 +268,16 @@ impl RowsWriter {
         self.tables.iter().map(Table::scratch_bytes).sum()
     }
 
-    /// About the memory that the rows take in a store, in bytes; no less than they take in here.
+    /// Approximate memory of the rows in a store, in bytes; at least as much as they take here.
     pub fn memory_bytes(&self) -> usize {
         self.tables[..self.used].iter().map(Table::memory_bytes).sum()
     }
 
-    /// Opens a row of `source`, the source's ordinal within its bucket.
+    /// Begins a row of `source`, the source's ordinal within its bucket.
     #[inline]
     pub fn begin(&mut self, source: u32) {
         self.abort();
-        // Mostly the source of the row before, or the one behind it when sources take turns.
+        // Usually the source of the previous row, or the next one if sources alternate.
         let is = |table: &Table| table.source == source;
         let used = &self.tables[..self.used];
         if used.get(self.open).is_some_and(is) {
@@ -292,7 +292,7 @@ impl RowsWriter {
         }
     }
 
-    /// The table of a source, a new one where it has none yet.
+    /// The table of a source; a new one if it has none yet.
     fn find_or_add(&mut self, source: u32) -> usize {
         if self.used > 0 {
             let table = *self.by_source.entry(source).or_insert(self.used);
@@ -308,8 +308,8 @@ impl RowsWriter {
         self.used - 1
     }
 
-    /// Sets a number field of the open row. `decimals` is the count of digits behind the point as written, or
-    /// [`NOT_DECIMAL`]. A field set twice keeps the later value.
+    /// Sets a number field of the current row. `decimals` is the number of decimal places as written, or
+    /// [`NOT_DECIMAL`]. If a field is set twice, the later value is kept.
     #[inline]
     pub fn number(&mut self, field: u16, value: f64, decimals: u8) {
         let decimals = if decimals > DECIMALS_MAX {
@@ -320,13 +320,13 @@ impl RowsWriter {
         self.set(field, Cell::Number(value, decimals));
     }
 
-    /// Sets a boolean field of the open row.
+    /// Sets a boolean field of the current row.
     #[inline]
     pub fn boolean(&mut self, field: u16, value: bool) {
         self.set(field, Cell::Boolean(value));
     }
 
-    /// Sets a string field of the open row.
+    /// Sets a string field of the current row.
     #[inline]
     pub fn string(&mut self, field: u16, value: &str) {
         let start = self.text.len();
@@ -340,7 +340,7 @@ impl RowsWriter {
         );
     }
 
-    /// Sets the metadata of the open row: JSON text, kept exactly as given.
+    /// Sets the metadata of the current row: JSON text, stored as received.
     #[inline]
     pub fn metadata(&mut self, json: &str) {
         let start = self.text.len();
@@ -350,8 +350,7 @@ impl RowsWriter {
 
     #[inline]
     fn set(&mut self, field: u16, cell: Cell) {
-        // Fields come in ascending order from a client that keeps to the schema's order: as long as they do, none
-        // was seen before.
+        // If fields come in ascending order, as from a client that follows the schema's order, none can be a duplicate.
         self.unordered |= self.cells.last().is_some_and(|(last, _)| *last >= field);
         if self.unordered
             && let Some(earlier) = self.cells.iter_mut().find(|(earlier, _)| *earlier == field)
@@ -362,7 +361,7 @@ impl RowsWriter {
         self.cells.push((field, cell));
     }
 
-    /// Forgets the open row.
+    /// Discards the current row.
     #[inline]
     pub fn abort(&mut self) {
         self.cells.clear();
@@ -371,7 +370,7 @@ impl RowsWriter {
         self.metadata = None;
     }
 
-    /// Makes the open row the next row of the request.
+    /// Adds the current row to the request.
     #[inline]
     pub fn commit(&mut self, timestamp_ns: i64) {
         let table = &mut self.tables[self.open];
@@ -399,7 +398,7 @@ impl RowsWriter {
         self.abort();
     }
 
-    /// Committed rows.
+    /// Number of committed rows.
     pub fn rows(&self) -> u32 {
         self.rows
     }

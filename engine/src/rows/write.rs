@@ -1,4 +1,4 @@
-//! Columns of one request → bytes for the log.
+//! Encodes the columns of one request for the log.
 
 use std::collections::HashMap;
 
@@ -7,14 +7,14 @@ use super::table::{Column, RowsWriter, Table, Texts, Values};
 use crate::bytes::{put_bytes, put_signed, put_varint};
 use crate::decimal;
 
-/// Kinds of column, as written.
+/// Column types, as encoded.
 pub(super) const NUMBERS_DECIMAL: u8 = 0;
 pub(super) const NUMBERS_RAW: u8 = 1;
 pub(super) const BOOLEANS: u8 = 2;
 pub(super) const TEXTS: u8 = 3;
 
 impl RowsWriter {
-    /// Appends the committed rows in the form of FORMAT.md, "Rows".
+    /// Appends the committed rows, encoded as described in FORMAT.md, "Rows".
     pub fn encode(&self, out: &mut Vec<u8>) {
         put_varint(out, self.tables().count() as u64);
         for table in self.tables() {
@@ -27,7 +27,7 @@ fn put_table(out: &mut Vec<u8>, table: &Table) {
     let rows = table.timestamps_ns.len();
     put_varint(out, u64::from(table.source));
     put_varint(out, rows as u64);
-    // Second differences: a regular series costs one byte a row.
+    // Second differences: a regular series takes one byte per row.
     let (mut before, mut step) = (0i64, 0i64);
     for timestamp_ns in &table.timestamps_ns {
         let delta = timestamp_ns.wrapping_sub(before);
@@ -52,8 +52,8 @@ fn put_table(out: &mut Vec<u8>, table: &Table) {
     put_texts(out, &table.metadata);
 }
 
-/// Ascending numbers as their distances less one, so that a run of neighbours is a run of zeros, and as a single
-/// zero byte when there are no gaps at all behind the first.
+/// Encodes ascending numbers as their differences minus one, so that consecutive numbers are zeros. A flag replaces the
+/// differences if there are no gaps.
 fn put_rows(out: &mut Vec<u8>, places: &[u32]) {
     let first = places.first().copied().unwrap_or(0);
     put_varint(out, u64::from(first));
@@ -69,7 +69,7 @@ fn put_rows(out: &mut Vec<u8>, places: &[u32]) {
     }
 }
 
-/// Which rows of the table have a value: their count, and where that is neither none nor all, the rows.
+/// Encodes which rows of the table have a value: their count, and the rows unless it is none or all.
 fn put_presence(out: &mut Vec<u8>, present: &[u32], rows: usize) {
     put_varint(out, present.len() as u64);
     if !present.is_empty() && present.len() < rows {
@@ -112,7 +112,7 @@ fn put_column(out: &mut Vec<u8>, column: &Column, rows: usize) {
     }
 }
 
-/// Integer mantissas as differences; `false` where one does not give its double back to the bit.
+/// Encodes integer mantissas as differences; `false` if one does not reproduce its double exactly.
 fn put_mantissas(out: &mut Vec<u8>, values: &[f64], decimals: u8) -> bool {
     out.push(decimals);
     let scale = decimal::power(decimals);
@@ -127,10 +127,10 @@ fn put_mantissas(out: &mut Vec<u8>, values: &[f64], decimals: u8) -> bool {
     true
 }
 
-/// Texts up to which it is quicker to look through those before than to hash them.
+/// Up to this many texts, a linear search is faster than hashing.
 const LINEAR_TEXTS_MAX: usize = 8;
 
-/// A text seen for the first time stands behind a zero; one seen before is its number, counted from one.
+/// The first occurrence of a text is encoded after a zero; a repetition is its number, counted from one.
 fn put_texts(out: &mut Vec<u8>, texts: &Texts) {
     if texts.len() <= LINEAR_TEXTS_MAX {
         return put_few_texts(out, texts);

@@ -1,5 +1,6 @@
-//! What is whole of a damaged segment file. Parts whose entries read are taken by these. Of the others, and of a file
-//! whose table does not read, the blocks are found by the heads before them, so that a lost footer costs no row.
+//! Salvages the readable part of a damaged segment file. If the entries of a bucket can be read, they locate its
+//! blocks. Otherwise, or if the table is damaged, blocks are located by the heads before them, so a lost footer costs
+//! no row.
 
 use std::io::Write;
 use std::ops::Range;
@@ -12,40 +13,40 @@ use crate::bytes::Reader;
 use crate::merge::MergeError;
 use crate::verify::verify_block;
 
-/// What became of a damaged file.
+/// Result of salvaging a file.
 #[derive(Debug, Default)]
 pub struct Salvaged {
-    /// Rows that were written.
+    /// Number of rows written.
     pub rows: u64,
-    /// What was not, in order of the file.
+    /// What could not be written, in file order.
     pub lost: Vec<Lost>,
-    /// Blocks, in order of the file; not those of buckets that were left out.
+    /// Located blocks in file order, without those of excluded buckets.
     blocks: Vec<Found>,
 }
 
-/// A stretch of a file that does not read.
+/// An unreadable range of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lost {
-    /// Where it begins.
+    /// Offset of the range.
     pub offset: u64,
-    /// Its length.
+    /// Length of the range in bytes.
     pub bytes: u64,
-    /// Whose block it was; `None` where nothing tells, nor whether there was one.
+    /// The lost block; `None` if it is unknown whether there was one.
     pub block: Option<LostBlock>,
 }
 
-/// What is known of a block that is lost.
+/// What is known of a lost block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LostBlock {
     /// The bucket's ordinal.
     pub bucket: u32,
     /// The source's ordinal.
     pub source: u32,
-    /// Rows, least and greatest timestamp, where the footer says.
+    /// Row count, least and greatest timestamp, if the footer contains them.
     pub rows: Option<(u32, i64, i64)>,
 }
 
-/// A block of the file.
+/// A block located in the file.
 #[derive(Debug)]
 struct Found {
     bucket: u32,
@@ -53,11 +54,11 @@ struct Found {
     place: Range<usize>,
 }
 
-/// Writes a segment of what is whole in a file of version 3, of those buckets that `keeps` answers true for. What is
-/// written has no blocks, and is of no use, where [`Salvaged::rows`] is 0.
+/// Writes a segment with the readable part of a file of version 3, limited to buckets for which `keeps` returns true.
+/// If [`Salvaged::rows`] is 0, the new segment has no blocks and is of no use.
 ///
 /// # Errors
-/// Those of `out`.
+/// Errors of `out`.
 pub fn salvage(
     home: &SharedBytes,
     out: &mut dyn Write,
@@ -80,7 +81,7 @@ pub fn salvage(
         Err(_) => {
             let is_cut = salvaged.find(bytes, MAGIC.len().min(bytes.len())..bytes.len());
             if is_cut {
-                // Behind a block: nothing tells whether others followed.
+                // The file ends after a block: it is unknown whether others followed.
                 salvaged.lost.push(Lost {
                     offset: bytes.len() as u64,
                     bytes: 0,
@@ -88,7 +89,7 @@ pub fn salvage(
                 });
             }
             salvaged.blocks.retain(|block| keeps(block.bucket));
-            // A writer takes buckets in order, in which they are but for damage to a head.
+            // The writer requires buckets in order. They are, unless a head is damaged.
             salvaged.blocks.sort_by_key(|block| block.bucket);
             salvaged.write_found(home, &mut segment)?;
         }
@@ -112,7 +113,7 @@ impl Salvaged {
             return self.write_entries(home, &part, out);
         }
         self.find((**home).as_ref(), blocks);
-        // The table says whose they are, under its checksum.
+        // The bucket is known from the table, which has a checksum.
         self.blocks.iter_mut().for_each(|block| block.bucket = row.bucket);
         self.write_found(home, out)
     }
@@ -129,7 +130,7 @@ impl Salvaged {
                 self.push(&block, out)?;
                 continue;
             }
-            // Its rows may be whole where its rollups are not.
+            // The rows may be intact even if the rollups are damaged.
             let place = block.place();
             match recover(home, place.clone(), *source)
                 .ok()
@@ -150,7 +151,7 @@ impl Salvaged {
         Ok(())
     }
 
-    /// Writes the blocks that were found, those that read.
+    /// Writes the located blocks that can be read.
     fn write_found(&mut self, home: &SharedBytes, out: &mut SegmentWriter<'_>) -> Result<(), MergeError> {
         let mut begun = None;
         for found in std::mem::take(&mut self.blocks) {
@@ -171,8 +172,8 @@ impl Salvaged {
         Ok(out.push(block)?)
     }
 
-    /// Goes from head to head; looks for the next block where one does not read. Answers whether it came to the end of
-    /// what it was given with a block, and met no footer.
+    /// Walks from head to head; after an unreadable range, searches for the next block. Returns whether the range ended
+    /// with a block, and no footer was found.
     fn find(&mut self, bytes: &[u8], within: Range<usize>) -> bool {
         let bytes = &bytes[..within.end];
         let mut at = within.start;
@@ -216,7 +217,7 @@ impl Found {
     }
 }
 
-/// What the head at this place says, which has no checksum.
+/// Decodes the head at this offset, which has no checksum.
 fn head_at(bytes: &[u8], at: usize) -> Option<Found> {
     let (bucket, rest) = bytes.get(at..)?.split_first_chunk()?;
     let (source, rest) = rest.split_first_chunk()?;
@@ -229,7 +230,7 @@ fn head_at(bytes: &[u8], at: usize) -> Option<Found> {
     })
 }
 
-/// The block whose head is at this place; its own directory, which has a checksum, says how long it is.
+/// The block whose head is at this offset. Its length is taken from its directory, which has a checksum.
 fn block_at(bytes: &[u8], at: usize) -> Option<Found> {
     let head = head_at(bytes, at)?;
     let len = own_length(bytes.get(head.place.start..)?)?;
@@ -239,8 +240,8 @@ fn block_at(bytes: &[u8], at: usize) -> Option<Found> {
     })
 }
 
-/// Whether the entries begin here: the first of them says where the first block is, right behind the magic, and how
-/// long it is.
+/// Whether the footer begins here: its first entry contains the offset of the first block, directly after the magic,
+/// and its length.
 fn begins_footer(bytes: &[u8], at: usize) -> bool {
     if at <= MAGIC.len() {
         return false;
@@ -255,7 +256,7 @@ fn begins_footer(bytes: &[u8], at: usize) -> bool {
     })
 }
 
-/// Whether a block has the rows that the footer says.
+/// Whether a block has the rows that the footer describes.
 fn is_of(block: &Block, summary: &BlockSummary) -> bool {
     let found = &block.summary;
     (found.rows, found.first_ns, found.last_ns) == (summary.rows, summary.first_ns, summary.last_ns)

@@ -1,4 +1,4 @@
-//! The end of a segment file: which buckets it holds, and where the entries of each are.
+//! The end of a segment file: the buckets it contains, and the location of each bucket's entries.
 
 use std::ops::Range;
 
@@ -8,35 +8,34 @@ use crate::block::BlockSummary;
 use crate::bytes::Reader;
 
 pub(super) const MAGIC: &[u8; 8] = b"TWSEGM03";
-/// Of version 2, which holds one bucket and does not say which.
+/// Magic of version 2, which contains one bucket without naming it.
 const MAGIC_2: &[u8; 8] = b"TWSEGM02";
-/// Of version 1, whose footers have no carries; read as they are.
+/// Magic of version 1, whose footers have no carries; otherwise read like version 2.
 const MAGIC_1: &[u8; 8] = b"TWSEGM01";
 pub(super) const END_MAGIC: &[u8; 8] = b"TWSEGEND";
-/// Where the table begins, how many rows it has, its checksum, end magic.
+/// Offset of the table, number of rows, checksum, end magic.
 pub(super) const TRAILER_BYTES: usize = 8 + 4 + 4 + 8;
-/// Bucket, source and length, before each block: whose it is when the footer is lost.
+/// Bucket, source and length before each block: identifies the block if the footer is lost.
 pub(super) const HEAD_BYTES: usize = 4 + 4 + 4;
-/// Of versions 1 and 2: footer length, footer checksum, end magic.
+/// In versions 1 and 2: footer length, footer checksum, end magic.
 const OLD_TRAILER_BYTES: usize = 8 + 4 + 8;
-/// Bucket, blocks, rows, bytes of the blocks, where the entries begin, their length and checksum.
+/// Bucket, blocks, rows, size of the blocks, offset of the entries, their length and checksum.
 pub(super) const ROW_BYTES: usize = 4 + 4 + 8 + 8 + 8 + 4 + 4;
-/// No entry is shorter: nine numbers of at least a byte.
+/// Minimum size of an entry in bytes: nine numbers of at least one byte.
 const ENTRY_BYTES_MIN: usize = 9;
-/// Places in a footer are kept in 32 bits, of which a large fleet has millions.
+/// Offsets in a footer are kept in 32 bits, because a large fleet has millions of them.
 pub(super) const FOOTER_BYTES_MAX: u64 = u32::MAX as u64;
 
-/// What a segment holds of one bucket.
+/// Statistics of one bucket's part of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartStats {
     /// The bucket's ordinal.
     pub bucket: u32,
-    /// Blocks.
+    /// Number of blocks.
     pub blocks: u32,
-    /// Rows in them.
+    /// Number of rows in them.
     pub rows: u64,
-    /// Bytes of the file that are there for this bucket only: its blocks with their heads, their entries, its row of
-    /// the table.
+    /// Bytes of the file used by this bucket alone: its blocks with their heads, their entries, its row of the table.
     pub bytes: u64,
 }
 
@@ -46,9 +45,9 @@ pub(super) struct Row {
     pub(super) bucket: u32,
     pub(super) blocks: u32,
     pub(super) rows: u64,
-    /// Bytes of the blocks, heads included.
+    /// Size of the blocks in bytes, heads included.
     pub(super) block_bytes: u64,
-    /// Where its entries are in the file.
+    /// Range of its entries in the file.
     pub(super) entries: Range<usize>,
     pub(super) checksum: u32,
 }
@@ -83,7 +82,7 @@ impl Row {
         let (start, rest) = rest.split_first_chunk()?;
         let (len, rest) = rest.split_first_chunk()?;
         let (checksum, _) = rest.split_first_chunk()?;
-        // What is beyond any file stays beyond it.
+        // An impossible offset must stay beyond the end of any file.
         let start = usize::try_from(u64::from_le_bytes(*start)).unwrap_or(usize::MAX);
         Some(Row {
             bucket: u32::from_le_bytes(*bucket),
@@ -95,13 +94,12 @@ impl Row {
         })
     }
 
-    /// The number of blocks, or less where so many do not fit into that many bytes of entries.
+    /// The number of blocks, limited to what fits into that many bytes of entries.
     pub(super) fn blocks_within(&self, bytes: usize) -> usize {
         (self.blocks as usize).min(bytes / ENTRY_BYTES_MIN)
     }
 
-    /// Whether so many blocks fit into the entries, and so many rows into the blocks. Sums over a table do not overflow
-    /// then.
+    /// Whether the blocks fit into the entries, and the rows into the blocks. If so, sums over a table cannot overflow.
     fn is_possible(&self) -> bool {
         let rows_max = u64::from(self.blocks) * u64::from(u32::MAX);
         self.blocks > 0
@@ -110,24 +108,24 @@ impl Row {
     }
 }
 
-/// Which buckets there are, and where their rows lie: those are read where they lie.
+/// The table of a segment: the buckets are in memory, the rows are read from the file when needed.
 pub(super) struct Table {
-    /// All entries.
+    /// Range of all entries.
     footer: Range<usize>,
-    /// Ascending, as the rows are. Kept in memory: damage to the file since it was opened hides no bucket.
+    /// In ascending order, like the rows. Kept in memory, so that later damage to the file cannot hide a bucket.
     buckets: Box<[u32]>,
     home: Home,
 }
 
 enum Home {
-    /// Where the table begins in the file.
+    /// Offset of the table in the file.
     File(usize),
     /// The row of a file that has no table.
     Bucket(Row),
 }
 
 impl Table {
-    /// Finds the table at the end of a file, its checksum compared.
+    /// Finds and verifies the table at the end of a file.
     pub(super) fn find(bytes: &[u8]) -> Result<Self, EngineError> {
         if bytes.len() < MAGIC.len() + TRAILER_BYTES || !bytes.starts_with(MAGIC) {
             return Err(corrupt(0, "a segment file of version 3"));
@@ -180,7 +178,7 @@ impl Table {
         })
     }
 
-    /// The table that a file of version 1 or 2 would have.
+    /// Computes the table of a file of version 1 or 2.
     pub(super) fn of_bucket(bucket: u32, bytes: &[u8]) -> Result<Self, EngineError> {
         let known = bytes.starts_with(MAGIC_1) || bytes.starts_with(MAGIC_2);
         if bytes.len() < MAGIC.len() + OLD_TRAILER_BYTES || !known {
@@ -218,7 +216,7 @@ impl Table {
         };
         Ok(Table {
             footer: start..trailer_start,
-            // A merge of nothing but expired rows left a file without blocks.
+            // A merge of expired rows only has left a file without blocks.
             buckets: if blocks > 0 {
                 Box::new([bucket])
             } else {
@@ -228,12 +226,12 @@ impl Table {
         })
     }
 
-    /// Where all entries are in the file.
+    /// Range of all entries in the file.
     pub(super) fn footer(&self) -> Range<usize> {
         self.footer.clone()
     }
 
-    /// Bytes before each block that say whose it is.
+    /// Size of the head before each block, in bytes.
     pub(super) fn head_bytes(&self) -> usize {
         match &self.home {
             Home::File(_) => HEAD_BYTES,
@@ -245,7 +243,7 @@ impl Table {
         (0..self.buckets.len()).filter_map(move |number| self.row(bytes, number))
     }
 
-    /// The row of a bucket, which may have been damaged since the file was opened.
+    /// The row of a bucket. It may have been damaged since the file was opened.
     pub(super) fn find_bucket(&self, bytes: &[u8], bucket: u32) -> Result<Option<Row>, EngineError> {
         let Ok(number) = self.buckets.binary_search(&bucket) else {
             return Ok(None);
@@ -267,7 +265,7 @@ impl Table {
     }
 }
 
-/// Whose block lies at this place of a file of the present version; `None` where the table does not tell.
+/// The bucket whose block is at this offset of a file of the current version; `None` if it cannot be determined.
 pub(crate) fn bucket_at(bytes: &[u8], offset: usize) -> Option<u32> {
     let table = Table::find(bytes).ok()?;
     let mut end = MAGIC.len() as u64;
@@ -287,7 +285,7 @@ fn corrupt(offset: usize, expected: &'static str) -> EngineError {
     }
 }
 
-/// Where a footer of this length begins.
+/// Start of a footer of this length.
 pub(super) fn footer_start(trailer_start: usize, footer_len: u64) -> Result<usize, EngineError> {
     if footer_len > (trailer_start - MAGIC.len()) as u64 {
         return Err(corrupt(trailer_start, "a footer within the file"));

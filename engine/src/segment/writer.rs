@@ -1,4 +1,4 @@
-//! Writes a segment block by block; memory holds the footer only.
+//! Writes a segment block by block; only the footer is in memory.
 
 use std::io::{self, Write};
 
@@ -6,15 +6,15 @@ use super::table::{END_MAGIC, FOOTER_BYTES_MAX, HEAD_BYTES, MAGIC, Row};
 use crate::block::Block;
 use crate::bytes::put_varint;
 
-/// A segment on its way into a file. Buckets are given in order of their ordinals.
+/// Writes a segment to a file. Buckets must be given in order of their ordinals.
 pub struct SegmentWriter<'a> {
     out: &'a mut dyn Write,
     offset: u64,
     /// The entries of all buckets.
     footer: Vec<u8>,
-    /// Their places are within the footer until it is known where that begins.
+    /// Their entry ranges are relative to the footer until its offset is known.
     rows: Vec<Row>,
-    /// The bucket whose blocks come now, while there is one in order.
+    /// The current bucket; `None` if there is none, or if it was out of order.
     bucket: Option<Row>,
 }
 
@@ -22,7 +22,7 @@ impl<'a> SegmentWriter<'a> {
     /// Begins a file.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Errors of `out`.
     pub fn new(out: &'a mut dyn Write) -> io::Result<Self> {
         out.write_all(MAGIC)?;
         Ok(SegmentWriter {
@@ -34,10 +34,10 @@ impl<'a> SegmentWriter<'a> {
         })
     }
 
-    /// The bytes of a segment with one bucket.
+    /// Writes a segment with one bucket to memory.
     ///
     /// # Errors
-    /// Those of `write`.
+    /// Errors of `write`.
     pub fn of_bucket<E: From<io::Error>>(
         bucket: u32,
         write: impl FnOnce(&mut SegmentWriter<'_>) -> Result<(), E>,
@@ -50,8 +50,8 @@ impl<'a> SegmentWriter<'a> {
         Ok(bytes)
     }
 
-    /// The blocks from here on are of this bucket, whose ordinal is greater than those before. One without blocks
-    /// leaves no trace. Blocks of one out of order are refused: they would not be found again.
+    /// Begins a bucket, whose ordinal must be greater than the previous ones. A bucket without blocks is not recorded.
+    /// If it is out of order, its blocks are refused, because they would not be found again.
     pub fn begin_bucket(&mut self, bucket: u32) {
         self.end_bucket();
         let in_order = self.rows.last().is_none_or(|row| row.bucket < bucket);
@@ -92,15 +92,15 @@ impl<'a> SegmentWriter<'a> {
         check_footer_len(self.footer.len() as u64)
     }
 
-    /// Whether nothing was pushed.
+    /// Whether no block has been written.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty() && self.bucket.as_ref().is_none_or(|row| row.blocks == 0)
     }
 
-    /// Writes the footer; answers the length of the whole file.
+    /// Writes the footer; returns the size of the file in bytes.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Errors of `out`.
     pub fn finish(mut self) -> io::Result<u64> {
         self.end_bucket();
         self.out.write_all(&self.footer)?;
@@ -122,7 +122,7 @@ impl<'a> SegmentWriter<'a> {
     }
 }
 
-/// What stands before a block.
+/// The head of a block.
 pub(super) fn head(bucket: u32, source: u32, len: u32) -> [u8; HEAD_BYTES] {
     let mut head = [0; HEAD_BYTES];
     head[..4].copy_from_slice(&bucket.to_le_bytes());
@@ -131,7 +131,7 @@ pub(super) fn head(bucket: u32, source: u32, len: u32) -> [u8; HEAD_BYTES] {
     head
 }
 
-/// What would not open again is not written.
+/// Refuses to write a footer that could not be opened.
 pub(super) fn check_footer_len(len: u64) -> io::Result<()> {
     match len {
         0..=FOOTER_BYTES_MAX => Ok(()),

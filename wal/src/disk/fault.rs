@@ -1,6 +1,6 @@
-//! A page of a mapped file that the disk cannot read. The operating system answers such a read with SIGBUS, which ends
-//! the process; and again whenever somebody asks for the same page. Here the page reads as zeros instead: whoever reads
-//! compares checksums, so that it is one query's error and not everybody's end.
+//! Handles pages of a mapped file that the disk cannot read. The operating system reports such a read with SIGBUS,
+//! which ends the process, and does so again for every read of that page. Here the page reads as zeros instead. Readers
+//! verify checksums, so the failure is an error of one query rather than the end of the process.
 
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
@@ -8,42 +8,42 @@ use std::ptr;
 use std::sync::Once;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// Maps that are known at a time; the operating system allows fewer. What is beyond is served without this net.
+/// Maximum number of guarded maps; the operating system allows fewer. Further maps work, but are not guarded.
 const MAPS_MAX: usize = 1 << 16;
 
-/// Where a map begins and ends; both 0 where there is none.
+/// Address range of a map; both 0 if the slot is free.
 struct Slot {
     start: AtomicUsize,
     end: AtomicUsize,
 }
 
-/// Read by the signal's handler, which may take no lock and allocate nothing.
+/// Read by the signal handler, which must not lock or allocate.
 static MAPS: [Slot; MAPS_MAX] = [const {
     Slot {
         start: AtomicUsize::new(0),
         end: AtomicUsize::new(0),
     }
 }; MAPS_MAX];
-/// No slot behind this one was ever used.
+/// Number of slots that were ever used; none behind it is.
 static USED: AtomicUsize = AtomicUsize::new(0);
-/// Bytes of a page, known once the handler is in force.
+/// Page size in bytes, set before the handler is installed.
 static PAGE_BYTES: AtomicUsize = AtomicUsize::new(4 << 10);
 static UNREADABLE: AtomicU64 = AtomicU64::new(0);
 static INSTALL: Once = Once::new();
-/// What handled the signal before, set once before the handler is.
+/// The previous handler of the signal, set once before ours is installed.
 static mut BEFORE: MaybeUninit<libc::sigaction> = MaybeUninit::uninit();
 
-/// Pages that read as zeros since the process began, because the disk did not read them.
+/// Pages that the disk could not read, and that read as zeros, since the process started.
 pub(super) fn unreadable_pages() -> u64 {
     UNREADABLE.load(Ordering::Relaxed)
 }
 
-/// A map whose unreadable pages read as zeros as long as this is held.
+/// Guards a map: while this is held, its unreadable pages read as zeros.
 #[derive(Debug)]
 pub(super) struct Guarded(Option<usize>);
 
 impl Guarded {
-    /// Guards these bytes, which stay mapped until this is dropped.
+    /// Guards these bytes, which must stay mapped until this is dropped.
     pub(super) fn new(bytes: &[u8]) -> Self {
         INSTALL.call_once(install);
         let start = bytes.as_ptr().addr();
@@ -86,10 +86,10 @@ fn is_mapped(address: usize) -> bool {
     reason = "signals have no safe interface; the proof stands beside each use"
 )]
 fn install() {
-    // SAFETY: `sigaction` is plain data of which all zeros is a value; both pointers are to live values of that type.
-    // `BEFORE` is written here alone, within `Once`, and before the handler that reads it is in force. The handler
-    // meets the requirements of one, see there. It runs on the alternative stack where the thread has one. `sysconf`
-    // has no requirements.
+    // SAFETY: `sigaction` is plain data for which all zeros is a valid value; both pointers point to live values of
+    // that type. `BEFORE` is written only here, within `Once`, and before the handler that reads it is installed. The
+    // handler meets the requirements of a signal handler, see there. It runs on the alternate stack if the thread has
+    // one. `sysconf` has no requirements.
     unsafe {
         if let Ok(bytes @ 1..) = usize::try_from(libc::sysconf(libc::_SC_PAGESIZE)) {
             PAGE_BYTES.store(bytes, Ordering::Relaxed);
@@ -104,21 +104,21 @@ fn install() {
     }
 }
 
-/// Called by the operating system on the thread that read the page.
+/// The signal handler, called on the thread that read the page.
 #[allow(
     unsafe_code,
     reason = "signals have no safe interface; the proof stands beside each use"
 )]
 extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: with SA_SIGINFO the operating system gives a valid `info`, and `si_addr` is what SIGBUS is about.
+    // SAFETY: with SA_SIGINFO the operating system passes a valid `info`, and `si_addr` is the address that faulted.
     let address = unsafe { (*info).si_addr() }.addr();
     if is_mapped(address) {
         let page_bytes = PAGE_BYTES.load(Ordering::Relaxed);
         let page = address & !(page_bytes - 1);
-        // SAFETY: the page belongs to a map of ours, page-aligned as all maps are, and guarded, hence still mapped. Its
-        // bytes could not be read, so that nobody has them; whoever is reading now reads zeros, and what it believes of
-        // them it compares with a checksum. The map is unmapped as a whole later, this page included. `mmap` only
-        // enters the kernel, so that it may be called here, and leaves `errno` alone where it succeeds.
+        // SAFETY: the page belongs to one of our maps, is page-aligned like all maps, and is guarded, hence still
+        // mapped. Its bytes could not be read, so nobody has a copy of them; the current reader sees zeros and verifies
+        // what it reads against a checksum. The map is later unmapped as a whole, including this page. `mmap` is only a
+        // system call, so it may be called here, and it leaves `errno` unchanged on success.
         let mapped = unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
             let at = ptr::without_provenance_mut(page);
@@ -129,8 +129,8 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
             return;
         }
     }
-    // SAFETY: set before this handler was in force. What handled the signal before is told; where that was nothing, the
-    // default is put back, and the read that is repeated on return ends the process as it would have without us.
+    // SAFETY: set before this handler was installed. A previous handler is called. If there was none, the default is
+    // restored, and the read that is repeated on return ends the process as it would have without us.
     unsafe {
         let before: &libc::sigaction = &*(&raw const BEFORE).cast();
         match before.sa_sigaction {
@@ -157,7 +157,7 @@ mod tests {
 
     use super::super::{Disk, StdDisk};
 
-    /// The server ended, and again each time somebody asked for the page.
+    /// The server crashed, and crashed again each time the page was read.
     #[test]
     fn a_page_that_cannot_be_read_reads_as_zeros_and_the_others_as_they_are() {
         let path = std::env::temp_dir().join(format!("tidewatch-fault-{}", std::process::id()));
@@ -167,7 +167,7 @@ mod tests {
         let mapped = StdDisk.map(&path).unwrap();
         assert_eq!((*mapped).as_ref()[0], 7);
         let before = StdDisk::unreadable_pages();
-        // What is beyond the end of the file is answered as a page that the disk does not read.
+        // A page beyond the end of the file behaves like one that the disk cannot read.
         let file = OpenOptions::new().write(true).open(&path).unwrap();
         file.set_len(4096).unwrap();
         let bytes = (*mapped).as_ref();

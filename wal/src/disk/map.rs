@@ -1,4 +1,4 @@
-//! The memory map of a sealed file. Called by [`super::StdDisk`].
+//! The memory map of an immutable file. Used by [`super::StdDisk`].
 
 use std::fs::File;
 use std::io;
@@ -7,10 +7,10 @@ use memmap2::Mmap;
 
 use super::fault::Guarded;
 
-/// A mapped file. What the disk cannot read of it reads as zeros.
+/// A mapped file. Pages that the disk cannot read appear as zeros.
 #[derive(Debug)]
 pub(super) struct Map {
-    /// Dropped before the map.
+    /// Declared first: must be dropped before the map.
     _guarded: Guarded,
     map: Mmap,
 }
@@ -25,19 +25,19 @@ impl AsRef<[u8]> for Map {
 ///
 /// # Safety of the map
 ///
-/// `Mmap::map` is unsafe because another writer could change or truncate the file under the slice. Every
-/// file reached through [`super::Disk::map`] is sealed: it was written whole and synced before it got its
-/// name, is never written or truncated again by us (it is replaced by rename and removed by unlink, both of
-/// which leave the mapped inode alone), and the data directory is locked against a second process. What
-/// remains is a foreign program writing into the data directory, which no reader can defend against. A page that the
-/// disk does not read any more, though it did before, turns into zeros (see `fault.rs`): what lies in a sealed file is
-/// compared with a checksum each time it is read, and every place that it names is checked.
+/// `Mmap::map` is unsafe because another writer could change or truncate the file under the slice. Every file opened
+/// through [`super::Disk::map`] is immutable: it was written completely and synced before it got its name, and we never
+/// write or truncate it again (it is replaced by rename and removed by unlink, both of which leave the mapped inode
+/// alone). The data directory is locked against a second process. What remains is another program that writes into the
+/// data directory, against which no reader can protect itself. A page that the disk can no longer read turns into zeros
+/// (see `fault.rs`): whatever is read from such a file is verified against a checksum each time, and every offset in it
+/// is bounds-checked.
 #[allow(
     unsafe_code,
     reason = "a memory map has no safe constructor; the proof stands above"
 )]
 pub(super) fn map(file: &File) -> io::Result<Map> {
-    // SAFETY: the file is sealed, see above.
+    // SAFETY: the file is immutable, see above.
     let map = unsafe { Mmap::map(file) }?;
     Ok(Map {
         _guarded: Guarded::new(&map),

@@ -1,4 +1,4 @@
-//! The real disk: `std::fs` and a memory map, nothing added. Used by the server; tests use the simulated one.
+//! The real disk: `std::fs` and a memory map, nothing else. Used by the server; tests use the simulated disk.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -10,20 +10,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Bytes, Disk, DiskFile, fault, map, parent};
 
-/// The file system of the machine.
+/// The operating system's file system.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct StdDisk;
 
-/// Syncs of files and directories since the process began.
+/// Syncs of files and directories since the process started.
 static SYNCS: AtomicU64 = AtomicU64::new(0);
 
 impl StdDisk {
-    /// Syncs of files and directories since the process began, those that failed included.
+    /// Syncs of files and directories since the process started, including those that failed.
     pub fn syncs() -> u64 {
         SYNCS.load(Ordering::Relaxed)
     }
 
-    /// Pages of mapped files that the disk did not read, since the process began. They read as zeros.
+    /// Pages of mapped files that the disk could not read since the process started. They read as zeros.
     pub fn unreadable_pages() -> u64 {
         fault::unreadable_pages()
     }
@@ -35,7 +35,7 @@ impl Disk for StdDisk {
             .read(true)
             .write(true)
             .create_new(true)
-            // Secrets and points are inside: for the owner alone.
+            // Files contain secrets and points: only the owner may read them.
             .mode(0o600)
             .open(path)?;
         Ok(Box::new(StdFile(file)))
@@ -58,7 +58,7 @@ impl Disk for StdDisk {
     fn map(&self, path: &Path) -> io::Result<Arc<dyn Bytes>> {
         let file = File::open(path)?;
         if file.metadata()?.len() == 0 {
-            // An empty map is an error on Linux.
+            // Mapping an empty file is an error on Linux.
             return Ok(Arc::new([0_u8; 0]));
         }
         Ok(Arc::new(map::map(&file)?))
@@ -78,8 +78,8 @@ impl Disk for StdDisk {
 
     fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
         if dir.is_dir() {
-            // A kill between `mkdir` and the sync of an earlier start may have left the name unsynced.
-            // A parent we may not read is not ours: whoever made the directory there answers for it.
+            // A kill between `mkdir` and the sync during an earlier start may have left the name unsynced. If we may
+            // not read the parent, it is not ours, and its owner is responsible for syncing it.
             return match self.sync_dir(parent(dir)) {
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
                 other => other,

@@ -1,4 +1,4 @@
-//! An open file of the simulated disk: where writes fall short and syncs lose what they should have written.
+//! An open file of the simulated disk: implements short writes and failed syncs.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,6 @@ use super::image::{Change, FileId};
 use super::{Fault, Operation, SimDisk};
 use crate::disk::DiskFile;
 
-/// An open file of a [`SimDisk`].
 pub(super) struct SimFile {
     pub(super) disk: SimDisk,
     pub(super) id: FileId,

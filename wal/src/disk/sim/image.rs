@@ -1,4 +1,4 @@
-//! What a simulated disk holds, how operations alter it, and what a crash leaves of them. Pure.
+//! The contents of a simulated disk, how operations change them, and what a crash leaves. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use super::{Crash, Keep};
 
-/// What a disk writes as one, unless it is torn.
+/// Bytes that a disk writes atomically, unless the crash tears sectors.
 const SECTOR_BYTES: usize = 512;
 
 pub(super) type FileId = u64;
 
-/// Names, and the files behind them. Files outlive their names, as open ones do.
+/// Names and the files that they refer to. Files outlive their names, like open files do.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Image {
     names: BTreeMap<PathBuf, FileId>,
@@ -19,7 +19,7 @@ pub(super) struct Image {
     files: BTreeMap<FileId, Vec<u8>>,
 }
 
-/// One alteration that no sync has covered yet.
+/// One modification that is not synced yet.
 #[derive(Debug, Clone)]
 pub(super) enum Change {
     Write { id: FileId, offset: u64, bytes: Vec<u8> },
@@ -30,7 +30,7 @@ pub(super) enum Change {
 }
 
 impl Change {
-    /// The file whose sync makes it last.
+    /// The file whose sync makes this change durable, if any.
     pub(super) fn file(&self) -> Option<FileId> {
         match self {
             Change::Write { id, .. } | Change::Truncate { id, .. } => Some(*id),
@@ -38,7 +38,7 @@ impl Change {
         }
     }
 
-    /// The name the sync of whose directory makes it last.
+    /// The name that this change affects: a sync of its directory makes the change durable.
     pub(super) fn name(&self) -> Option<&Path> {
         match self {
             Change::Create { path, .. } | Change::Rename { to: path, .. } | Change::Remove { path } => {
@@ -48,7 +48,7 @@ impl Change {
         }
     }
 
-    /// The path, if this removes it from the directory.
+    /// The path, if this change removes it from the directory.
     pub(super) fn removed_in(&self, dir: &Path) -> Option<PathBuf> {
         match self {
             Change::Remove { path } if super::parent(path) == dir => Some(path.clone()),
@@ -118,7 +118,7 @@ impl Image {
     }
 
     pub(super) fn is_dir(&self, path: &Path) -> bool {
-        // The directory the process stands in, and the root, are always there.
+        // The working directory and the root always exist.
         path == Path::new(".") || path == Path::new("/") || self.dirs.contains(path)
     }
 
@@ -159,7 +159,7 @@ impl Image {
         self.names.values().map(|id| self.bytes(*id).len() as u64).sum()
     }
 
-    /// The highest number of a file.
+    /// The highest file number in use.
     pub(super) fn next_file(&self) -> FileId {
         self.names
             .values()
@@ -170,7 +170,7 @@ impl Image {
     }
 }
 
-/// The image a machine finds after the power went.
+/// The image that is found after a power loss.
 pub(super) fn crashed(durable: &Image, pending: &[Change], crash: Crash, random: &mut Random) -> Image {
     let mut image = durable.clone();
     match crash.keep {
@@ -201,7 +201,7 @@ pub(super) fn crashed(durable: &Image, pending: &[Change], crash: Crash, random:
             }
         }
     }
-    // Only what has a name is found again.
+    // Only files that have a name can be found again.
     let named: BTreeSet<FileId> = image.names.values().copied().collect();
     image.files.retain(|id, _| named.contains(id));
     image
@@ -226,7 +226,7 @@ fn write_some(image: &mut Image, id: FileId, offset: usize, bytes: &[u8], crash:
     }
 }
 
-/// SplitMix64: enough for tests, and the same on every machine.
+/// SplitMix64: good enough for tests, and the same on every machine.
 #[derive(Debug, Clone)]
 pub(super) struct Random(u64);
 

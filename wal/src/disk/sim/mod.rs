@@ -1,8 +1,8 @@
-//! A disk in memory that behaves as badly as a real one may: it loses what was not synced, tears writes,
-//! fills up, fails to sync and rots. For tests of this crate and of the server; never part of a release.
+//! An in-memory disk that behaves as badly as a real one may: it loses what was not synced, tears writes, fills up,
+//! fails to sync and corrupts data. For tests of this crate and of the server; never part of a release.
 //!
-//! Everything random comes from one seed, so that a failing run can be repeated. Operations that alter the
-//! disk are numbered from 1, so that a test can cut the power at every one of them.
+//! All randomness comes from one seed, so a failing run can be repeated. Operations that modify the disk are numbered
+//! from 1, so that a test can cut the power at each of them.
 
 mod file;
 mod image;
@@ -20,26 +20,26 @@ use super::{Bytes, Disk, DiskFile, parent};
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
 
-/// What may be left of the operations that no sync has covered.
+/// Which unsynced operations a crash keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Keep {
-    /// All of them: the process was killed, the machine went on.
+    /// All of them: the process was killed, the machine kept running.
     All,
     /// None of them.
     None,
     /// The first few, in order; the last write among them in part.
     Prefix,
-    /// Any of them, each sector of a write and each name by itself; a file may have got its new length
-    /// without the bytes, which are then zero.
+    /// Any of them, independently for each sector of a write and each name; a file may have its new length without the
+    /// new bytes, which then read as zeros.
     RandomSubset,
 }
 
-/// How the power goes.
+/// How a power loss behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Crash {
-    /// What is left.
+    /// Which unsynced operations are kept.
     pub keep: Keep,
-    /// Whether a sector of 512 bytes may itself be written in part.
+    /// Whether a sector of 512 bytes may itself be written partially.
     pub torn: bool,
 }
 
@@ -73,7 +73,7 @@ impl Crash {
     ];
 }
 
-/// The operations that alter a disk.
+/// The operations that modify a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operation {
     /// [`Disk::create`].
@@ -95,31 +95,31 @@ pub enum Operation {
 /// How an operation fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// `EIO`. A failed sync of a file loses what it should have written, as on Linux: the bytes can still
-    /// be read until the power goes, but later syncs do not write them. A failed sync of a directory loses
-    /// nothing by itself. Other operations do nothing.
+    /// `EIO`. A failed sync of a file loses what it should have written, as on Linux: the bytes can be read until the
+    /// power loss, but later syncs do not write them. A failed sync of a directory loses nothing by itself. Other
+    /// operations have no effect.
     Io,
-    /// `ENOSPC`. A write does its first bytes; other operations do what they do at [`Fault::Io`].
+    /// `ENOSPC`. A write stores its first bytes; other operations behave as for [`Fault::Io`].
     Full {
-        /// Bytes of the write that get through.
+        /// Bytes of the write that are stored.
         bytes: u64,
     },
-    /// `EMFILE`: nothing was opened, and nothing done.
+    /// `EMFILE`: nothing was opened, and the operation has no effect.
     Descriptors,
 }
 
-/// A disk in memory. Clones are the same disk.
+/// An in-memory disk. Clones share the same state.
 #[derive(Clone)]
 pub struct SimDisk {
     state: Arc<Mutex<State>>,
 }
 
 struct State {
-    /// What the processes of the machine see.
+    /// What running processes see.
     live: Image,
-    /// What is certain to be found after the power went.
+    /// What certainly survives a power loss.
     durable: Image,
-    /// What leads from the one to the other, in order, but for what failed syncs have lost.
+    /// The changes from `durable` to `live`, in order, without those that failed syncs have lost.
     pending: Vec<Change>,
     random: Random,
     next_file: FileId,
@@ -131,7 +131,7 @@ struct State {
 }
 
 impl SimDisk {
-    /// An empty disk on which all chance comes from the seed.
+    /// An empty disk whose randomness comes from the seed.
     pub fn new(seed: u64) -> SimDisk {
         SimDisk::found(Image::default(), Random::new(seed))
     }
@@ -154,8 +154,8 @@ impl SimDisk {
         }
     }
 
-    /// The disk as a machine finds it after the power went now, without faults. This disk is not altered
-    /// (but for its chance), so that one moment can be crashed in many ways.
+    /// The disk as found after a power loss at this moment, without injected faults. This disk is not modified, except
+    /// for its random state, so one moment can be crashed in many ways.
     pub fn crash(&self, crash: Crash) -> SimDisk {
         let mut state = self.state();
         let mut random = state.random.fork();
@@ -163,45 +163,45 @@ impl SimDisk {
         SimDisk::found(image, random)
     }
 
-    /// Altering operations so far.
+    /// Number of modifying operations so far.
     pub fn operations(&self) -> u64 {
         self.state().operations
     }
 
-    /// Operations of one sort so far.
+    /// Number of operations of one kind so far.
     pub fn count(&self, operation: Operation) -> u64 {
         self.state().counts.get(&operation).copied().unwrap_or(0)
     }
 
-    /// Has everything fail from the altering operation of that number on, which is not done.
+    /// Makes everything fail from the modifying operation with that number on, which itself has no effect.
     pub fn stop_at(&self, operation: u64) {
         self.state().stop_at = Some(operation);
     }
 
-    /// Has the `nth` operation of its sort from now on (1 is the next) fail, once.
+    /// Makes the `nth` operation of its kind from now on (1 is the next) fail, once.
     pub fn fail(&self, operation: Operation, nth: u64, fault: Fault) {
         let mut state = self.state();
         let at = state.counts.get(&operation).copied().unwrap_or(0) + nth;
         state.faults.push((operation, at, fault));
     }
 
-    /// Has writes fail with `ENOSPC` when all files together would be larger; what still fits is written.
-    /// `None` is a disk without end.
+    /// Makes writes fail with `ENOSPC` when all files together would exceed the budget; what still fits is written.
+    /// `None` is unlimited.
     pub fn set_budget_bytes(&self, budget_bytes: Option<u64>) {
         self.state().budget_bytes = budget_bytes;
     }
 
-    /// Bytes of all files.
+    /// Total size of all files in bytes.
     pub fn used_bytes(&self) -> u64 {
         self.state().live.used_bytes()
     }
 
-    /// Turns one bit of a file over, durably: the disk rots.
+    /// Flips one bit of a file, durably: simulated bit rot.
     pub fn flip_bit(&self, path: &Path, offset: u64, bit: u8) {
         self.edit(path, |bytes| bytes[offset as usize] ^= 1 << bit);
     }
 
-    /// Alters a file behind everyone's back, durably.
+    /// Modifies a file directly and durably, bypassing the file interface.
     pub fn edit(&self, path: &Path, edit: impl Fn(&mut Vec<u8>)) {
         let mut state = self.state();
         let State { live, durable, .. } = &mut *state;
@@ -212,7 +212,7 @@ impl SimDisk {
         }
     }
 
-    /// Puts a file there, durably, with all its directories.
+    /// Stores a file, durably, and creates its directories.
     pub fn put(&self, path: &Path, bytes: &[u8]) {
         let mut state = self.state();
         let id = state.new_file();
@@ -223,13 +223,13 @@ impl SimDisk {
         }
     }
 
-    /// All files as the processes of the machine see them.
+    /// All files, as running processes see them.
     pub fn files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         self.state().live.contents()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A panic in a test must not hide behind a second one.
+        // A panic in a test must not cause a second one that hides it.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -244,7 +244,7 @@ impl SimDisk {
 }
 
 impl State {
-    /// Numbers an altering operation; answers the fault it is to meet.
+    /// Counts a modifying operation and returns the fault to inject, if any.
     fn operate(&mut self, operation: Operation) -> io::Result<Option<Fault>> {
         self.alive()?;
         self.operations += 1;
@@ -260,7 +260,7 @@ impl State {
         Ok(fault)
     }
 
-    /// As [`State::operate`], for operations that do nothing when they fail.
+    /// Like [`State::operate`], for operations that have no effect when they fail.
     fn operate_whole(&mut self, operation: Operation) -> io::Result<()> {
         match self.operate(operation)? {
             None => Ok(()),
@@ -292,7 +292,7 @@ impl State {
         self.live.id(path).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Makes the pending changes last that the filter picks.
+    /// Makes the pending changes durable that the filter selects.
     fn commit(&mut self, picked: impl Fn(&Change) -> bool) {
         let State { pending, durable, .. } = self;
         pending.retain(|change| {
@@ -382,7 +382,7 @@ impl Disk for SimDisk {
         if !state.live.is_dir(dir) {
             return Err(io::ErrorKind::NotFound.into());
         }
-        // Deepest first, each by itself: a crash may find any part of them gone.
+        // Deepest first, each by itself: a crash may remove any part of them.
         for path in state.live.below(dir) {
             state.change(Change::Remove { path });
         }
@@ -431,7 +431,7 @@ impl Disk for SimDisk {
             .iter()
             .filter_map(|change| change.removed_in(dir))
             .collect();
-        // A directory that is gone for good takes with it what was in it.
+        // When a directory is removed durably, so is what was in it.
         state.commit(|change| match change.name() {
             Some(path) => parent(path) == dir || removed.iter().any(|gone| path.starts_with(gone)),
             None => false,
