@@ -68,7 +68,7 @@ fn no_log_line_and_no_error_shows_the_key() {
         "trying again",
         "verdict recorded",
         "the rule is gone",
-        "not taken",
+        "not recorded",
     ] {
         assert!(lines.contains(word), "`{word}` is missing in:\n{lines}");
     }
