@@ -13,12 +13,12 @@ use std::thread;
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use disk::{Bytes, Disk, DiskFile, StdDisk};
 use engine::rows::RowsWriter;
 use tempfile::TempDir;
 use tidewatch::catalog::{Catalog, CatalogHandle};
 use tidewatch::checkpoint::{self, Layout};
 use tidewatch::journal::{IngestRecord, JournalHandle, JournalOptions, JournalWriter, RelaxedDisk};
-use wal::disk::{Bytes, Disk, DiskFile, StdDisk};
 use wal::{Log, LogOptions};
 
 const SYNC_TAKES: Duration = Duration::from_millis(1);

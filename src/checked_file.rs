@@ -4,8 +4,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use disk::{Disk, replace_file};
 use wal::Flip;
-use wal::disk::{Disk, replace_file};
 
 const HEADER_BYTES: usize = 8 + 8 + 4;
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use wal::disk::{Bytes, Disk, DiskFile};
+use disk::{Bytes, Disk, DiskFile};
 
 /// Writes a new file and makes it and its directory entry durable. Returns its bytes.
 ///

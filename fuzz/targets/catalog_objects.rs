@@ -5,11 +5,11 @@
 
 use std::path::Path;
 
+use disk::sim::SimDisk;
 use tidewatch::catalog::{Catalog, CatalogLoader, Command, Frozen, ObjectKey};
 use tidewatch::checkpoint::{Manifest, flip_of_manifest};
 use tidewatch::ids::ObjectId;
 use tidewatch::journal::Record;
-use wal::disk::sim::SimDisk;
 
 const KEY_BYTES: usize = 12 + 8 + 12;
 

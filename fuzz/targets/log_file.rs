@@ -8,7 +8,7 @@ use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use wal::disk::sim::SimDisk;
+use disk::sim::SimDisk;
 use wal::{Log, LogOptions, OpenError, Recovery, check as check_log, flip_of_file, repair};
 
 use super::bytes::{number_at, set_u32};

@@ -21,7 +21,7 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::Arc;
 
-use wal::disk::Disk;
+use disk::Disk;
 use wal::{LogError, Sequence};
 
 use super::error::BackupError;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use wal::disk::is_full;
+use disk::is_full;
 
 use crate::startup::LockError;
 

@@ -22,7 +22,7 @@ use std::path::{Path, absolute};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use wal::disk::{Disk, StdDisk};
+use disk::{Disk, StdDisk};
 
 use crate::check::NamedFiles;
 use crate::checkpoint::Layout;

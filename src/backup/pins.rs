@@ -7,8 +7,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use disk::{Bytes, Disk, DiskFile};
 use parking_lot::Mutex;
-use wal::disk::{Bytes, Disk, DiskFile};
 
 /// A read-only disk that consists of the files opened through it.
 pub(super) struct Pins {

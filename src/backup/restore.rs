@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use wal::disk::Disk;
+use disk::Disk;
 
 use super::content::{Content, CopyError};
 use super::error::BackupError;

@@ -5,8 +5,8 @@ use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use disk::{Disk, DiskFile};
 use tar::Archive;
-use wal::disk::{Disk, DiskFile};
 use zstd::stream::read::Decoder;
 
 use super::content::Content;

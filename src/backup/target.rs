@@ -6,8 +6,8 @@ use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use disk::{Disk, replace_file};
 use tar::{Builder, Header};
-use wal::disk::{Disk, replace_file};
 use zstd::stream::write::Encoder;
 
 use super::content::{Content, CopyError};

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use wal::disk::sim::{Crash, SimDisk};
-use wal::disk::{Disk, StdDisk};
+use disk::sim::{Crash, SimDisk};
+use disk::{Disk, StdDisk};
 
 use super::{BackupError, OnDamage, Target, back_up, collect, restore, restore_to, write};
 use crate::checkpoint::{Damage, Layout, convert, open};

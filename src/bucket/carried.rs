@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use wal::disk::{Disk, list_existing};
+use disk::{Disk, list_existing};
 use wal::{Flip, Sequence};
 
 use crate::sealed_file::FileWriter;
@@ -275,7 +275,7 @@ fn checksum(sequence: Sequence, record: &[u8]) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use wal::disk::sim::SimDisk;
+    use disk::sim::SimDisk;
 
     use super::*;
 

@@ -97,8 +97,8 @@ mod tests {
     use std::collections::HashSet;
     use std::path::Path;
 
-    use wal::disk::Disk;
-    use wal::disk::sim::SimDisk;
+    use disk::Disk;
+    use disk::sim::SimDisk;
 
     use super::*;
     use crate::catalog::{FrozenTail, bucket_owner};

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use disk::Disk;
 use engine::{Cache, FieldKind, SegmentFile, SegmentPart, SegmentWriter};
 use wal::Sequence;
-use wal::disk::Disk;
 
 use super::aside::{disk_error, keep_aside, remove_all};
 use super::rebuild::{opened, rebuild};

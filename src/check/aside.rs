@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use wal::disk::Disk;
+use disk::Disk;
 
 /// Suffix of the name under which a damaged file is kept.
 const ASIDE_SUFFIX: &str = ".damaged";

@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
+use disk::Disk;
 use wal::Sequence;
-use wal::disk::Disk;
 
 use super::Report;
 use super::aside::{disk_error, exists, keep_aside};

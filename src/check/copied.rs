@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use wal::disk::Disk;
+use disk::Disk;
 
 use super::carried;
 use super::ledger::name;

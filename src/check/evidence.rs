@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use disk::Disk;
 use wal::Sequence;
-use wal::disk::Disk;
 
 use super::log;
 use crate::catalog::{Catalog, Command, Stream};

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use wal::disk::{Disk, replace_file};
+use disk::{Disk, replace_file};
 use wal::{Flip, flip_of_file};
 
 use super::Report;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use wal::disk::Disk;
+use disk::Disk;
 
 use super::Report;
 use super::aside::{disk_error, exists, keep_aside, remove_all};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use wal::disk::Disk;
+use disk::Disk;
 
 use super::Report;
 use super::aside::disk_error;

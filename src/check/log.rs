@@ -4,7 +4,7 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
-use wal::disk::Disk;
+use disk::Disk;
 use wal::{Log, LogOptions, OpenError, Replay, Sequence};
 
 use super::aside::disk_error;

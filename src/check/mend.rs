@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use disk::Disk;
 use engine::{Lost, MergeError, Salvaged, salvage};
-use wal::disk::Disk;
 
 use super::aside::{disk_error, keep_aside, remove_all};
 use super::segments::{Depth, Unread, points, read};

@@ -24,7 +24,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use wal::disk::{Disk, StdDisk};
+use disk::{Disk, StdDisk};
 
 use crate::checkpoint::Layout;
 use crate::clock::Clock;

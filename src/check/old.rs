@@ -1,6 +1,6 @@
 //! A data directory of format 1 that no server has converted since.
 
-use wal::disk::Disk;
+use disk::Disk;
 use wal::{Log, LogOptions, Sequence};
 
 use std::sync::Arc;

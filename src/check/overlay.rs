@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use wal::disk::{Bytes, Disk, DiskFile};
+use disk::{Bytes, Disk, DiskFile};
 
 pub(super) struct Overlay(pub(super) Arc<dyn Disk>);
 

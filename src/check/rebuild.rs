@@ -6,9 +6,9 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use disk::Disk;
 use engine::{MergeError, SegmentFile, SharedBytes, salvage};
 use wal::Sequence;
-use wal::disk::Disk;
 
 use super::aside::{disk_error, exists, keep_aside};
 use super::carried;

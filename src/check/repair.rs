@@ -5,7 +5,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use wal::disk::Disk;
+use disk::Disk;
 
 use super::aside::{disk_error, exists, keep_aside};
 use super::rebuild::rebuild;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
+use disk::Disk;
 use engine::SegmentFile;
 use engine::verify::BlockReport;
-use wal::disk::Disk;
 
 use super::Report;
 use super::aside::disk_error;

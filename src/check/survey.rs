@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use wal::disk::Disk;
+use disk::Disk;
 
 use super::aside::{disk_error, exists};
 use super::overlay::Overlay;

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use wal::disk::StdDisk;
+use disk::StdDisk;
 
 use super::merging::{Merged, Merger};
 use super::open::{Recovered, RecoveryTimes};

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use wal::disk::{Disk, list_existing};
+use disk::{Disk, list_existing};
 
 use super::format_1;
 use super::open_error::OpenError;

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use disk::Disk;
 use serde::{Deserialize, Serialize};
-use wal::disk::Disk;
 use wal::{Flip, Sequence};
 
 use crate::checked_file::{self, CheckedFileError};
@@ -137,7 +137,7 @@ pub fn flip_of_manifest(bytes: &[u8]) -> Option<Flip> {
 
 #[cfg(test)]
 mod tests {
-    use wal::disk::sim::SimDisk;
+    use disk::sim::SimDisk;
 
     use super::*;
 

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 
+use disk::Disk;
 use engine::{
     EngineError, ExpiredRows, Merge, MergeError, SegmentFile, SegmentUse, SegmentWriter, choose_merge,
 };
-use wal::disk::Disk;
 
 use super::checkpointer::CheckpointError;
 use super::segments::SegmentsDir;

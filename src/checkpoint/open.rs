@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use disk::Disk;
 use engine::{Cache, EngineError, SegmentFile};
-use wal::disk::Disk;
 use wal::{Log, LogOptions, Recovery, Sequence};
 
 use super::layout::Layout;

@@ -8,8 +8,8 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use disk::{Bytes, Disk, list_existing};
 use engine::{EngineError, SegmentFile};
-use wal::disk::{Bytes, Disk, list_existing};
 
 use crate::sealed_file;
 

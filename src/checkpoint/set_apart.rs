@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use disk::Disk;
 use wal::Sequence;
-use wal::disk::Disk;
 
 use super::checkpointer::CheckpointError;
 use super::layout::Layout;

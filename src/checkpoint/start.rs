@@ -7,9 +7,9 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
+use disk::{Disk, StdDisk};
 use engine::Cache;
 use wal::LogOptions;
-use wal::disk::{Disk, StdDisk};
 
 use super::checkpointer::{Checkpointer, Orders};
 use super::expiry::DeletionClock;

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::Write;
 use std::sync::Arc;
 
+use disk::Disk;
 use engine::{ExpiredRows, SegmentFile, SegmentPart, SegmentWriter};
 use wal::Sequence;
-use wal::disk::Disk;
 
 use super::buckets::{Begun, LiveSegments, NO_MARK};
 use super::checkpointer::CheckpointError;

@@ -12,8 +12,8 @@ use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use disk::{Bytes, Disk, DiskFile};
 use parking_lot::Mutex;
-use wal::disk::{Bytes, Disk, DiskFile};
 
 /// Forwards all operations, but syncs a file at most once per interval.
 pub struct RelaxedDisk {

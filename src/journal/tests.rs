@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use wal::disk::sim::SimDisk;
+use disk::sim::SimDisk;
 use wal::{Log, LogOptions};
 
 use super::{JournalError, JournalHandle, JournalOptions, JournalWriter};

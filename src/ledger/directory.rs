@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use wal::disk::{Disk, list_existing};
+use disk::{Disk, list_existing};
 
 use super::error::LedgerError;
 use super::run::Run;

@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use wal::disk::Disk;
+use disk::Disk;
 
 use super::error::LedgerError;
 use super::format::{checksum, moment_ns};

@@ -3,7 +3,7 @@
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-use wal::disk::Bytes;
+use disk::Bytes;
 
 /// Bytes of an entry, in memory or in a run file, which stays mapped as long as the payload exists.
 #[derive(Clone)]

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use wal::disk::Bytes;
+use disk::Bytes;
 
 use super::error::LedgerError;
 use super::format::{

@@ -7,10 +7,10 @@ use std::thread;
 use std::time::Duration;
 
 use actix::spawn;
+use disk::sim::SimDisk;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::Notify;
 use tokio::task::yield_now;
-use wal::disk::sim::SimDisk;
 
 use super::accounts::SignUp;
 use super::buckets::BucketInput;

@@ -20,9 +20,17 @@ fn files_that_documents_name_exist() {
         let text = fs::read_to_string(root().join(document)).unwrap();
         for name in quoted(&text) {
             let path = name.trim_end_matches('/');
-            let is_path = ["src/", "wal/", "engine/", "tests/", "benches/", "dashboard/"]
-                .iter()
-                .any(|start| path.starts_with(start))
+            let is_path = [
+                "src/",
+                "disk/",
+                "wal/",
+                "engine/",
+                "tests/",
+                "benches/",
+                "dashboard/",
+            ]
+            .iter()
+            .any(|start| path.starts_with(start))
                 && !path.contains([' ', '*', '{']);
             if is_path && !root().join(path).exists() {
                 missing.push(format!("{document}: {path}"));

@@ -5,7 +5,7 @@ use crate::sources::{assert_none, committed, has_word, is_word, rust};
 const LINES_MAX: usize = 500;
 
 /// The only files with unsafe code, each small and with its proof.
-const UNSAFE: &[&str] = &["wal/src/disk/fault.rs", "wal/src/disk/map.rs"];
+const UNSAFE: &[&str] = &["disk/src/fault.rs", "disk/src/map.rs"];
 
 /// The only places where a test waits: polling with a deadline.
 const WAITING_TESTS: &[&str] = &[

@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::Sequence;
-use crate::disk::Disk;
 use crate::error::{Damage, LogError};
 use crate::recover::TornTail;
 use crate::walk::{Visitor, Walk, walk};
+use disk::Disk;
 
 /// Maximum number of damages listed. Further ones are only counted, so that a fully corrupt log cannot fill memory.
 const DAMAGES_LISTED_MAX: usize = 1_000;

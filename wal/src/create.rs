@@ -4,10 +4,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::Sequence;
-use crate::disk::{Disk, DiskFile, is_full, is_out_of_descriptors};
 use crate::error::LogError;
 use crate::file::{self, FILE_HEADER_BYTES, FileHeader, Predecessor};
 use crate::walk::FileState;
+use disk::{Disk, DiskFile, is_full, is_out_of_descriptors};
 
 /// A file that is ready for appends: its content is valid, and both content and name are synced.
 pub(crate) struct OpenFile {

@@ -1,18 +1,17 @@
-//! A write-ahead log of byte records, and the small file-system interface that it uses.
+//! A write-ahead log of byte records, on the file-system interface of the `disk` crate.
 //!
 //! The crate handles bytes, sequence numbers and checksums. It does not know what the records mean: typed records are
 //! defined by its users. It never reads a clock, spawns a thread or retries a failed sync. `FORMAT.md` describes the
 //! bytes.
 //!
-//! Reading order: [`disk`] (the file-system interface), `frame` and `file` (the bytes), `reader` and `walk` (reading a
+//! Reading order: `frame` and `file` (the bytes), `reader` and `walk` (reading a
 //! log, and the one place that tells a torn tail from damage), `recover` (opening a log), [`Log`] (append, sync, trim),
-//! [`check`], [`flip_of_file`] and [`repair`] (the operator's tools), `live` (copying a log that is in use).
+//! [`check()`], [`flip_of_file`] and [`repair()`] (the operator's tools), `live` (copying a log that is in use).
 
 #![warn(missing_docs)]
 
 mod check;
 mod create;
-pub mod disk;
 mod error;
 mod file;
 mod flip;

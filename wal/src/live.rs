@@ -4,12 +4,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::Sequence;
-use crate::disk::Disk;
 use crate::error::{Damage, DamageKind, LogError, OpenError};
 use crate::file::{self, FILE_HEADER_BYTES, HeaderError};
 use crate::frame;
 use crate::reader::{FileReader, Found};
 use crate::recover::Replay;
+use disk::Disk;
 
 /// The files of the log in `dir`, oldest first; empty if the directory does not exist. All but the last are complete: a
 /// file is created only after the previous one has its last frame.

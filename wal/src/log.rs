@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crate::Sequence;
 use crate::create::{self, OpenFile};
-use crate::disk::{Disk, DiskFile, is_full};
 use crate::error::{LogError, OpenError};
+use disk::{Disk, DiskFile, is_full};
 
 use crate::frame::{self, FRAME_BYTES_LIMIT, FrameKind, Position};
 use crate::recover::{self, Recovered, Recovery, Replay};

@@ -5,10 +5,10 @@ use std::io;
 use std::path::Path;
 
 use crate::Sequence;
-use crate::disk::DiskFile;
 use crate::error::{FrameFault, HeaderFault, LogError};
 use crate::file::{FILE_HEADER_BYTES, FileHeader, HeaderError, array};
 use crate::frame::{FRAME_HEADER_BYTES, FRAME_MAGIC, FrameHeader, Position};
+use disk::DiskFile;
 
 /// Bytes per read: large enough that small frames share one read, small compared to the frame limit.
 const WINDOW_BYTES: u64 = 256 << 10;

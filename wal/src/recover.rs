@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use crate::Sequence;
 use crate::create::{self, OpenFile};
-use crate::disk::{Disk, DiskFile};
 use crate::error::{Damage, DamageKind, LogError, OpenError};
 use crate::file::{FILE_HEADER_BYTES, Predecessor};
 use crate::walk::{FileState, Torn, Visitor, Walk, walk};
+use disk::{Disk, DiskFile};
 
 /// Result of opening a log.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use crate::Sequence;
 use crate::check::{CheckReport, survey};
 use crate::create;
-use crate::disk::Disk;
 use crate::error::{Damage, DamageKind, LogError};
 use crate::file::{FILE_HEADER_BYTES, Predecessor};
+use disk::Disk;
 
 /// Suffix of the files that keep the cut parts. They are not log files and are ignored from then on.
 const ASIDE_SUFFIX: &str = ".cut";

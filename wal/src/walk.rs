@@ -7,12 +7,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::Sequence;
-use crate::disk::Disk;
 use crate::error::{Damage, DamageKind, LogError};
 use crate::file::{self, FILE_HEADER_BYTES, HeaderError, Predecessor};
 use crate::frame;
 use crate::reader::{FileReader, Found};
 use crate::recover::TornTail;
+use disk::Disk;
 
 /// Receives what a walk over the log finds.
 pub(crate) trait Visitor {

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use wal::disk::Disk;
-use wal::disk::sim::{Crash, SimDisk};
+use disk::Disk;
+use disk::sim::{Crash, SimDisk};
 
 use super::super::adopt::{Owner, adopt};
 use super::directory::{NOW_NS, directory, fork, layout, points, run, with_suffix};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use disk::Disk;
+use disk::sim::{Crash, SimDisk};
 use wal::Sequence;
-use wal::disk::Disk;
-use wal::disk::sim::{Crash, SimDisk};
 
 use super::directory::{directory, layout, points, rot, run, with_suffix};
 use crate::bucket::CarriedDir;

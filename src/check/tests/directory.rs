@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use actix::System;
+use disk::Disk;
+use disk::sim::{Crash, SimDisk};
 use engine::rows::RowsWriter;
-use wal::disk::Disk;
-use wal::disk::sim::{Crash, SimDisk};
 
 use crate::bucket::{Ingest, Ingested};
 use crate::catalog::{

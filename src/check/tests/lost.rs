@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use wal::disk::Disk;
-use wal::disk::sim::{Crash, SimDisk};
+use disk::Disk;
+use disk::sim::{Crash, SimDisk};
 
 use super::super::check;
 use super::directory::{directory, fork, id, layout, points, rot, run, run_rooms, unsaved, with_suffix};

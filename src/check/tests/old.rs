@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use wal::disk::sim::SimDisk;
-use wal::disk::{Disk, StdDisk};
+use disk::sim::SimDisk;
+use disk::{Disk, StdDisk};
 
 use super::directory::{fork, layout, rot, run, with_suffix};
 use crate::backup::restore_to;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use wal::disk::Bytes;
+use disk::Bytes;
 
 use crate::journal::{AnswerView, IdempotencyView};
 

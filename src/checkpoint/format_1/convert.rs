@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
+use disk::{Disk, list_existing};
 use engine::{MergeError, SegmentFile, SegmentWriter};
-use wal::disk::{Disk, list_existing};
 
 use super::answers::AnswersFile;
 use super::directory::{BucketDir, BucketManifest};

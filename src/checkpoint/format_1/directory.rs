@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use disk::{Disk, list_existing};
 use serde::{Deserialize, Serialize};
 use wal::Sequence;
-use wal::disk::{Disk, list_existing};
 
 use crate::checked_file;
 use crate::checkpoint::manifest::SEQUENCES_UNKNOWN_MAX;

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::Path;
 
+use disk::Disk;
 use wal::Sequence;
-use wal::disk::Disk;
 
 use super::convert::said;
 use super::files;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use disk::{Disk, list_existing};
 use wal::Sequence;
-use wal::disk::{Disk, list_existing};
 
 use crate::catalog::{Catalog, Command, Snapshot};
 use crate::checked_file;

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use disk::{Disk, list_existing};
 use engine::SegmentFile;
 use wal::Sequence;
-use wal::disk::{Disk, list_existing};
 
 use super::answers::AnswersFile;
 use super::directory::{BucketDir, BucketManifest};

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use disk::Disk;
+use disk::sim::{Crash, Fault, Operation, SimDisk};
 use parking_lot::Mutex;
-use wal::disk::Disk;
-use wal::disk::sim::{Crash, Fault, Operation, SimDisk};
 
 use super::crash::check_image;
 use super::model::{Existence, Model};

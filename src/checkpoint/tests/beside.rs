@@ -8,8 +8,8 @@ use std::task::Poll;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use disk::sim::{Crash, SimDisk};
 use parking_lot::{Condvar, Mutex};
-use wal::disk::sim::{Crash, SimDisk};
 
 use super::crash::check_image;
 use super::live::{rooms_of, store_in};

@@ -6,9 +6,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use disk::Disk;
+use disk::sim::{Crash, SimDisk};
 use parking_lot::Mutex;
-use wal::disk::Disk;
-use wal::disk::sim::{Crash, SimDisk};
 
 use super::seed;
 use super::tap::Tap;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use wal::disk::sim::{Fault, Operation, SimDisk};
+use disk::sim::{Fault, Operation, SimDisk};
 
 use super::live::{rooms_of, store_in};
 use super::seed;

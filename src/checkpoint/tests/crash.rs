@@ -3,9 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
+use disk::Disk;
+use disk::sim::{Crash, SimDisk};
 use parking_lot::Mutex;
-use wal::disk::Disk;
-use wal::disk::sim::{Crash, SimDisk};
 
 use super::model::Model;
 use super::tap::Tap;

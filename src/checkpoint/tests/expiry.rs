@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use disk::Disk;
+use disk::sim::{Crash, SimDisk};
 use parking_lot::Mutex;
-use wal::disk::Disk;
-use wal::disk::sim::{Crash, SimDisk};
 
 use super::live::{Rooms, bucket, rooms_of, store_in};
 use super::model::Row;

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use wal::disk::sim::{Crash, Fault, Operation, SimDisk};
+use disk::sim::{Crash, Fault, Operation, SimDisk};
 
 use super::crash::{check_image, go_on};
 use super::world::{Failure, Live, World, in_system};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use wal::disk::sim::SimDisk;
+use disk::sim::SimDisk;
 
 use super::model::Row;
 use super::seed;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use actix::System;
-use wal::disk::Disk;
+use disk::Disk;
 
 use super::model::Row;
 use super::record::ingest;

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
+use disk::Disk;
+use disk::sim::{Crash, Fault, Keep, Operation, SimDisk};
 use parking_lot::Mutex;
-use wal::disk::Disk;
-use wal::disk::sim::{Crash, Fault, Keep, Operation, SimDisk};
 
 use super::crash::{check_image, recover};
 use super::model::Existence;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use wal::disk::sim::SimDisk;
+use disk::sim::SimDisk;
 
 use super::live::{in_system, layout, options};
 use super::tap::Tap;

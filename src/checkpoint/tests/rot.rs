@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use disk::Disk;
+use disk::sim::{Crash, SimDisk};
 use engine::query::{ScanQuery, Selection, scan};
-use wal::disk::Disk;
-use wal::disk::sim::{Crash, SimDisk};
 
 use super::crash::recover;
 use super::entries::Listed;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use wal::disk::sim::{Crash, Fault, Operation, SimDisk};
+use disk::sim::{Crash, Fault, Operation, SimDisk};
 
 use super::live::{rooms_of, store_in};
 use super::seed;

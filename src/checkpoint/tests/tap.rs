@@ -5,8 +5,8 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use wal::disk::sim::SimDisk;
-use wal::disk::{Bytes, Disk, DiskFile};
+use disk::sim::SimDisk;
+use disk::{Bytes, Disk, DiskFile};
 
 type Before = Arc<dyn Fn(&SimDisk) + Send + Sync>;
 

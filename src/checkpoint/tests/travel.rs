@@ -6,10 +6,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use disk::sim::SimDisk;
+use disk::{Bytes, Disk, DiskFile};
 use fastrand::Rng;
 use parking_lot::Mutex;
-use wal::disk::sim::SimDisk;
-use wal::disk::{Bytes, Disk, DiskFile};
 
 #[derive(Clone)]
 pub(super) struct Travel {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use wal::disk::sim::{Crash, SimDisk};
+use disk::sim::{Crash, SimDisk};
 use wal::{Log, LogOptions};
 
 use super::script::Script;

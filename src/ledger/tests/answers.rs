@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use disk::Disk;
+use disk::sim::{Crash, Operation, SimDisk};
 use fastrand::Rng;
-use wal::disk::Disk;
-use wal::disk::sim::{Crash, Operation, SimDisk};
 
 use crate::catalog::{FrozenTail, Stream, bucket_owner};
 use crate::clock::{DAY_NS, MINUTE_NS, SECOND_NS};

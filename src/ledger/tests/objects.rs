@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use disk::Disk;
+use disk::sim::{Crash, SimDisk};
 use fastrand::Rng;
-use wal::disk::Disk;
-use wal::disk::sim::{Crash, SimDisk};
 
 use super::id;
 use crate::catalog::{FrozenTail, Stream};

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use wal::disk::Bytes;
+use disk::Bytes;
 
 use super::{Written, encode, id};
 use crate::catalog::{LedgerTail, Stream};

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use disk::Disk;
+use disk::sim::SimDisk;
 use fastrand::Rng;
-use wal::disk::Disk;
-use wal::disk::sim::SimDisk;
 
 use super::id;
 use crate::catalog::{EntryKey, LedgerTail, Stream};

@@ -1,9 +1,9 @@
 //! The report on a log: it reads all, alters nothing, and goes on behind damage.
 
+use disk::Disk;
+use disk::sim::SimDisk;
 use wal::DamageKind;
 use wal::check;
-use wal::disk::Disk;
-use wal::disk::sim::SimDisk;
 
 use crate::common::{dir, file, long_log};
 

@@ -4,8 +4,8 @@ use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use wal::disk::Disk;
-use wal::disk::sim::SimDisk;
+use disk::Disk;
+use disk::sim::SimDisk;
 use wal::{Log, LogError, LogOptions, OpenError, Recovery, Sequence};
 
 pub type Records = Vec<(Sequence, Vec<u8>)>;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use wal::disk::sim::{Crash, SimDisk};
+use disk::sim::{Crash, SimDisk};
 use wal::{Log, LogError, Sequence};
 
 use crate::common::{OPTIONS, Random, open, try_open};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use wal::disk::Disk;
-use wal::disk::sim::{Crash, SimDisk};
+use disk::Disk;
+use disk::sim::{Crash, SimDisk};
 use wal::{Damage, DamageKind, LogError, Sequence};
 
 use crate::common::{OPTIONS, Records, commit, dir, file, long_log, open, small_log, try_open};

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use wal::disk::sim::{Crash, Fault, Keep, Operation, SimDisk};
+use disk::sim::{Crash, Fault, Keep, Operation, SimDisk};
 use wal::{Log, LogError, LogOptions};
 
 use crate::common::{OPTIONS, commit, file, open, try_open};

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use wal::disk::StdDisk;
-use wal::disk::sim::SimDisk;
+use disk::StdDisk;
+use disk::sim::SimDisk;
 use wal::{FORMAT_VERSION, check};
 
 use crate::common::{commit, dir, file, open};

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use wal::disk::sim::{Crash, Operation, SimDisk};
-use wal::disk::{Bytes, Disk, DiskFile};
+use disk::sim::{Crash, Operation, SimDisk};
+use disk::{Bytes, Disk, DiskFile};
 use wal::{Log, LogError, LogOptions, OpenError};
 
 use crate::common::{OPTIONS, commit, dir, file, long_log, open, try_open};

@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 use std::path::Path;
 
-use wal::disk::Disk;
-use wal::disk::sim::SimDisk;
+use disk::Disk;
+use disk::sim::SimDisk;
 use wal::{LogError, OpenError, Sequence};
 
 use crate::common::{commit, dir, file, open, small_log};

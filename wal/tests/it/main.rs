@@ -6,7 +6,7 @@ mod check;
 mod common;
 mod crash;
 mod damage;
-mod disk;
+mod disks;
 mod faults;
 mod format;
 mod life;

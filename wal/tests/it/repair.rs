@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use wal::disk::Disk;
-use wal::disk::sim::{Crash, SimDisk};
+use disk::Disk;
+use disk::sim::{Crash, SimDisk};
 use wal::{check, repair};
 
 use crate::common::{OPTIONS, Records, commit, dir, file, long_log, try_open};

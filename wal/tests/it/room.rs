@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use disk::Disk;
+use disk::sim::{Crash, Operation, SimDisk};
 use wal::check;
-use wal::disk::Disk;
-use wal::disk::sim::{Crash, Operation, SimDisk};
 
 use crate::common::{OPTIONS, commit, dir, file, open, try_open};
 

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use disk::sim::{Fault, Operation, SimDisk};
+use disk::{Bytes, Disk, DiskFile};
 use parking_lot::Mutex;
-use wal::disk::sim::{Fault, Operation, SimDisk};
-use wal::disk::{Bytes, Disk, DiskFile};
 
 /// What is made to last, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,11 +13,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use ::disk::Disk;
+use ::disk::sim::{Crash, Fault, Operation, SimDisk};
 use engine::Cache;
 use parking_lot::Mutex;
 use wal::LogOptions;
-use wal::disk::Disk;
-use wal::disk::sim::{Crash, Fault, Operation, SimDisk};
 
 use self::disk::{Class, LeftOut};
 use super::crash::check_image;

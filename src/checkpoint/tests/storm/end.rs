@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use wal::disk::Disk;
+use disk::Disk;
 
 use super::super::live::rooms_of;
 use super::super::world::Live;
@@ -61,7 +61,7 @@ async fn held(storm: &Storm, live: &Live, index: usize) -> u64 {
 
 pub(super) async fn end(mut storm: Storm) -> Storm {
     (storm.ill, storm.full) = (false, false);
-    storm.disk = storm.disk.crash(wal::disk::sim::Crash::KINDS[0]);
+    storm.disk = storm.disk.crash(disk::sim::Crash::KINDS[0]);
     repair(&mut storm, true);
     let mut live = start(&storm, storm.disk.clone()).unwrap_or_else(|error| panic!("{error}"));
     let rooms = rooms_of(&live);

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use disk::Disk;
+use disk::sim::{Crash, Fault, Operation};
 use parking_lot::Mutex;
-use wal::disk::Disk;
-use wal::disk::sim::{Crash, Fault, Operation};
 
 use self::model::Trouble;
 use self::steps::{Counts, Storm};

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use disk::sim::SimDisk;
 use fastrand::Rng;
-use wal::disk::sim::SimDisk;
 
 use super::super::live::{Rooms, rooms_of};
 use super::super::world::{Live, World};

@@ -4,6 +4,8 @@
 //! promises no more than POSIX does: written bytes are durable after [`DiskFile::sync_data`], names after
 //! [`Disk::sync_dir`]. Nothing here retries, buffers or locks.
 
+#![warn(missing_docs)]
+
 mod fault;
 mod map;
 #[cfg(any(test, feature = "sim"))]
@@ -154,3 +156,8 @@ pub(crate) fn parent(path: &Path) -> &Path {
         _ => Path::new("."),
     }
 }
+
+/// Compiles and runs the README's example.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -4,8 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use wal::disk::sim::{Crash, Fault, Operation, SimDisk};
-use wal::disk::{Disk, StdDisk, replace_file};
+use disk::sim::{Crash, Fault, Operation, SimDisk};
+use disk::{Disk, StdDisk, replace_file};
 use wal::{Log, LogOptions};
 
 /// A directory of the real disk that goes with the test.
@@ -150,7 +150,7 @@ fn a_replacement_that_does_not_fit_leaves_the_old_file_and_nothing_else() {
     .expect("replace");
     disk.fail(Operation::Write, 1, Fault::Full { bytes: 2 });
     let error = replace_file(&disk, path, b"newest").expect_err("no room");
-    assert!(wal::disk::is_full(&error));
+    assert!(disk::is_full(&error));
     assert_eq!(
         disk.files().into_iter().collect::<Vec<_>>(),
         [(path.to_owned(), b"newer".to_vec())]

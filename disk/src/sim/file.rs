@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::image::{Change, FileId};
 use super::{Fault, Operation, SimDisk};
-use crate::disk::DiskFile;
+use crate::DiskFile;
 
 pub(super) struct SimFile {
     pub(super) disk: SimDisk,
