@@ -48,7 +48,7 @@ impl ErrorKind {
     }
 }
 
-/// Carries the error out of a handler; the body is written by [`error_response`], which knows the
+/// Carries the error out of a handler; the body is written by `error_response`, which knows the
 /// request's id.
 impl ResponseError for ServiceError {
     fn status_code(&self) -> StatusCode {

@@ -123,7 +123,7 @@ impl FromJson for Email {
     }
 }
 
-/// As [`Email`], of a text that is no JSON value.
+/// An email address, trimmed and in lower case; of a text that is no JSON value.
 ///
 /// # Errors
 /// What is wrong with it.
