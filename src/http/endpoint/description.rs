@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use actix_web::http::StatusCode;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
@@ -61,14 +62,16 @@ type Describe = fn(&mut Components) -> Option<Value>;
 /// What `/api/docs` tells of an endpoint, but for its texts.
 pub struct Description {
     pub id: &'static str,
+    /// Ids that the handler takes from the path.
+    pub ids: usize,
     path: &'static str,
     security: Value,
     parameters: Vec<Value>,
     request: Describe,
     /// The status of a success, and its body.
-    success: (u16, Describe),
+    success: (StatusCode, Describe),
     /// Bodies of other answers, by status.
-    answers: Vec<(u16, Describe)>,
+    answers: Vec<(StatusCode, Describe)>,
     types: &'static [&'static str],
     headers: Map<String, Value>,
 }
@@ -80,22 +83,23 @@ impl Description {
     ) -> Self {
         Self {
             id,
+            ids: P::IDS,
             path,
             security: C::security(),
             parameters: path_parameters(path).chain(P::describe()).collect(),
             request: B::describe,
-            success: (200, A::describe),
+            success: (StatusCode::OK, A::describe),
             answers: Vec::new(),
             types: &["application/json"],
             headers: Map::new(),
         }
     }
 
-    pub(super) fn success(&mut self, status: u16) {
+    pub(super) fn success(&mut self, status: StatusCode) {
         self.success.0 = status;
     }
 
-    pub(super) fn answers(&mut self, status: u16, body: Describe) {
+    pub(super) fn answers(&mut self, status: StatusCode, body: Describe) {
         self.answers.push((status, body));
     }
 
@@ -148,7 +152,7 @@ impl Description {
         }
         let mut response = json!({"description": text, "headers": headers});
         let mut own = [self.success].into_iter().chain(self.answers.iter().copied());
-        let own = own.find(|(of, _)| of.to_string() == status);
+        let own = own.find(|(of, _)| of.as_str() == status);
         let content = match (own, kind) {
             (Some((_, describe)), _) => {
                 let schema = describe(components);

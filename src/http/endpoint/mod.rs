@@ -31,10 +31,10 @@ pub use params::{DueParams, Pagination, Params};
 pub struct Endpoint {
     pub method: Method,
     pub path: &'static str,
-    /// What `/api/docs` tells.
+    /// What `/api/docs` says of it.
     pub description: Description,
-    /// Of the answer to a request that succeeds.
-    status: u16,
+    /// Status of a success.
+    status: StatusCode,
     make_route: Box<dyn FnOnce(StatusCode) -> Route>,
 }
 
@@ -91,14 +91,14 @@ impl Endpoint {
             description: Description::new::<C, P, B, A>(path, id),
             method,
             path,
-            status: 200,
+            status: StatusCode::OK,
             make_route: Box::new(make_route),
         }
     }
 
     /// The status of a success, where it is not 200.
     #[must_use]
-    pub fn status(mut self, status: u16) -> Self {
+    pub fn status(mut self, status: StatusCode) -> Self {
         self.status = status;
         self.description.success(status);
         self
@@ -106,7 +106,7 @@ impl Endpoint {
 
     /// The body of another answer, which is neither the usual one nor the usual error.
     #[must_use]
-    pub fn answers<T: ToSchema>(mut self, status: u16) -> Self {
+    pub fn answers<T: ToSchema>(mut self, status: StatusCode) -> Self {
         self.description
             .answers(status, |components| Some(components.add::<T>()));
         self
@@ -135,8 +135,7 @@ impl Endpoint {
 
     /// How actix-web serves it. `GET` takes `HEAD` too: the listener leaves its body away (RFC 9110, 9.3.2).
     pub fn route(self) -> Route {
-        // The statuses of the table are statuses: a test looks at all of them.
-        let route = (self.make_route)(StatusCode::from_u16(self.status).unwrap_or(StatusCode::OK));
+        let route = (self.make_route)(self.status);
         match self.method {
             Method::GET => route.guard(Any(Get()).or(Head())),
             method => route.method(method),

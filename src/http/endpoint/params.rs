@@ -7,13 +7,16 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use crate::http::shape::{Faults, word_of};
-use crate::ids::{MalformedId, ObjectId};
+use crate::ids::ObjectId;
 use crate::limits::{CLAIM_SECONDS, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX};
 use crate::service::analytics::Period;
 use crate::service::page::{Page, PageRequest};
 
 /// What a handler takes of path and query string. Ids are those of the path, in its order.
 pub trait Params: Sized {
+    /// Number of ids in the path.
+    const IDS: usize = 0;
+
     /// Reads them; `None` when there are faults, which are noted.
     fn read(request: &HttpRequest, faults: &Faults) -> Option<Self>;
 
@@ -30,12 +33,16 @@ impl Params for () {
 }
 
 impl Params for ObjectId {
+    const IDS: usize = 1;
+
     fn read(request: &HttpRequest, faults: &Faults) -> Option<Self> {
         id_at(request, 0, faults)
     }
 }
 
 impl Params for (ObjectId, ObjectId) {
+    const IDS: usize = 2;
+
     fn read(request: &HttpRequest, faults: &Faults) -> Option<Self> {
         let (first, second) = (id_at(request, 0, faults), id_at(request, 1, faults));
         Some((first?, second?))
@@ -43,6 +50,8 @@ impl Params for (ObjectId, ObjectId) {
 }
 
 impl<Q: InQuery> Params for (ObjectId, Q) {
+    const IDS: usize = 1;
+
     fn read(request: &HttpRequest, faults: &Faults) -> Option<Self> {
         let (id, query) = (id_at(request, 0, faults), Q::read(request, faults));
         Some((id?, query?))
@@ -61,10 +70,7 @@ impl InQuery for Period {}
 
 fn id_at(request: &HttpRequest, index: usize, faults: &Faults) -> Option<ObjectId> {
     let (name, text) = request.match_info().iter().nth(index).unwrap_or_default();
-    faults
-        .root()
-        .member(name)
-        .check(text.parse().map_err(|malformed: MalformedId| malformed))
+    faults.root().member(name).check(text.parse::<ObjectId>())
 }
 
 /// `limit` and `offset` of a list.

@@ -1,5 +1,6 @@
 //! `/api/auth`: signing up, in and out, the bearer's account.
 
+use actix_web::http::StatusCode;
 use std::net::IpAddr;
 
 use actix_web::HttpRequest;
@@ -108,7 +109,7 @@ body! {
 pub fn endpoints() -> Vec<Endpoint> {
     vec![
         get("/api/auth/status", "showSignUp", sign_up_state),
-        post("/api/auth/signup", "signUp", sign_up).status(201),
+        post("/api/auth/signup", "signUp", sign_up).status(StatusCode::CREATED),
         post("/api/auth/login", "logIn", log_in),
         get("/api/auth/me", "showAccount", me),
         post("/api/auth/password", "changePassword", change_password),

@@ -1,5 +1,6 @@
 //! `/api/alerts` and `/api/buckets/{bucketId}/alerts`.
 
+use actix_web::http::StatusCode;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -129,7 +130,7 @@ body! {
 pub fn endpoints() -> Vec<Endpoint> {
     vec![
         get("/api/buckets/{bucketId}/alerts", "listRules", list),
-        post("/api/alerts", "createRule", create).status(201),
+        post("/api/alerts", "createRule", create).status(StatusCode::CREATED),
         get("/api/alerts/{id}", "showRule", show),
         patch("/api/alerts/{id}", "updateRule", update),
         delete("/api/alerts/{id}", "deleteRule", remove),

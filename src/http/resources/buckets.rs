@@ -1,5 +1,6 @@
 //! `/api/buckets`.
 
+use actix_web::http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -134,7 +135,7 @@ body! {
 pub fn endpoints() -> Vec<Endpoint> {
     vec![
         get("/api/buckets", "listBuckets", list),
-        post("/api/buckets", "createBucket", create).status(201),
+        post("/api/buckets", "createBucket", create).status(StatusCode::CREATED),
         get("/api/buckets/{id}", "showBucket", show),
         patch("/api/buckets/{id}", "updateBucket", update),
         delete("/api/buckets/{id}", "deleteBucket", remove),

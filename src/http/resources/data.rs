@@ -37,13 +37,13 @@ pub fn endpoints() -> Vec<Endpoint> {
     vec![
         post("/api/data", "ingestPoint", ingest)
             .reads_header(idempotency_key.clone())
-            .status(201)
+            .status(StatusCode::CREATED)
             .writes_header("Idempotent-Replayed", REPLAYED),
         post("/api/data/batch", "ingestBatch", ingest_batch)
             .reads_header(idempotency_key)
-            .status(201)
-            .answers::<PartialBatchAnswerDoc>(207)
-            .answers::<BatchErrorDoc>(400)
+            .status(StatusCode::CREATED)
+            .answers::<PartialBatchAnswerDoc>(StatusCode::MULTI_STATUS)
+            .answers::<BatchErrorDoc>(StatusCode::BAD_REQUEST)
             .writes_header("Idempotent-Replayed", REPLAYED),
     ]
 }

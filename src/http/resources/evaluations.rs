@@ -1,5 +1,6 @@
 //! `/api/evaluations`: for external evaluators.
 
+use actix_web::http::StatusCode;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -150,7 +151,7 @@ pub fn endpoints() -> Vec<Endpoint> {
     vec![
         get("/api/evaluations/due", "listDueEvaluations", due),
         post("/api/evaluations/{ruleId}/verdict", "recordVerdict", verdict)
-            .answers::<VerdictConflictDoc>(409),
+            .answers::<VerdictConflictDoc>(StatusCode::CONFLICT),
     ]
 }
 

@@ -1,5 +1,6 @@
 //! API keys: of the organization (admin, integration) and of a bucket (write, read).
 
+use actix_web::http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -150,7 +151,7 @@ body! {
 pub fn endpoints() -> Vec<Endpoint> {
     vec![
         get("/api/organization/keys", "listOrganizationKeys", list),
-        post("/api/organization/keys", "createOrganizationKey", create).status(201),
+        post("/api/organization/keys", "createOrganizationKey", create).status(StatusCode::CREATED),
         delete("/api/organization/keys/{keyId}", "deleteOrganizationKey", remove),
         get("/api/buckets/{bucketId}/keys", "listBucketKeys", list_of_bucket),
         post(
@@ -158,7 +159,7 @@ pub fn endpoints() -> Vec<Endpoint> {
             "createBucketKey",
             create_of_bucket,
         )
-        .status(201),
+        .status(StatusCode::CREATED),
         delete(
             "/api/buckets/{bucketId}/keys/{keyId}",
             "deleteBucketKey",

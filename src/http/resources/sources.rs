@@ -1,5 +1,6 @@
 //! `/api/buckets/{bucketId}/sources`.
 
+use actix_web::http::StatusCode;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use utoipa::ToSchema;
@@ -161,7 +162,7 @@ pub fn endpoints() -> Vec<Endpoint> {
     const ONE: &str = "/api/buckets/{bucketId}/sources/{sourceId}";
     vec![
         get(ALL, "listSources", list),
-        post(ALL, "createSource", create).status(201),
+        post(ALL, "createSource", create).status(StatusCode::CREATED),
         get(ONE, "showSource", show),
         patch(ONE, "updateSource", update),
         delete(ONE, "deleteSource", remove),

@@ -1,5 +1,6 @@
 //! `/api/webhooks/{id}/deliveries`, `/api/webhooks/{id}/test` and `/api/alerts/{id}/deliveries`.
 
+use actix_web::http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -72,13 +73,13 @@ pub struct DeliveryAnswer<'a> {
 pub fn endpoints() -> Vec<Endpoint> {
     vec![
         get("/api/webhooks/{id}/deliveries", "listDeliveries", list),
-        post("/api/webhooks/{id}/test", "testWebhook", test).status(202),
+        post("/api/webhooks/{id}/test", "testWebhook", test).status(StatusCode::ACCEPTED),
         post(
             "/api/webhooks/{id}/deliveries/{deliveryId}/redeliver",
             "redeliver",
             redeliver,
         )
-        .status(202),
+        .status(StatusCode::ACCEPTED),
     ]
 }
 

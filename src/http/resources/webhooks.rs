@@ -1,5 +1,6 @@
 //! `/api/webhooks`.
 
+use actix_web::http::StatusCode;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -160,7 +161,7 @@ body! {
 pub fn endpoints() -> Vec<Endpoint> {
     vec![
         get("/api/webhooks", "listWebhooks", list),
-        post("/api/webhooks", "createWebhook", create).status(201),
+        post("/api/webhooks", "createWebhook", create).status(StatusCode::CREATED),
         get("/api/webhooks/{id}", "showWebhook", show),
         patch("/api/webhooks/{id}", "updateWebhook", update),
         delete("/api/webhooks/{id}", "deleteWebhook", remove),
