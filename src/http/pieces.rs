@@ -129,7 +129,7 @@ impl MessageBody for Pieces {
                 let cause = error.cause().map(ToString::to_string);
                 tracing::error!(
                     cause,
-                    "an answer was cut off behind its beginning: {}",
+                    "an answer was truncated after its head was sent: {}",
                     error.message
                 );
                 Err(error)

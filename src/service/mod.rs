@@ -106,7 +106,10 @@ impl Service {
     ///
     /// # Errors
     /// Fails when the operating system provides no random bytes or no thread, or when the catalog has no secret.
-    #[expect(clippy::too_many_arguments, reason = "the rooms, each of its own kind")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one argument for each subsystem, all of different types"
+    )]
     pub fn new(
         config: Arc<Config>,
         clock: Arc<dyn Clock>,

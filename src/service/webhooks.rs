@@ -33,9 +33,9 @@ pub struct WebhookInput {
 /// A change with a valid structure; `None` keeps the value.
 #[derive(Default)]
 pub struct WebhookPatch {
-    /// Where it is told.
+    /// The URL to call.
     pub url: Option<String>,
-    /// What it hears of.
+    /// The events it subscribes to.
     pub events: Option<Vec<Event>>,
     /// `Some(None)`: all buckets.
     pub bucket_id: Option<Option<ObjectId>>,

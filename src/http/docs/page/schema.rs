@@ -137,7 +137,7 @@ pub fn rows(document: &Value, schema: &Value) -> String {
 }
 
 fn add_rows(document: &Value, schema: &Value, depth: usize, html: &mut String) {
-    let schema = inner(document, schema);
+    let schema = with_members(document, schema);
     if depth > DEPTH_MAX {
         return;
     }
@@ -148,7 +148,7 @@ fn add_rows(document: &Value, schema: &Value, depth: usize, html: &mut String) {
         && schema.get("properties").is_none()
     {
         for choice in choices {
-            let about = markdown::inline(said(document, choice));
+            let about = markdown::inline(description_of(document, choice));
             html.push_str(&format!(
                 "<tr><th scope=\"rowgroup\" colspan=\"3\" class=\"depth{depth}\">Either: {about}</th></tr>\n"
             ));
@@ -159,14 +159,14 @@ fn add_rows(document: &Value, schema: &Value, depth: usize, html: &mut String) {
     for (name, member) in schema["properties"].as_object().into_iter().flatten() {
         let is_required =
             required.is_some_and(|names| names.iter().any(|required| required == name.as_str()));
-        let target = own(document, member);
+        let target = non_null(document, member);
         let row = Row {
             name,
             depth,
             kind: kind(document, member),
             notes: if is_required { "required" } else { "optional" }.to_owned(),
             limits: limits(target),
-            about: said(document, member),
+            about: description_of(document, member),
         };
         html.push_str(&row.html());
         add_rows(document, member, depth + 1, html);
@@ -175,7 +175,7 @@ fn add_rows(document: &Value, schema: &Value, depth: usize, html: &mut String) {
         .get("additionalProperties")
         .filter(|values| values.is_object())
         && schema.get("properties").is_none()
-        && inner(document, values).get("properties").is_some()
+        && with_members(document, values).get("properties").is_some()
     {
         let row = Row {
             name: "‹name›",
@@ -183,7 +183,7 @@ fn add_rows(document: &Value, schema: &Value, depth: usize, html: &mut String) {
             kind: kind(document, values),
             notes: String::new(),
             limits: String::new(),
-            about: text_of(&own(document, values)["description"]),
+            about: text_of(&non_null(document, values)["description"]),
         };
         html.push_str(&row.html());
         add_rows(document, values, depth + 1, html);
@@ -191,17 +191,20 @@ fn add_rows(document: &Value, schema: &Value, depth: usize, html: &mut String) {
 }
 
 /// Returns the description of a member, or else that of its type.
-fn said<'a>(document: &'a Value, member: &'a Value) -> &'a str {
+fn description_of<'a>(document: &'a Value, member: &'a Value) -> &'a str {
     let choices = member["oneOf"].as_array().into_iter().flatten();
     // A nullable member has its description beside its type.
-    let mut places = [member].into_iter().chain(choices).chain([own(document, member)]);
+    let mut places = [member]
+        .into_iter()
+        .chain(choices)
+        .chain([non_null(document, member)]);
     places
         .find_map(|place| place["description"].as_str())
         .unwrap_or_default()
 }
 
 /// Returns the schema of a member when it is not null.
-fn own<'a>(document: &'a Value, member: &'a Value) -> &'a Value {
+fn non_null<'a>(document: &'a Value, member: &'a Value) -> &'a Value {
     let choices = member.get("oneOf").and_then(Value::as_array);
     let some = choices.and_then(|choices| choices.iter().find(|choice| choice["type"] != "null"));
     match choices {
@@ -211,14 +214,14 @@ fn own<'a>(document: &'a Value, member: &'a Value) -> &'a Value {
 }
 
 /// Returns the schema with the members: the schema itself, or that of an array's entries.
-fn inner<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
-    let target = own(document, schema);
+fn with_members<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
+    let target = non_null(document, schema);
     let is_array = target["type"] == "array"
         || target["type"]
             .as_array()
             .is_some_and(|types| types.iter().any(|kind| kind == "array"));
     if is_array {
-        inner(document, &target["items"])
+        with_members(document, &target["items"])
     } else {
         target
     }

@@ -75,7 +75,7 @@ impl<B: MessageBody> Body for Answer<B> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        self.sending.got_on();
+        self.sending.progressed();
         while self.rest.is_empty() {
             let Some(more) = &mut self.more else {
                 return Poll::Ready(None);

@@ -67,7 +67,7 @@ impl Arriving {
                 }
                 Poll::Ready(frame) => {
                     self.starving.take();
-                    self.connection.got_on();
+                    self.connection.progressed();
                     match frame {
                         // Trailers are ignored.
                         Some(Ok(frame)) => match frame.into_data() {

@@ -107,14 +107,14 @@ impl Connection {
     }
 
     /// Records progress.
-    pub fn got_on(&self) {
+    pub fn progressed(&self) {
         self.since.set(self.ticks.now());
     }
 
     /// Enters a phase and restarts its time.
     pub fn enter(&self, phase: Phase) {
         self.phase.set(phase);
-        self.got_on();
+        self.progressed();
     }
 
     /// Records a read of so many bytes; `None` when there was nothing to read.
@@ -225,7 +225,7 @@ impl Connection {
 impl Drop for Running {
     fn drop(&mut self) {
         self.0.running.update(|running| running - 1);
-        self.0.got_on();
+        self.0.progressed();
         if self.0.is_multiplexed() {
             self.0.rest();
         }
@@ -235,7 +235,7 @@ impl Drop for Running {
 impl Drop for Sending {
     fn drop(&mut self) {
         self.0.unsent.update(|unsent| unsent - 1);
-        self.0.got_on();
+        self.0.progressed();
         // With HTTP/1 the connection becomes idle only when the library has written all its output.
         if self.0.is_multiplexed() {
             self.0.rest();
@@ -245,8 +245,8 @@ impl Drop for Sending {
 
 impl Sending {
     /// There is room for more of the answer: the client has taken the previous part.
-    pub fn got_on(&self) {
-        self.0.got_on();
+    pub fn progressed(&self) {
+        self.0.progressed();
     }
 }
 
@@ -322,7 +322,7 @@ mod tests {
         let sending = connection.send();
         drop(running);
         assert_eq!(overdue(90), None);
-        sending.got_on();
+        sending.progressed();
         assert_eq!(overdue(90), None);
         assert_eq!(overdue(20), Some(Order::Cut));
     }

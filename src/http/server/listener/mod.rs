@@ -120,10 +120,10 @@ impl Listener {
         let mut workers = Vec::with_capacity(limits.workers);
         for _ in 0..limits.workers {
             let arbiter = thread(blocking_threads)?;
-            let (commands, told) = mpsc::unbounded_channel();
+            let (commands, received) = mpsc::unbounded_channel();
             let (router, shared) = (router.clone(), shared.clone());
             arbiter.spawn_fn(move || {
-                actix_web::rt::spawn(worker::work(router(), shared, told));
+                actix_web::rt::spawn(worker::work(router(), shared, received));
             });
             let load = Arc::new(AtomicUsize::new(0));
             workers.push((arbiter, Worker { commands, load }));
@@ -165,7 +165,7 @@ impl RunningServer {
         // Fails if the acceptor has already ended by itself.
         let _ = self.stop_accepting.send(());
         joined(self.accepting).await;
-        let told: Vec<_> = self
+        let stopping: Vec<_> = self
             .workers
             .into_iter()
             .map(|(arbiter, worker)| {
@@ -175,7 +175,7 @@ impl RunningServer {
                 (arbiter, stopped)
             })
             .collect();
-        for (arbiter, stopped) in told {
+        for (arbiter, stopped) in stopping {
             let _ = stopped.await;
             arbiter.stop();
             joined(arbiter).await;
