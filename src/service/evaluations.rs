@@ -61,7 +61,7 @@ impl From<Refusal> for Refused {
 }
 
 impl Service {
-    /// Claims and returns the rules of the caller's organization that are due and not claimed.
+    /// Returns the unclaimed rules of the organization that are due. Claims them for `claim_seconds`, if given.
     ///
     /// # Errors
     /// 503 when the server is overloaded.
