@@ -1,4 +1,4 @@
-//! From headers to a caller. Every authenticated route begins here, before its body is read.
+//! Authentication: from request headers to a caller. Every authenticated route begins here, before its body is read.
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{AUTHORIZATION, HeaderName};
@@ -11,9 +11,9 @@ use crate::service::{Access, Admission, Caller, Service};
 static API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const SCHEME: &str = "bearer";
 
-/// The caller of a request, in the contract's order: both credentials at once (400), none or a wrong
-/// one (401), a month's quota that is used up (429), a credential of a kind that the route does not take (403). A page's
-/// cookie counts where there is nothing else, and is no second credential.
+/// Authenticates the caller of a request, with the checks in the contract's order: two credentials at once (400), none
+/// or a wrong one (401), an exhausted monthly quota (429), a credential of a kind that the route does not take (403).
+/// The dashboard's cookie is used only when there is no other credential, and does not count as a second one.
 ///
 /// # Errors
 /// 400, 401, 429, 403.
@@ -43,7 +43,7 @@ pub fn authenticate(
     Ok(caller)
 }
 
-/// The operator, by the token of the configuration.
+/// Authenticates the operator by the token of the configuration.
 ///
 /// # Errors
 /// 400, 401.
@@ -59,7 +59,7 @@ pub fn authenticate_operator(request: &HttpRequest, service: &Service) -> Result
 enum Presented<'a> {
     Key(&'a [u8]),
     Token(&'a str),
-    /// A page's token; asked for only where no header shows anything.
+    /// A page's session token; read only when no header has a credential.
     Cookie(&'a str),
     Nothing,
 }

@@ -1,7 +1,8 @@
-//! Reading request bodies: after authentication, up to a limit that counts the decompressed bytes.
+//! Reads request bodies, after authentication, up to a limit on the decompressed bytes.
 //!
-//! Never trusts a stated length, never holds more than the limit, nor more than `body_budget` has room for, never lets a
-//! small compressed body grow beyond it. `Content-Type` is not asked: a body either is the JSON the route takes, or not.
+//! Never trusts a stated length, never holds more than the limit or than `body_budget` allows, and never lets a small
+//! compressed body grow beyond that. `Content-Type` is ignored: a body either is the JSON that the route takes, or is
+//! not.
 
 use std::future::poll_fn;
 use std::io::Read;
@@ -22,24 +23,24 @@ use crate::error::{ErrorKind, ServiceError};
 
 /// Compressed bodies above this are decompressed off the worker thread.
 const INLINE_DECODE_BYTES_MAX: usize = 16 * 1_024;
-/// The buffer that a body is given for its stated length alone, before it arrives.
+/// Buffer size that a stated length alone can reserve before the body arrives.
 const BUFFER_BYTES: usize = 128 * 1_024;
-/// How long a body that is begun and has not arrived keeps others from beginning. Else a thousand clients that announce
-/// much and send little would keep out everyone.
+/// How long an unfinished body keeps others from beginning. Otherwise a thousand clients that announce large bodies and
+/// send little would lock out everyone.
 const BEGUN_PATIENCE: Duration = Duration::from_millis(250);
-/// Refused bodies up to this length are taken in all the same.
+/// Refused bodies up to this length are still read to their end.
 const DRAIN_BYTES_MAX: usize = 1 << 20;
-/// Bytes that a byte of a compressed batch usually stands for, by which it is weighed before it has arrived.
+/// Typical compression ratio of a batch, used to estimate its decompressed size before it has arrived.
 const USUAL_RATIO: usize = 8;
 /// Incompressible data grows a little when compressed (frame headers, 5 bytes a 16 KiB block).
 const ENCODING_OVERHEAD_BYTES: usize = 4_096;
 /// Log2 of the largest zstd window: 8 MiB, the most that RFC 9659 lets an HTTP sender use.
 const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 
-/// Decompressed bytes between two looks at the limit and the budget.
+/// Decompressed bytes between two checks of the limit and the budget.
 const DECODE_STEP_BYTES: usize = 64 * 1_024;
 
-/// A body, and its share of the memory for all of them.
+/// A body and its share of the memory budget.
 #[derive(Debug)]
 pub struct Body {
     bytes: Bytes,
@@ -61,11 +62,11 @@ enum Encoding {
     Zstd,
 }
 
-/// The body as sent and decompressed, at most `body_bytes_max` bytes.
+/// Reads and decompresses the body, at most `body_bytes_max` bytes.
 ///
 /// # Errors
-/// 415 for an unknown encoding, 413 beyond the limit, 400 for a corrupt or broken-off body, 503 when the bodies of
-/// other requests take all the memory there is for them.
+/// 415 for an unknown encoding, 413 beyond the limit, 400 for a corrupt or truncated body, 503 when the bodies of other
+/// requests use all the memory for bodies.
 pub async fn read(
     request: &HttpRequest,
     payload: Payload,
@@ -74,7 +75,7 @@ pub async fn read(
     read_if(Ok(()), request, payload, body_bytes_max).await
 }
 
-/// The same for a request that may be refused already.
+/// Like [`read`], for a request that may already be refused.
 ///
 /// # Errors
 /// Those of `admitted`, and those of [`read`].
@@ -96,7 +97,8 @@ pub async fn read_if(
         && error.kind == ErrorKind::Unavailable
         && stated.is_some_and(|stated| stated <= DRAIN_BYTES_MAX)
     {
-        // Its client will come again, and else would need a new connection for it: dearer for both than these bytes.
+        // The client will retry and would otherwise need a new connection, which costs both sides more than reading
+        // these bytes.
         while let Some(Ok(_)) = next_of(&mut payload).await {}
     }
     read
@@ -157,7 +159,7 @@ async fn read_stated(
     })
 }
 
-/// 400 for a body that is not JSON.
+/// Makes the 400 for a body that is not JSON.
 pub fn malformed_json(fault: &dyn std::fmt::Display) -> ServiceError {
     ServiceError::validation(format!("the body is not valid JSON: {fault}"))
 }
@@ -184,7 +186,7 @@ async fn next_of(payload: &mut Payload) -> Option<Result<Bytes, PayloadError>> {
     poll_fn(|context| Pin::new(&mut *payload).poll_next(context)).await
 }
 
-/// The bytes as sent; `None` when there are more than `bytes_max`.
+/// Reads the bytes as sent; `None` when there are more than `bytes_max`.
 async fn collect(
     payload: &mut Payload,
     stated: usize,
@@ -196,7 +198,7 @@ async fn collect(
     loop {
         let next = poll_fn(|context| {
             let next = Pin::new(&mut *payload).poll_next(context);
-            // Its timer is set by the first wait: most bodies need none.
+            // The timer is set by the first wait: most bodies need none.
             if next.is_pending() && !patience.is_elapsed() && patience.as_mut().poll(context).is_ready() {
                 share.lapse();
             }
@@ -211,7 +213,7 @@ async fn collect(
         share.cover(whole.len() + chunk.len())?;
         if whole.is_empty() {
             if chunk.len() == stated {
-                // The usual small body arrives in one piece: it is not copied.
+                // A small body usually arrives in one piece, which is not copied.
                 return Ok(Some(chunk));
             }
             whole.reserve(stated.clamp(chunk.len(), BUFFER_BYTES.max(chunk.len())));
@@ -221,7 +223,7 @@ async fn collect(
     Ok(Some(whole.freeze()))
 }
 
-/// The decompressed bytes; `None` when there are more than `bytes_max`.
+/// Decompresses the bytes; `None` when there are more than `bytes_max`.
 fn decode(
     encoding: Encoding,
     sent: &[u8],
@@ -256,7 +258,7 @@ fn decode(
 }
 
 fn undecodable(cause: std::io::Error) -> ServiceError {
-    // The library tells its errors apart by their text alone.
+    // The library distinguishes its errors only by their text.
     let message = if cause.to_string().contains("too much memory") {
         format!(
             "the zstd window is larger than 8 MiB; compress with a window log of {ZSTD_WINDOW_LOG_MAX} at most"

@@ -1,4 +1,4 @@
-//! Errors become statuses and bodies here and nowhere else.
+//! The only place where errors become statuses and bodies.
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ impl ErrorKind {
         }
     }
 
-    /// The kind of an error that the HTTP library answered by itself.
+    /// Returns the kind of an error that the HTTP library itself answered.
     pub fn of_status(status: StatusCode) -> Self {
         match status {
             StatusCode::UNAUTHORIZED => Self::Unauthorized,
@@ -48,8 +48,7 @@ impl ErrorKind {
     }
 }
 
-/// Carries the error out of a handler; the body is written by `error_response`, which knows the
-/// request's id.
+/// Carries the error out of a handler. `error_response` writes the body, because it knows the request's id.
 impl ResponseError for ServiceError {
     fn status_code(&self) -> StatusCode {
         self.kind.status().0
@@ -60,7 +59,7 @@ impl ResponseError for ServiceError {
     }
 }
 
-/// The whole answer of an error.
+/// Makes the complete response of an error.
 pub fn error_response(error: &ServiceError, request_id: RequestId) -> HttpResponse {
     let (status, _) = error.kind.status();
     let mut builder = HttpResponse::build(status);
@@ -76,24 +75,22 @@ pub fn error_response(error: &ServiceError, request_id: RequestId) -> HttpRespon
         builder.insert_header((header::WWW_AUTHENTICATE, "Bearer"));
     }
     if error.kind == ErrorKind::PayloadTooLarge {
-        // What is left of the body is not worth reading, so the connection cannot be used again.
+        // The rest of the body is not read, so the connection cannot be reused.
         builder.force_close();
     }
     let body = ErrorBody { error, request_id };
-    // Its members are strings and JSON values: writing them cannot fail.
+    // Serializing strings and JSON values cannot fail.
     let mut response = builder.body(serde_json::to_vec(&body).unwrap_or_default());
     forbid_sniffing(response.headers_mut());
     response
 }
 
-/// An error that ends a request outside of its handler: out of time, or a panic.
+/// An error that ends a request outside of its handler: a timeout or a panic.
 #[derive(Debug)]
 pub struct Ended {
-    /// What to answer.
     pub error: ServiceError,
-    /// Of the request.
     pub request_id: RequestId,
-    /// Of the caller, when there is one on a limited plan.
+    /// The caller's quota, if the caller is on a limited plan.
     pub quota: Option<Quota>,
 }
 
@@ -111,7 +108,7 @@ impl ResponseError for Ended {
     fn error_response(&self) -> HttpResponse {
         let mut response = error_response(&self.error, self.request_id);
         rate_limit::write(self.quota, response.headers_mut());
-        // Whatever of the request is still on its way has had its time.
+        // The request has used up its time: do not wait for the rest of its body.
         response.head_mut().set_connection_type(ConnectionType::Close);
         response
     }

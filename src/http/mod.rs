@@ -1,8 +1,8 @@
-//! The HTTP side: handlers translate, `service` decides.
+//! The HTTP interface: handlers translate between HTTP and `service`, which makes the decisions.
 //!
-//! A file of `resources` has the types of its bodies and answers, its rows of the table (`endpoints`), and its handlers.
-//! `endpoint` says what a row is and keeps the order of the checks, `shape` reads bodies, `table` makes the router, and
-//! `docs` the description of it all. `server` has what handlers do not see: the listener and the middleware.
+//! A file of `resources` has the types of its bodies and answers, its rows of the table (`endpoints`), and its
+//! handlers. `endpoint` defines a row and keeps the order of the checks, `shape` parses bodies, `table` makes the
+//! router, and `docs` describes the interface. `server` has the listener and the middleware, which handlers do not see.
 
 mod auth;
 mod body;

@@ -1,5 +1,5 @@
-//! Answers that are made in pieces, each when its reader has taken the one before: what a slow reader costs is a piece,
-//! not its whole answer.
+//! Streams an answer in pieces, each made when the client has taken the one before. A slow client costs the memory of a
+//! piece, not of the whole answer.
 
 use std::io::{self, Write};
 use std::pin::Pin;
@@ -16,24 +16,22 @@ use super::respond::{self, Coding, ZSTD_LEVEL};
 use crate::error::ServiceError;
 use crate::service::query::{Answered, Rest};
 
-/// Encodes pieces as one body, each so that it can be read at once.
+/// Encodes pieces as one body. Each piece is flushed, so that the client can read it at once.
 pub enum Encoder {
-    /// As they are.
+    /// Not compressed.
     Identity,
-    /// gzip.
     Gzip(GzEncoder<Vec<u8>>),
-    /// Zstandard.
     Zstd(zstd::stream::write::Encoder<'static, Vec<u8>>),
 }
 
-/// A piece as it is sent, and what encodes those behind it.
+/// An encoded piece, and the encoder for the pieces after it.
 pub type Encoded = (Bytes, Encoder);
 
 impl Encoder {
-    /// At the beginning of a body.
+    /// Makes an encoder for a new body.
     ///
     /// # Errors
-    /// 500 when the library has no memory for it.
+    /// 500 when the library cannot allocate memory.
     pub fn new(coding: Coding) -> Result<Self, ServiceError> {
         Ok(match coding {
             Coding::Identity => Encoder::Identity,
@@ -45,10 +43,10 @@ impl Encoder {
         })
     }
 
-    /// Encodes a piece, whether more follow or not.
+    /// Encodes a piece; `more` says whether another one follows.
     ///
     /// # Errors
-    /// Never in memory; the encoders' types say so all the same.
+    /// Writing to memory does not fail, but the encoders return a `Result`.
     pub fn encode(self, piece: Vec<u8>, more: bool) -> Result<Encoded, ServiceError> {
         self.encoded(piece, more).map_err(ServiceError::internal)
     }
@@ -79,15 +77,15 @@ impl Encoder {
 
 type Next = Pin<Box<dyn Future<Output = Result<Answered<Encoded>, ServiceError>>>>;
 
-/// The body of such an answer.
+/// The body of an answer in pieces.
 struct Pieces {
-    /// Made, and not taken yet.
+    /// The next piece, if it is already made.
     ready: Option<Bytes>,
-    /// What makes the next one, begun only once it is asked for.
+    /// Makes the piece after that; started only when it is needed.
     next: Option<Next>,
 }
 
-/// An answer whose first piece is made.
+/// Responds with a piece that is ready, followed by the rest.
 pub fn respond_in_pieces(coding: Coding, (first, encoder): Encoded, rest: Rest) -> HttpResponse {
     respond::head(StatusCode::OK, coding).body(Pieces {
         ready: Some(first),
@@ -126,12 +124,12 @@ impl MessageBody for Pieces {
                 self.next = rest.map(|rest| next(encoder, rest));
                 Ok(bytes)
             }
-            // The head is sent: that the answer is not whole shows by its missing end.
+            // The head is already sent. The client detects the truncated answer by its missing end.
             Err(error) => {
                 let cause = error.cause().map(ToString::to_string);
                 tracing::error!(
                     cause,
-                    "an answer was cut off behind its beginning: {}",
+                    "an answer was truncated after its head was sent: {}",
                     error.message
                 );
                 Err(error)

@@ -1,4 +1,4 @@
-//! Writing answers: JSON, compressed when the client takes it and it is worth it.
+//! Writes answers as JSON, compressed if the client accepts it and it saves something.
 
 use std::io::Write;
 
@@ -14,38 +14,38 @@ use serde::Serialize;
 
 use crate::error::ServiceError;
 
-/// Below this, compressing saves no packet.
+/// Compressing smaller answers saves no network packet.
 const COMPRESS_BYTES_MIN: usize = 1_024;
-/// Above this, compressing takes about a millisecond and is done off the worker thread.
+/// Compressing larger answers takes about a millisecond and is done off the worker thread.
 const INLINE_COMPRESS_BYTES_MAX: usize = 64 * 1_024;
-/// Little memory, and most of what a higher level gains.
+/// Level 1 needs little memory and has most of the gain of higher levels.
 pub(super) const ZSTD_LEVEL: i32 = 1;
 
 const NO_SNIFFING: &str = "nosniff";
 
-/// Says that the answer is of the type it says, whatever it looks like: a text that somebody stored is no page.
+/// Forbids browsers to guess the type of the answer, so that stored text is never shown as a page.
 pub fn forbid_sniffing(headers: &mut HeaderMap) {
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static(NO_SNIFFING));
 }
 
-/// The coding of an answer.
+/// The content coding of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coding {
-    /// As it is.
+    /// Not compressed.
     Identity,
-    /// For every client.
+    /// Supported by every client.
     Gzip,
-    /// Faster and smaller.
+    /// Faster and smaller than gzip, for clients that name it.
     Zstd,
 }
 
-/// A finished body in its coding.
+/// A complete body in its coding.
 pub struct Encoded {
     coding: Coding,
     bytes: Vec<u8>,
 }
 
-/// The coding that the client takes, zstd before gzip where it likes both equally.
+/// Chooses the coding that the client prefers; zstd before gzip if it prefers both equally.
 pub fn coding_of(request: &HttpRequest) -> Coding {
     let accepted = request
         .headers()
@@ -54,10 +54,10 @@ pub fn coding_of(request: &HttpRequest) -> Coding {
     accepted.map_or(Coding::Identity, negotiate)
 }
 
-/// Compresses a finished body; costs processor time, so large ones belong off the worker threads.
+/// Compresses a complete body. This uses CPU time, so large bodies belong off the worker threads.
 ///
 /// # Errors
-/// Never in memory; the encoders' types say so all the same.
+/// Writing to memory does not fail, but the encoders return a `Result`.
 pub fn encode(coding: Coding, body: Vec<u8>) -> Result<Encoded, ServiceError> {
     let coding = if body.len() < COMPRESS_BYTES_MIN {
         Coding::Identity
@@ -76,7 +76,7 @@ pub fn encode(coding: Coding, body: Vec<u8>) -> Result<Encoded, ServiceError> {
     Ok(Encoded { coding, bytes })
 }
 
-/// The same of a value as JSON.
+/// Serializes a value as JSON and compresses it.
 ///
 /// # Errors
 /// As [`encode`].
@@ -84,12 +84,12 @@ pub fn encode_json(coding: Coding, value: &impl Serialize) -> Result<Encoded, Se
     encode(coding, serde_json::to_vec(value).map_err(ServiceError::internal)?)
 }
 
-/// An answer of a body that is encoded already.
+/// Responds with a body that is already encoded.
 pub fn respond_encoded(status: StatusCode, body: Encoded) -> HttpResponse {
     head(status, body.coding).body(body.bytes)
 }
 
-/// The head of a JSON answer in this coding.
+/// Starts a JSON response in this coding.
 pub fn head(status: StatusCode, coding: Coding) -> HttpResponseBuilder {
     let mut builder = HttpResponse::build(status);
     builder.content_type("application/json");
@@ -108,7 +108,7 @@ pub fn head(status: StatusCode, coding: Coding) -> HttpResponseBuilder {
     builder
 }
 
-/// An answer of a finished JSON body, compressed as the client likes.
+/// Responds with a complete JSON body, compressed as the client prefers.
 ///
 /// # Errors
 /// 500 when the compression is interrupted.
@@ -128,7 +128,7 @@ pub async fn respond(
     Ok(respond_encoded(status, encoded?))
 }
 
-/// An answer of this value as JSON.
+/// Responds with this value as JSON.
 ///
 /// # Errors
 /// As [`respond`].
@@ -156,7 +156,8 @@ fn negotiate(accepted: &str) -> Coding {
             _ => {}
         }
     }
-    // What a client names is as it says; `*` is for the rest, and zstd is only for those that name it.
+    // A coding that the client names has the weight it gives; `*` is for all others. zstd is used only when it is
+    // named.
     let (gzip, zstd) = (gzip.or(any).unwrap_or(0.0), zstd.unwrap_or(0.0));
     if zstd > 0.0 && zstd >= gzip {
         Coding::Zstd

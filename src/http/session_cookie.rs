@@ -1,8 +1,8 @@
-//! The session of the page in a cookie: no script can read it, and only the page itself can use it.
+//! The dashboard's session in a cookie that no script can read and only the dashboard itself can use.
 //!
-//! It holds the bearer token. Whoever sends a key or a token in a header is not asked for it. As browsers add cookies by
-//! themselves, a request that changes something must come from a page of this server, which browsers say in a header that
-//! pages cannot set; and only such a page is given the cookie, so that no other one logs somebody in.
+//! The cookie holds the bearer token and is ignored for requests with a key or a token in a header. Browsers add
+//! cookies by themselves, so a request that changes something must come from a page of this server; browsers say so in
+//! a header that pages cannot set. Only such a page gets the cookie, so that another site cannot sign somebody in.
 
 use actix_web::HttpRequest;
 use actix_web::http::Method;
@@ -16,7 +16,7 @@ const NAME: &str = "tidewatch_session";
 static FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const SECURE_SCHEME: &str = "https";
 
-/// The token of the request's cookie.
+/// Returns the token of the request's cookie.
 pub fn token(request: &HttpRequest) -> Option<&str> {
     let cookies = request.headers().get_all(COOKIE);
     let pairs = cookies
@@ -27,7 +27,7 @@ pub fn token(request: &HttpRequest) -> Option<&str> {
     (!value.is_empty()).then_some(value)
 }
 
-/// Whether a request that a cookie speaks for may do what it asks for.
+/// Checks whether a request that is authenticated by cookie may do what it asks for.
 ///
 /// # Errors
 /// 403 for a change that does not come from a page of this server.
@@ -40,8 +40,8 @@ pub fn check_origin(request: &HttpRequest) -> Result<(), ServiceError> {
     ))
 }
 
-/// Gives the cookie to a page that has signed in; to nobody else, who would have no use for it. `tls`: whether this server
-/// ends it.
+/// Sets the cookie if a page of this server signs in; other clients have no use for it. `tls`: whether this server
+/// terminates TLS.
 pub fn set(request: &HttpRequest, headers: &mut HeaderMap, issued: &IssuedToken, now_ns: i64, tls: bool) {
     if is_of_page(request) {
         let seconds = issued.expires_at_ns.saturating_sub(now_ns) / SECOND_NS;
@@ -49,31 +49,32 @@ pub fn set(request: &HttpRequest, headers: &mut HeaderMap, issued: &IssuedToken,
     }
 }
 
-/// Takes the cookie away.
+/// Removes the cookie.
 pub fn clear(request: &HttpRequest, headers: &mut HeaderMap, tls: bool) {
     put(request, headers, "", 0, tls);
 }
 
 fn put(request: &HttpRequest, headers: &mut HeaderMap, token: &str, seconds: i64, tls: bool) {
-    // A proxy in front may end TLS: then the page's origin tells.
+    // Behind a proxy that terminates TLS, the scheme of the page's origin is used.
     let scheme = origin(request).map(|(scheme, _)| scheme);
     let encrypted = tls || scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case(SECURE_SCHEME));
     let secure = if encrypted { "; Secure" } else { "" };
     let cookie = format!("{NAME}={token}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}");
-    // A token is base64url and dots.
+    // Always a valid header value: a token is base64url and dots.
     if let Ok(cookie) = HeaderValue::try_from(cookie) {
         headers.append(SET_COOKIE, cookie);
     }
 }
 
-/// Whether a page of this server sent the request. Browsers say so; old ones, and those without TLS, by the origin alone.
+/// Whether a page of this server sent the request. Browsers say so in `Sec-Fetch-Site`; old browsers, and requests
+/// without TLS, are checked by the origin alone.
 fn is_of_page(request: &HttpRequest) -> bool {
     if let Some(site) = request.headers().get(&FETCH_SITE) {
         return site == "same-origin";
     }
     let host = match request.headers().get(HOST) {
         Some(host) => host.to_str().ok(),
-        // Of HTTP/2.
+        // HTTP/2 has the authority in the URI.
         None => request.uri().authority().map(|authority| authority.as_str()),
     };
     let origin = origin(request).map(|(_, host)| host);
@@ -81,7 +82,7 @@ fn is_of_page(request: &HttpRequest) -> bool {
         .is_some_and(|(host, origin)| host.eq_ignore_ascii_case(origin))
 }
 
-/// Scheme, and host with port.
+/// Returns the scheme, and the host with port.
 fn origin(request: &HttpRequest) -> Option<(&str, &str)> {
     request.headers().get(ORIGIN)?.to_str().ok()?.split_once("://")
 }

@@ -1,4 +1,4 @@
-//! The table of endpoints, by the sections of `/api/docs`; and the router that it makes.
+//! The table of endpoints, in the sections of `/api/docs`, and the router that is made from it.
 
 use std::collections::HashMap;
 
@@ -31,14 +31,14 @@ use super::server::request_context::{RouteNumber, set_route};
 use crate::error::{ErrorKind, ServiceError};
 use crate::service::Service;
 
-/// Endpoints that `/api/docs` shows together.
+/// Endpoints that `/api/docs` groups together.
 pub struct Section {
     pub tag: &'static str,
     pub about: &'static str,
     pub endpoints: Vec<Endpoint>,
 }
 
-/// All endpoints. Without an operator, the operator's are not there at all.
+/// Returns all endpoints. Without an operator, the operator's endpoints do not exist.
 pub fn sections(operator: bool) -> Vec<Section> {
     let section = |tag, about, endpoints: Vec<Vec<Endpoint>>| Section {
         tag,
@@ -142,12 +142,12 @@ fn routes(operator: bool) -> Vec<Route> {
         }
         routes[place].endpoints.push(endpoint);
     }
-    // The router compares path after path: those of every sensor come first.
+    // The router compares paths in order: the paths that every sensor uses come first.
     routes.sort_by_key(|route| !route.path.starts_with("/api/data"));
     routes
 }
 
-/// Registers all routes. One that is not in the table is 404; a method that is not is 405 with `Allow`.
+/// Registers all routes. An unknown path is 404; an unsupported method is 405 with `Allow`.
 pub fn register(config: &mut ServiceConfig, service: &Service) {
     for (number, route) in (0..).zip(routes(service.has_operator())) {
         config.service(resource(route).guard(setting_route(number)));
@@ -155,14 +155,14 @@ pub fn register(config: &mut ServiceConfig, service: &Service) {
     config.default_service(web::to(unknown_route));
 }
 
-/// The paths of all routes, by their numbers.
+/// Returns the paths of all routes, indexed by route number.
 pub fn patterns(service: &Service) -> Vec<&'static str> {
     let routes = routes(service.has_operator());
     routes.into_iter().map(|route| route.path).collect()
 }
 
-/// Lets every request of its route pass, and notes which route that is. Nothing else sees the route of a request that
-/// does not come to its end.
+/// A guard that always passes and records the route of the request. Without it, the route of a request that does not
+/// complete would be unknown.
 fn setting_route(number: RouteNumber) -> impl Guard {
     fn_guard(move |context| {
         set_route(&context.req_data(), number);
@@ -170,7 +170,6 @@ fn setting_route(number: RouteNumber) -> impl Guard {
     })
 }
 
-/// One path with its methods.
 fn resource(Route { path, endpoints }: Route) -> Resource {
     let methods: Vec<_> = endpoints
         .iter()

@@ -1,5 +1,5 @@
-//! Who asks, and what they may reach. The only place where a 401, and a 403 or 404 of a named bucket
-//! or source, is decided.
+//! Authentication and authorization: who calls, and what the caller may access. The only place that returns 401, and
+//! 403 or 404 for a bucket or source that a request names.
 
 use std::sync::Arc;
 
@@ -16,43 +16,39 @@ use crate::ids::ObjectId;
 /// An authenticated caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// Whose resources it may see.
+    /// The organization whose resources the caller may see.
     pub organization_id: ObjectId,
-    /// What it showed.
     pub credential: Credential,
 }
 
-/// A caller, whose call was counted or refused.
+/// A caller and the outcome of counting its call.
 pub struct Admission {
-    /// Who asks.
     pub caller: Caller,
-    /// Whether the month's quota has room for it.
+    /// Whether the monthly quota has room for the call.
     pub call: Call,
 }
 
-/// What a caller showed.
+/// The credential that a caller presented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Credential {
     /// An API key.
     Key {
-        /// Of the key.
         id: ObjectId,
-        /// What the key may do.
         kind: KeyType,
-        /// The one bucket it opens, for write and read keys.
+        /// The only bucket that a write or read key gives access to.
         bucket_id: Option<ObjectId>,
     },
     /// A bearer token.
     Bearer {
-        /// Who signed in.
+        /// The user who signed in.
         user_id: ObjectId,
-        /// And when.
+        /// The session that the token belongs to.
         session: Session,
     },
 }
 
 impl Caller {
-    /// The id of the key or user: `updatedBy`, `keyId`.
+    /// The id of the key or user, for `updatedBy` and `keyId`.
     pub fn actor_id(&self) -> ObjectId {
         match self.credential {
             Credential::Key { id, .. } => id,
@@ -79,36 +75,33 @@ impl Caller {
     }
 }
 
-/// The credentials that a route takes, and whether a call counts that comes without a key.
+/// The credentials that a route takes, and whether a bearer's calls count against the quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access(u8);
 
 impl Access {
-    /// The bearer token alone.
+    /// Only the bearer token.
     pub const BEARER: Self = Self(1);
-    /// Admin keys; and the bearer, who may do whatever an admin key may.
+    /// Admin keys, and the bearer, who may do everything that an admin key may.
     pub const ADMIN: Self = Self(1 << 1 | Self::BEARER.0);
-    /// Write keys.
     pub const WRITE: Self = Self(1 << 2);
-    /// Read keys.
     pub const READ: Self = Self(1 << 3);
-    /// Integration keys.
     pub const INTEGRATION: Self = Self(1 << 4);
     const COUNTS_BEARER: u8 = 1 << 5;
 
-    /// Both sets together.
+    /// The union of both sets.
     #[must_use]
     pub const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// The same for a route whose calls count for a bearer, too: others count for keys alone.
+    /// Also counts the calls of a bearer. By default only calls with a key count.
     #[must_use]
     pub const fn counting_bearer(self) -> Self {
         Self(self.0 | Self::COUNTS_BEARER)
     }
 
-    /// Whether a bearer's call counts, and is refused when the month's are used up.
+    /// Whether a bearer's call counts, and is refused when the monthly quota is used up.
     pub fn counts_bearer(self) -> bool {
         self.0 & Self::COUNTS_BEARER != 0
     }
@@ -121,7 +114,7 @@ impl Access {
         self.0 & bit != 0
     }
 
-    /// 403 unless the route takes what the caller showed.
+    /// Checks that the route takes the caller's credential.
     ///
     /// # Errors
     /// 403 that says which credentials the route takes.
@@ -139,7 +132,7 @@ impl Access {
         )))
     }
 
-    /// The types of API keys that the route takes, by name.
+    /// Returns the names of the API key types that the route takes.
     pub fn key_types(self) -> Vec<&'static str> {
         let types = [
             KeyType::Admin,
@@ -181,7 +174,7 @@ impl Access {
 }
 
 impl Service {
-    /// Admits the caller of an API key: notes the key's use, counts the call.
+    /// Admits the caller of an API key: records the key's use and counts the call.
     ///
     /// # Errors
     /// 401 when the key is unknown or deleted.
@@ -201,17 +194,17 @@ impl Service {
                     bucket_id: key.bucket_id,
                 },
             };
-            // An evaluator that polls each minute must not use up the plan.
+            // An evaluator that polls each minute must not use up the quota.
             let is_counted = key.kind != KeyType::Integration;
             Ok(self.admit(catalog, caller, is_counted, now_ns))
         })
     }
 
-    /// Admits the caller of a bearer token. People look around without using up the plan: their calls count only where
-    /// they do what sensors do.
+    /// Admits the caller of a bearer token. Using the dashboard does not use up the quota: a bearer's calls only count
+    /// on routes that sensors use, such as ingestion.
     ///
     /// # Errors
-    /// 401 when the token is malformed, expired, older than the password, or of a session that was logged out of.
+    /// 401 when the token is malformed, expired, older than the password, or of a session that was logged out.
     pub fn admit_token(&self, token: &str, is_counted: bool) -> Result<Admission, ServiceError> {
         let now_ns = self.now_ns();
         let claims = self.tokens.verify(token, now_ns)?;
@@ -245,8 +238,8 @@ fn minute_of(now_ns: i64) -> u32 {
     u32::try_from(now_ns / MINUTE_NS).unwrap_or(0)
 }
 
-/// The bucket that a caller names: 404 when it is unknown or another organization's, which look the
-/// same; 403 when a bucket-scoped key names another bucket of its organization.
+/// Finds the bucket that a request names: 404 when it is unknown or another organization's, without a difference; 403
+/// when a bucket-scoped key names another bucket of its organization.
 ///
 /// # Errors
 /// 404, 403.
@@ -268,8 +261,8 @@ pub fn bucket_for(
     }
 }
 
-/// The source that a caller names within a bucket, after the bucket itself. A bucket-scoped key that names a source of
-/// another bucket of its organization is told so, as it is for the bucket.
+/// Finds the source that a request names, after checking its bucket. A bucket-scoped key that names a source of another
+/// bucket of its organization gets the same 403 as for the bucket.
 ///
 /// # Errors
 /// As [`bucket_for`]; 404 when the bucket has no such source.
@@ -293,8 +286,8 @@ pub fn source_for(
     }
 }
 
-/// The rule that a caller names, and its bucket: 404 when it is unknown or another organization's, 403 when a
-/// bucket-scoped key names one of another bucket.
+/// Finds the rule that a request names, and its bucket: 404 when it is unknown or another organization's, 403 when a
+/// bucket-scoped key names a rule of another bucket.
 ///
 /// # Errors
 /// 404, 403.

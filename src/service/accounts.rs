@@ -1,4 +1,4 @@
-//! Signing up, in and out, changing the password.
+//! Sign-up, log-in, log-out and password changes.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,46 +12,42 @@ use crate::ids::ObjectId;
 use crate::limits::SESSION_HOURS_MAX;
 use crate::random;
 
-/// A checked sign-up.
+/// A validated sign-up.
 pub struct SignUp {
     /// Trimmed, in lower case.
     pub email: String,
-    /// As typed.
     pub password: String,
-    /// Of the person.
+    /// The person's name.
     pub name: String,
-    /// Of the organization; made from the person's name when absent.
+    /// The organization's name; derived from the person's name when absent.
     pub organization_name: Option<String>,
 }
 
-/// A checked sign-in.
+/// A validated log-in.
 pub struct Login {
     /// Trimmed, in lower case.
     pub email: String,
-    /// As typed.
     pub password: String,
 }
 
-/// Who is signed in.
+/// The account of a signed-in user.
 pub struct Account {
-    /// The person.
     pub user: Arc<User>,
     pub organization: Arc<Organization>,
 }
 
-/// Who is signed in, and the token that says so.
+/// The account of a signed-in user, with a new token.
 pub struct SignedIn {
-    /// To be sent as `Authorization: Bearer`.
+    /// Sent as `Authorization: Bearer`.
     pub token: IssuedToken,
-    /// Whose it is.
     pub account: Account,
 }
 
 impl Service {
-    /// 403 when the operator has closed sign-up.
+    /// Checks that the operator has not closed sign-up.
     ///
     /// # Errors
-    /// 403.
+    /// 403 when sign-up is closed.
     pub fn check_signup_open(&self) -> Result<(), ServiceError> {
         if self.config.accounts.signup {
             return Ok(());
@@ -74,7 +70,7 @@ impl Service {
             .passwords
             .run(move |hasher| hasher.hash(&password, salt))
             .await??;
-        // Hashing takes its time: what others wait for is held only now.
+        // Hashing is slow, so the lock on the email is taken only after it.
         let decision = self.decisions.begin(input.email.as_str()).await;
         self.check_email_free(&input.email)?;
         let now_ns = self.now_ns();
@@ -126,7 +122,7 @@ impl Service {
         let user = self
             .passwords
             .run(move |hasher| -> Result<Option<Arc<User>>, ServiceError> {
-                // Asked again on the one hashing thread: guesses sent all at once are counted one by one.
+                // Check again on the single hashing thread, so that concurrent guesses are counted one by one.
                 logins.check(&login.email, address, clock.now_ns())?;
                 let stored = user.as_ref().map(|user| &user.password);
                 if hasher.verify(&login.password, stored)? {
@@ -142,16 +138,16 @@ impl Service {
         self.signed_in(user.id)
     }
 
-    /// The account of a bearer.
+    /// Returns the account of a bearer.
     ///
     /// # Errors
-    /// 401 when it is gone.
+    /// 401 when the account no longer exists.
     pub fn account(&self, caller: &Caller) -> Result<Account, ServiceError> {
         let user_id = bearer_id(caller)?;
         self.catalog.read(|catalog| account_of(catalog, user_id))
     }
 
-    /// Changes the bearer's password; all older tokens stop working.
+    /// Changes the bearer's password and invalidates all older tokens.
     ///
     /// # Errors
     /// 401 when the current password is wrong; 429 after too many wrong ones.
@@ -172,7 +168,7 @@ impl Service {
         let password = self
             .passwords
             .run(move |hasher| {
-                // Asked again on the one hashing thread: guesses sent all at once are counted one by one.
+                // Check again on the single hashing thread, so that concurrent guesses are counted one by one.
                 guesses.check(&email, address, clock.now_ns())?;
                 if hasher.verify(&current, Some(&stored))? {
                     guesses.succeeded(&email);
@@ -185,7 +181,7 @@ impl Service {
             .await??;
         let decision = self.decisions.begin(user_id).await;
         if self.account(caller)?.user.password_version != known.password_version {
-            // Another change was quicker: what was verified is the current one no more.
+            // A concurrent change came first: the verified password is no longer the current one.
             return Err(wrong());
         }
         let _settled = decision
@@ -194,7 +190,7 @@ impl Service {
         self.signed_in(user_id)
     }
 
-    /// A new token for the session of the one that was sent.
+    /// Issues a new token for the session of the token that was sent.
     ///
     /// # Errors
     /// 401 when the log-in is too long ago.
@@ -210,10 +206,10 @@ impl Service {
         self.token_for(user_id, session)
     }
 
-    /// Ends the bearer's session: none of its tokens works any more.
+    /// Ends the bearer's session and invalidates all of its tokens.
     ///
     /// # Errors
-    /// 503 when the log takes no writes.
+    /// 503 when the log does not accept writes.
     pub async fn log_out(&self, caller: &Caller) -> Result<(), ServiceError> {
         let (user_id, session) = bearer(caller)?;
         let decision = self.decisions.begin(user_id).await;
@@ -227,7 +223,7 @@ impl Service {
         Ok(())
     }
 
-    /// Whether nobody has an account yet.
+    /// Whether no account exists yet.
     pub fn has_no_account(&self) -> bool {
         self.catalog.read(|catalog| catalog.organizations().len() == 0)
     }

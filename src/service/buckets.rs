@@ -1,4 +1,4 @@
-//! Buckets.
+//! Creates, lists, changes and deletes buckets.
 
 use std::sync::Arc;
 
@@ -13,38 +13,38 @@ use crate::error::{Detail, ServiceError};
 use crate::ids::ObjectId;
 use crate::limits::RETENTION_DAYS_UNLIMITED_DEFAULT;
 
-/// A checked creation.
+/// A validated creation.
 pub struct BucketInput {
     /// Trimmed.
     pub name: String,
     /// Free text.
     pub description: Option<String>,
-    /// Within the plan; its maximum when absent.
+    /// Within the plan's limit; the plan's maximum when absent.
     pub retention_days: Option<u32>,
 }
 
-/// A checked change; `None` leaves as it is.
+/// A validated change; `None` keeps the value.
 #[derive(Default)]
 pub struct BucketPatch {
     /// Trimmed.
     pub name: Option<String>,
     /// `Some(None)` removes it.
     pub description: Option<Option<String>>,
-    /// Within the plan, or what it is already.
+    /// Within the plan's limit, or unchanged.
     pub retention_days: Option<u32>,
 }
 
-/// A bucket with what it holds.
+/// A bucket with its statistics.
 pub struct BucketWithStats {
     pub bucket: Arc<Bucket>,
-    /// Resources in it.
+    /// Counts of the resources in it.
     pub contents: BucketContents,
-    /// Points in it, expired ones not counted.
+    /// Points in it, without expired ones.
     pub points: u64,
 }
 
 impl Service {
-    /// The organization's buckets.
+    /// Lists the organization's buckets.
     pub fn list_buckets(&self, caller: &Caller, page: PageRequest) -> Page<Arc<Bucket>> {
         let organization_id = caller.organization_id;
         self.catalog.read(|catalog| {
@@ -58,7 +58,7 @@ impl Service {
     /// Creates a bucket.
     ///
     /// # Errors
-    /// 403 beyond the plan's number of buckets or a limit of the server, 409 on a name in use.
+    /// 403 beyond the plan's number of buckets or a limit of the server, 409 when the name is in use.
     pub async fn create_bucket(
         &self,
         caller: &Caller,
@@ -100,7 +100,7 @@ impl Service {
         self.bucket(caller, id)
     }
 
-    /// One bucket.
+    /// Returns one bucket.
     ///
     /// # Errors
     /// 404, 403.
@@ -108,10 +108,10 @@ impl Service {
         self.catalog.read(|catalog| bucket_for(catalog, caller, id))
     }
 
-    /// One bucket with what it holds.
+    /// Returns one bucket with its statistics.
     ///
     /// # Errors
-    /// 404, 403; 503 when the bucket is saturated.
+    /// 404, 403; 503 when the bucket is overloaded.
     pub async fn bucket_with_stats(
         &self,
         caller: &Caller,
@@ -129,10 +129,10 @@ impl Service {
         })
     }
 
-    /// Changes a bucket. Without a real change nothing is written.
+    /// Changes a bucket. Writes nothing if no value changes.
     ///
     /// # Errors
-    /// 404, 403, also beyond a limit; 409 on a name in use; 503 when too much is owed.
+    /// 404, 403, also beyond a limit; 409 when the name is in use; 503 when too many deliveries are pending.
     pub async fn update_bucket(
         &self,
         caller: &Caller,
@@ -148,7 +148,7 @@ impl Service {
         );
         let retention_days = patch.retention_days.unwrap_or(known.retention_days);
         if retention_days != known.retention_days {
-            // What exists stays, also after a downgrade.
+            // An unchanged value stays valid, also after a downgrade.
             let limits = self.organization_of(caller)?.plan.limits();
             check_retention(Some(retention_days), limits.retention_days_max)?;
         }
@@ -169,7 +169,8 @@ impl Service {
             text_bytes(&name, &description),
         );
         self.admit_text(known.organization_id, before, after)?;
-        // The moment first: what comes in meanwhile is numbered from there on, and has not expired by it.
+        // Take the time before the sequence number: points that arrive in between get numbers from there on and have
+        // not expired at this time.
         let at_ns = self.now_ns();
         let next_sequence = match retention_days == known.retention_days {
             true => None,
@@ -212,7 +213,7 @@ impl Service {
         self.bucket(caller, id)
     }
 
-    /// One delivery for each webhook that hears of changed buckets.
+    /// Prepares one delivery for each webhook that subscribes to bucket updates.
     fn owing_for(&self, update: &BucketUpdate<'_>, organization_id: ObjectId) -> Owing {
         let webhooks: Vec<_> = self
             .catalog
@@ -229,10 +230,10 @@ impl Service {
         )
     }
 
-    /// Deletes a bucket with all that it holds.
+    /// Deletes a bucket with all its contents.
     ///
     /// # Errors
-    /// 404, 403; 503 when the bucket is saturated.
+    /// 404, 403; 503 when the bucket is overloaded.
     pub async fn delete_bucket(
         &self,
         caller: &Caller,
@@ -264,7 +265,7 @@ impl Service {
     }
 }
 
-/// 400 for a retention beyond the plan.
+/// Returns 400 for a retention beyond the plan's limit.
 fn check_retention(days: Option<u32>, plan_max: Option<u32>) -> Result<(), ServiceError> {
     match (days, plan_max) {
         (Some(days), Some(max)) if days > max => Err(ServiceError::faults(vec![Detail {

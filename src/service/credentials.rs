@@ -1,4 +1,4 @@
-//! Making API keys: a prefix that says the type, and 32 random bytes.
+//! Generates API keys: a prefix that names the type, and 32 random bytes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -7,10 +7,10 @@ use sha2::{Digest, Sha256};
 use crate::catalog::{Bytes, KeyHash, KeyType};
 use crate::random::{self, NoRandomness};
 
-/// Characters of a key that lists show.
+/// How many characters of a key lists show.
 const SHOWN_CHARS: usize = 12;
 
-/// A key as its maker sees it once.
+/// A new key, whose text is shown only to its creator, once.
 pub(super) struct FreshKey {
     pub text: String,
     pub hash: KeyHash,

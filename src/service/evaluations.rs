@@ -1,4 +1,4 @@
-//! What external evaluators do: ask which rules are due, and post a verdict.
+//! The interface of external evaluators: they poll for due rules and post verdicts.
 
 use std::sync::Arc;
 
@@ -11,45 +11,44 @@ use crate::catalog::{Evaluation, Outcome, Rule, RuleState, RuleStatus};
 use crate::error::{ErrorExtra, ServiceError};
 use crate::ids::ObjectId;
 
-/// A rule that is due, with the queries to ask for it.
+/// A rule that is due, with the queries that its evaluation needs.
 pub struct DueEvaluation {
-    /// As it stands.
     pub rule: Arc<Rule>,
-    /// Since when, in UTC nanoseconds.
+    /// Since when the rule is due, in UTC nanoseconds.
     pub due_at_ns: i64,
-    /// Whole intervals that have passed beyond the one that is due.
+    /// Whole intervals that were missed, not counting the one that is due.
     pub missed_intervals: i64,
-    /// One for each input, in their order.
+    /// One query for each input, in the order of the inputs.
     pub queries: Vec<DueQuery>,
 }
 
-/// What to ask for an input of a rule that is due.
+/// The query for one input of a due rule.
 pub struct DueQuery {
     pub source_id: ObjectId,
     /// Inclusive, in UTC nanoseconds.
     pub start_ns: i64,
-    /// Inclusive: the moment of the poll.
+    /// Inclusive, in UTC nanoseconds: the time of the poll.
     pub end_ns: i64,
 }
 
 /// An accepted verdict.
 pub struct Accepted {
-    /// After it.
+    /// The rule's state after the verdict.
     pub standing: Standing,
-    /// Before it.
+    /// The rule's state before the verdict.
     pub previous_state: RuleState,
     /// Whether the rule fired.
     pub triggered: bool,
 }
 
-/// What was decided while the rule was the asker's.
+/// The outcome of a decision made with exclusive access to the rule.
 enum Decided {
     Accepted(Accepted),
-    /// It would fire, and the point to tell of was not looked up.
+    /// The rule would fire, but the point for its notification has not been looked up.
     NeedsPoint,
 }
 
-/// Why a verdict is not accepted now.
+/// Why a verdict is refused.
 enum Refused {
     Verdict(Refusal),
     NeedsPoint,
@@ -62,10 +61,10 @@ impl From<Refusal> for Refused {
 }
 
 impl Service {
-    /// The rules of the caller's organization that are due and that nobody has claimed.
+    /// Returns the unclaimed rules of the organization that are due. Claims them for `claim_seconds`, if given.
     ///
     /// # Errors
-    /// 503 when the server is saturated.
+    /// 503 when the server is overloaded.
     pub async fn due_evaluations(
         &self,
         caller: &Caller,
@@ -94,10 +93,10 @@ impl Service {
         Ok(due.into_iter().filter_map(with_queries).collect())
     }
 
-    /// Records a verdict. When the answer says that the rule fired, the trigger and what it owes are durable.
+    /// Records a verdict. If the answer says that the rule fired, the trigger and its deliveries are durable.
     ///
     /// # Errors
-    /// 404; 400 for a plain rule; 409 for one that is not active, or not due: that one carries where the rule stands.
+    /// 404; 400 for a plain rule; 409 for a rule that is not active or not due; the 409 carries the rule's state.
     pub async fn record_verdict(
         &self,
         caller: &Caller,
@@ -175,7 +174,7 @@ impl Service {
     }
 }
 
-/// Whether a verdict would fire the rule, by what is known now: the actor decides.
+/// Whether a verdict would fire the rule in its current state. This is only a forecast: the rules' actor decides.
 fn would_fire(rule: &Rule, outcome: Outcome, now_ns: i64) -> bool {
     let dwell_ns = rule.settings.evaluation.as_ref().map(Evaluation::dwell_ns);
     outcome == Outcome::Met
@@ -196,7 +195,7 @@ fn refused(rule: &Rule, refusal: Refusal, now_ns: i64) -> ServiceError {
     }
 }
 
-/// Where a rule with an evaluation block stands now.
+/// Returns the current state of a rule with an evaluation block.
 pub fn standing_of(rule: &Rule, now_ns: i64) -> Option<Standing> {
     let evaluation = rule.settings.evaluation.as_ref()?;
     Some(Standing {

@@ -1,4 +1,4 @@
-//! What all rooms count, at one moment: gathered here for `/metrics`, which writes it down.
+//! Collects the statistics of all subsystems for `/metrics`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,44 +10,40 @@ use crate::journal::JournalStats;
 use crate::ledger::LedgerStats;
 use crate::query_pool::QueryPoolStats;
 
-/// The figures of all rooms.
+/// Statistics of all subsystems, taken at one time.
 #[derive(Clone, Debug)]
 pub struct Figures {
-    /// Whether writes are taken.
+    /// Whether the server accepts writes.
     pub ready: bool,
-    /// Points taken in.
+    /// Ingested points.
     pub ingest: IngestFigures,
-    /// The buckets' actors.
+    /// Load of the buckets' actors.
     pub buckets: BucketsLoad,
-    /// The log.
     pub journal: JournalStats,
     pub checkpoints: CheckpointStats,
-    /// Histories and finished deliveries.
+    /// Trigger histories and finished deliveries.
     pub ledger: LedgerStats,
-    /// The query pool.
     pub queries: QueryPoolStats,
-    /// Webhooks.
     pub deliveries: DeliveryStats,
-    /// Rules that are due and free; `None` when the rules' actor has too much to do to say.
+    /// Due rules that are not claimed; `None` when the rules' actor is too busy to answer.
     pub rules_due: Option<u64>,
-    /// Changes and polls of rules that wait, and how many may.
+    /// Queued changes and polls of rules, and the queue's capacity.
     pub rules_waiting: (u64, u64),
 }
 
-/// What was ingested since the start.
+/// Ingestion statistics since start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IngestFigures {
-    /// Points stored.
     pub points: u64,
-    /// Bytes of the bodies that they came in, decompressed.
+    /// Decompressed bytes of the bodies that had these points.
     pub bytes: u64,
-    /// Entries of batches that were refused.
+    /// Refused entries of batches.
     pub entry_errors: u64,
     /// Requests answered from their idempotency key.
     pub replays: u64,
 }
 
-/// The same, counting.
+/// The counters behind [`IngestFigures`].
 #[derive(Debug, Default)]
 pub(super) struct IngestCounts {
     points: AtomicU64,
@@ -74,7 +70,7 @@ impl IngestCounts {
 }
 
 impl Service {
-    /// What all rooms count, now.
+    /// Collects the statistics of all subsystems.
     pub async fn figures(&self) -> Figures {
         let mut ingest = IngestFigures::default();
         for counts in self.ingested.all() {

@@ -12,25 +12,25 @@ use crate::catalog::{Bucket, Catalog, Command, Key, KeyType, text_bytes};
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 
-/// A checked creation.
+/// A validated creation.
 pub struct NewKey {
     /// Trimmed.
     pub name: String,
-    /// Of the types that the route makes.
+    /// One of the types that the route creates.
     pub kind: KeyType,
 }
 
-/// A key as its maker sees it, once.
+/// A new key, as shown to its creator once.
 pub struct CreatedKey {
-    /// As kept.
+    /// The stored key.
     pub key: Arc<Key>,
-    /// The whole key.
+    /// The complete text of the key.
     pub text: String,
-    /// Its bucket, for bucket keys.
+    /// The key's bucket, for bucket keys.
     pub bucket: Option<Arc<Bucket>>,
 }
 
-/// Where a key belongs.
+/// The scope of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyScope {
     /// The caller's organization.
@@ -40,10 +40,10 @@ pub enum KeyScope {
 }
 
 impl Service {
-    /// The keys of a scope.
+    /// Lists the keys of a scope.
     ///
     /// # Errors
-    /// 404 or 403 of the bucket.
+    /// 404 or 403 for the bucket.
     pub fn keys(
         &self,
         caller: &Caller,
@@ -56,10 +56,10 @@ impl Service {
         })
     }
 
-    /// Makes a key. Its text is in the answer and nowhere else.
+    /// Creates a key. Its text is only in the answer and is not stored.
     ///
     /// # Errors
-    /// 404 or 403 of the bucket; 403 when an admin key asks for an admin key, and beyond a limit.
+    /// 404 or 403 for the bucket; 403 when an admin key asks for an admin key, and beyond a limit.
     pub async fn create_key(
         &self,
         caller: &Caller,
@@ -100,10 +100,10 @@ impl Service {
         })
     }
 
-    /// Deletes a key; it stops working at once.
+    /// Deletes a key, effective immediately.
     ///
     /// # Errors
-    /// 404 or 403 of the bucket; 404 of the key.
+    /// 404 or 403 for the bucket; 404 for the key.
     pub async fn delete_key(
         &self,
         caller: &Caller,
@@ -122,10 +122,10 @@ impl Service {
         Ok(key)
     }
 
-    /// Makes the uses noted since the last call durable. To be called once a minute.
+    /// Makes the key uses recorded since the last call durable. Called once a minute.
     ///
     /// # Errors
-    /// 503 when the log takes no writes; these uses are then not tried again.
+    /// 503 when the log does not accept writes; these uses are then lost, not retried.
     pub async fn flush_key_touches(&self) -> Result<(), ServiceError> {
         let touches = std::mem::take(&mut *self.touches.0.lock());
         if touches.is_empty() {
@@ -137,7 +137,7 @@ impl Service {
     }
 }
 
-/// Uses of keys that the log does not know yet: at most one a minute and key.
+/// Uses of keys that are not in the log yet: at most one for each key and minute.
 #[derive(Default)]
 pub(super) struct KeyTouches(Mutex<Vec<(ObjectId, u32)>>);
 

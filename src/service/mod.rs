@@ -1,8 +1,9 @@
-//! One function per endpoint, free of HTTP: who may, what is decided, which room does it.
+//! One function per endpoint, independent of HTTP: it checks permissions, decides, and calls the subsystem that does
+//! the work.
 //!
-//! A change is decided under a lock of its organization, which goes through the journal with it (`decision`), so
-//! that decide, log and apply are one step for everyone else of that organization, while organizations
-//! share one sync. Called by `http`; tests call it with a manual clock and no socket.
+//! A change is decided under a lock of its organization. The lock is held until the journal has the change
+//! (`decision`), so that decide, log and apply are one step for others of that organization, while organizations share
+//! one sync. Called by `http`; tests call it with a manual clock and no socket.
 
 pub mod access;
 pub mod accounts;
@@ -61,35 +62,36 @@ use quota::UnsavedCalls;
 use signup_limiter::SignUpLimiter;
 use tokens::Tokens;
 
-/// The rooms that endpoints call, and what they share.
+/// The subsystems that endpoints call, and their shared state.
 pub struct Service {
-    /// As it was checked at the start.
+    /// The validated configuration.
     pub config: Arc<Config>,
-    /// The time of day.
+    /// The wall clock.
     pub clock: Arc<dyn Clock>,
-    /// Makes ids.
+    /// Generates ids.
     pub ids: Arc<ObjectIds>,
-    /// What exists.
+    /// Organizations, users, keys, buckets, sources, rules and webhooks.
     pub catalog: CatalogHandle,
-    /// Owns the points.
+    /// Stores the points.
     pub buckets: Buckets,
-    /// Remembers what happened.
+    /// Stores histories and finished deliveries.
     pub ledger: Ledger,
-    /// Keeps a restart short.
+    /// Writes checkpoints, which keep recovery short.
     pub checkpointer: Checkpointer,
-    /// Changes rules, and knows which are due.
+    /// Changes rules and tracks which are due.
     pub alerts: Alerts,
-    /// Tells receivers.
+    /// Delivers to webhooks.
     pub deliveries: Deliveries,
-    /// Scans and aggregates.
+    /// Runs scans and aggregations.
     pub queries: QueryPool,
-    /// Signs and reads bearer tokens.
+    /// Issues and verifies bearer tokens.
     pub tokens: Tokens,
-    /// Random: tells this run of the server from others.
+    /// A random number that distinguishes this run of the server from others.
     run: u64,
     passwords: Passwords,
     logins: Arc<LoginLimiter>,
-    /// Counted apart from sign-ins: who knows an email alone keeps nobody from changing their password.
+    /// Separate from log-in failures: somebody who only knows the email cannot keep its owner from changing the
+    /// password.
     password_guesses: Arc<LoginLimiter>,
     sign_ups: SignUpLimiter,
     touches: KeyTouches,
@@ -100,11 +102,14 @@ pub struct Service {
 }
 
 impl Service {
-    /// A service over opened rooms whose catalog has its server secret.
+    /// Makes the service from opened subsystems. The catalog must have its server secret.
     ///
     /// # Errors
-    /// The operating system gives no random bytes or no thread, or the catalog has no secret.
-    #[expect(clippy::too_many_arguments, reason = "the rooms, each of its own kind")]
+    /// Fails when the operating system provides no random bytes or no thread, or when the catalog has no secret.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one argument for each subsystem, all of different types"
+    )]
     pub fn new(
         config: Arc<Config>,
         clock: Arc<dyn Clock>,
@@ -157,21 +162,21 @@ impl Service {
         })
     }
 
-    /// Whether writes are taken.
+    /// Whether the server accepts writes.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why it does not.
     pub fn readiness(&self) -> Result<(), String> {
         self.decisions.readiness()?;
         self.buckets.readiness()
     }
 
-    /// The data directory was removed or replaced: nothing is stored any more, until a restart.
+    /// Records that the data directory was removed or replaced. Nothing is stored until a restart.
     pub fn directory_is_gone(&self) {
         self.decisions.directory_is_gone();
     }
 
-    /// Ids of the buckets that are set apart.
+    /// Returns the ids of the buckets that are set apart because they failed to open or panicked.
     pub fn buckets_set_apart(&self) -> Vec<String> {
         let ordinals = self.buckets.all_set_apart().into_keys();
         let id = |catalog: &Catalog, ordinal| Some(catalog.bucket_by_ordinal(ordinal)?.id.to_string());
@@ -179,7 +184,7 @@ impl Service {
             .read(|catalog| ordinals.filter_map(|ordinal| id(catalog, ordinal)).collect())
     }
 
-    /// UTC nanoseconds.
+    /// The current time in UTC nanoseconds.
     pub fn now_ns(&self) -> i64 {
         self.clock.now_ns()
     }

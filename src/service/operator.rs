@@ -1,4 +1,4 @@
-//! What the operator of the server may do: see organizations and change their plans.
+//! Operations of the server's operator: list organizations and change their plans.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ impl Service {
         self.config.operator.token.is_some()
     }
 
-    /// Checks the operator's token, in constant time.
+    /// Compares the operator's token in constant time.
     ///
     /// # Errors
     /// 401.
     pub fn check_operator(&self, presented: Option<&str>) -> Result<(), ServiceError> {
         let expected = self.config.operator.token.as_deref().unwrap_or_default();
         let presented = presented.unwrap_or_default();
-        // Digests are of one length: not even the token's is told by the time.
+        // Digests have the same length, so that timing does not reveal even the token's length.
         let [of_expected, of_presented] = [expected, presented].map(Sha256::digest);
         if !expected.is_empty() && bool::from(of_expected.as_slice().ct_eq(of_presented.as_slice())) {
             return Ok(());
@@ -41,7 +41,7 @@ impl Service {
         })
     }
 
-    /// Puts an organization on another plan. What exists stays, also beyond the new plan's limits.
+    /// Changes an organization's plan. Existing resources stay, also beyond the new plan's limits.
     ///
     /// # Errors
     /// 404.

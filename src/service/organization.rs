@@ -7,18 +7,18 @@ use crate::catalog::{Command, Organization, Revisions};
 use crate::error::ServiceError;
 
 impl Service {
-    /// The caller's organization.
+    /// Returns the caller's organization.
     ///
     /// # Errors
-    /// 404 when it is gone.
+    /// 404 when it no longer exists.
     pub fn organization(&self, caller: &Caller) -> Result<Arc<Organization>, ServiceError> {
         self.organization_of(caller)
     }
 
-    /// What of it has changed: the number of this run of the server, and numbers of this run.
+    /// Returns a number that identifies this run of the server, and the organization's revision numbers in this run.
     ///
     /// # Errors
-    /// 404 when it is gone.
+    /// 404 when it no longer exists.
     pub fn revisions(&self, caller: &Caller) -> Result<(u64, Revisions), ServiceError> {
         let found = self
             .catalog
@@ -27,10 +27,10 @@ impl Service {
         Ok((self.run, revisions))
     }
 
-    /// Renames it, when a name is given that is not its own.
+    /// Renames the organization if a different name is given.
     ///
     /// # Errors
-    /// 503 when the log takes no writes.
+    /// 503 when the log does not accept writes.
     pub async fn rename_organization(
         &self,
         caller: &Caller,

@@ -1,24 +1,24 @@
-//! One page of a list.
+//! Pagination of lists.
 
-/// Which part of a list is asked for; checked by whoever read the request.
+/// The requested part of a list, already validated by the code that parsed the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageRequest {
-    /// Entries at most.
+    /// Maximum number of entries.
     pub limit: u64,
-    /// Entries to skip.
+    /// Number of entries to skip.
     pub offset: u64,
 }
 
-/// That part, and how many entries the whole list has.
+/// The requested part of a list, and the length of the whole list.
 pub struct Page<T> {
     /// Oldest first.
     pub entries: Vec<T>,
-    /// Of the whole list.
+    /// Length of the whole list.
     pub total: u64,
 }
 
 impl PageRequest {
-    /// Cuts the page out of a list of which `total` is the length.
+    /// Takes the page from a list of length `total`.
     pub fn cut<T>(self, total: usize, all: impl Iterator<Item = T>) -> Page<T> {
         let skip = usize::try_from(self.offset).unwrap_or(usize::MAX);
         let take = usize::try_from(self.limit).unwrap_or(usize::MAX);

@@ -1,4 +1,4 @@
-//! Alert rules: what is set of them. How they are judged is in `evaluations`.
+//! Alert rules and their settings. Evaluation is in `evaluations`.
 
 use std::sync::Arc;
 
@@ -13,44 +13,44 @@ use crate::catalog::{
 use crate::error::{Detail, ServiceError};
 use crate::ids::ObjectId;
 
-/// A new rule whose shape is in order.
+/// A new rule with a valid structure.
 pub struct RuleInput {
-    /// Where its source is.
+    /// The bucket of its source.
     pub bucket_id: ObjectId,
-    /// What it watches.
+    /// The source that it watches.
     pub source_id: ObjectId,
     /// Trimmed.
     pub name: String,
-    /// The condition in words, and under which name it came.
+    /// The condition as text, and the member that had it.
     pub text: (RuleForm, String),
-    /// Where triggers are delivered; there for form A.
+    /// Where triggers are delivered; always present for form A.
     pub webhook_url: Option<String>,
-    /// Kept and shown.
+    /// Stored and shown only.
     pub cooldown_minutes: f64,
-    /// Whether it is judged.
+    /// Whether the rule is evaluated.
     pub status: RuleStatus,
-    /// How it is judged.
+    /// How the rule is evaluated.
     pub evaluation: Option<Evaluation>,
 }
 
-/// A change whose shape is in order; `None` leaves as it is.
+/// A change with a valid structure; `None` keeps the value.
 #[derive(Clone, Default)]
 pub struct RulePatch {
     /// Trimmed.
     pub name: Option<String>,
-    /// The condition in words, and under which name it came.
+    /// The condition as text, and the member that had it.
     pub text: Option<(RuleForm, String)>,
     /// `Some(None)` removes it.
     pub webhook_url: Option<Option<String>>,
-    /// Kept and shown.
+    /// Stored and shown only.
     pub cooldown_minutes: Option<f64>,
-    /// Whether it is judged.
+    /// Whether the rule is evaluated.
     pub status: Option<RuleStatus>,
     /// The whole block; `Some(None)` removes it.
     pub evaluation: Option<Option<Evaluation>>,
 }
 
-/// The member that a rule's text is sent as.
+/// The member that has a rule's text.
 pub const fn text_member(form: RuleForm) -> &'static str {
     match form {
         RuleForm::Condition => "condition",
@@ -58,7 +58,7 @@ pub const fn text_member(form: RuleForm) -> &'static str {
     }
 }
 
-/// Only who may set an evaluation block may send one, or touch a rule that has one.
+/// Checks that the caller may send an evaluation block, or change a rule that has one.
 ///
 /// # Errors
 /// 403 for write keys.
@@ -72,7 +72,7 @@ pub fn check_may_evaluate(caller: &Caller) -> Result<(), ServiceError> {
 }
 
 impl Service {
-    /// The rules of a bucket.
+    /// Lists the rules of a bucket.
     ///
     /// # Errors
     /// 404, 403.
@@ -91,7 +91,7 @@ impl Service {
         })
     }
 
-    /// One rule.
+    /// Returns one rule.
     ///
     /// # Errors
     /// 404, 403.
@@ -103,8 +103,8 @@ impl Service {
     /// Creates a rule.
     ///
     /// # Errors
-    /// 404, 403, also beyond a limit; 400 for a text that is not understood, a URL that may not be called, inputs that do
-    /// not exist.
+    /// 404, 403, also beyond a limit; 400 for a text that cannot be parsed, a URL that must not be called, or inputs
+    /// that do not exist.
     pub async fn create_rule(&self, caller: &Caller, input: RuleInput) -> Result<Arc<Rule>, ServiceError> {
         let (bucket_id, source_id) = (input.bucket_id, input.source_id);
         self.catalog
@@ -131,7 +131,7 @@ impl Service {
         let (id, catalog, caller) = (self.next_id(), self.catalog.clone(), *caller);
         let alerts = self.alerts.clone();
         let change = move |_: Option<&Arc<Rule>>, now_ns| {
-            // Its source may be gone by now: that is decided elsewhere.
+            // Check again inside the rules' actor: the source may have been deleted concurrently.
             settings.parsed = catalog.read(|catalog| {
                 let (_, source) = source_for(catalog, &caller, bucket_id, source_id)?;
                 checked(catalog, &source, &settings, url_fault)
@@ -149,10 +149,10 @@ impl Service {
         self.rule(&caller, id)
     }
 
-    /// Changes a rule. Where it stands is kept: a firing rule is not fired again, a running dwell runs on.
+    /// Changes a rule. Its state is kept: a firing rule does not fire again, and a running dwell continues.
     ///
     /// # Errors
-    /// As [`Service::create_rule`]; 403 for a write key where there is an evaluation block.
+    /// As [`Service::create_rule`]; 403 for a write key if there is an evaluation block.
     pub async fn update_rule(
         &self,
         caller: &Caller,
@@ -196,10 +196,10 @@ impl Service {
         self.rule(caller, rule_id)
     }
 
-    /// Deletes a rule; what its triggers owe is still delivered.
+    /// Deletes a rule. Pending deliveries of its triggers are still sent.
     ///
     /// # Errors
-    /// 404, 403; 403 for a write key where there is an evaluation block.
+    /// 404, 403; 403 for a write key if there is an evaluation block.
     pub async fn delete_rule(&self, caller: &Caller, rule_id: ObjectId) -> Result<Arc<Rule>, ServiceError> {
         self.changeable_rule(caller, rule_id)?;
         let caller = *caller;
@@ -213,8 +213,8 @@ impl Service {
         deleted.await
     }
 
-    /// The fields of a source in words, for who sent an evaluation block that is not in order; `None` for a source
-    /// that the caller may not see.
+    /// Describes the fields of a source, for the error of an invalid evaluation block; `None` for a source that the
+    /// caller may not see.
     pub fn fields_in_words(
         &self,
         caller: &Caller,
@@ -236,7 +236,7 @@ impl Service {
     }
 }
 
-/// A decision that writes this and owes nothing.
+/// A decision that writes this command and has no deliveries.
 fn writing(command: Command) -> Decision {
     Decision {
         command: Some(command),
@@ -244,7 +244,8 @@ fn writing(command: Command) -> Decision {
     }
 }
 
-/// Where the rule stands after a change: what the old dwell has done by now stays done, and a new block is due at once.
+/// The rule's state after a change: a dwell that has completed by now stays completed, and a new evaluation block is
+/// due immediately.
 fn runtime_after(rule: &Rule, patch: &RulePatch, now_ns: i64) -> RuleRuntime {
     let mut runtime = match &rule.settings.evaluation {
         Some(old) => transition::settled(&rule.runtime, old.dwell_ns(), now_ns),
@@ -276,7 +277,7 @@ fn patched(settings: &RuleSettings, patch: RulePatch) -> RuleSettings {
     }
 }
 
-/// What only the source and its bucket can tell about a rule, all faults together; answers what the text says.
+/// Checks a rule against its source and bucket and reports all faults together. Returns the parsed text.
 fn checked(
     catalog: &Catalog,
     source: &Source,
@@ -286,7 +287,7 @@ fn checked(
     let mut faults = Vec::from_iter(url_fault);
     let parsed = match condition::parse(&settings.text, &source.schema) {
         Ok(parsed) => Some(parsed),
-        // The evaluator judges it.
+        // The text does not have to be parsed: the external evaluator interprets it.
         Err(_) if settings.evaluation.is_some() => None,
         Err(error) => {
             faults.push(detail(&[text_member(settings.form)], error.to_string()));

@@ -1,4 +1,4 @@
-//! Data sources.
+//! Creates, lists, changes and deletes data sources.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::catalog::{
 use crate::error::{Detail, ServiceError};
 use crate::ids::ObjectId;
 
-/// A checked change; `None` leaves as it is.
+/// A validated change; `None` keeps the value.
 #[derive(Default)]
 pub struct SourcePatch {
     /// Trimmed.
@@ -22,38 +22,36 @@ pub struct SourcePatch {
     pub kind: Option<String>,
     /// `Some(None)` removes it.
     pub description: Option<Option<String>>,
-    /// The whole schema as it should be.
+    /// The complete new schema.
     pub fields: Option<Vec<Field>>,
     /// What happens to undeclared fields.
     pub schema_mode: Option<SchemaMode>,
-    /// Whether large raw queries are aggregated by themselves.
+    /// Whether large raw queries are downsampled automatically.
     pub downsampling: Option<bool>,
-    /// Whether it takes data.
+    /// Whether it accepts data.
     pub status: Option<SourceStatus>,
 }
 
-/// A source with what the engine knows of it.
+/// A source with its statistics from the engine.
 pub struct SourceWithStats {
     pub source: Arc<Source>,
-    /// Its points.
+    /// Statistics of its points.
     pub stats: SourceStats,
 }
 
-/// What a deletion removed.
+/// The result of a deletion.
 pub struct DeletedSource {
-    /// As it was.
+    /// The source before its deletion.
     pub source: Arc<Source>,
-    /// Points removed.
     pub points: u64,
-    /// Alert rules removed.
     pub alert_rules: u64,
 }
 
 impl Service {
-    /// The sources of a bucket.
+    /// Lists the sources of a bucket.
     ///
     /// # Errors
-    /// 404, 403; 503 when the bucket is saturated.
+    /// 404, 403; 503 when the bucket is overloaded.
     pub async fn list_sources(
         &self,
         caller: &Caller,
@@ -82,7 +80,7 @@ impl Service {
     /// Creates a source.
     ///
     /// # Errors
-    /// 404, 403, also beyond a limit; 409 on a name in use.
+    /// 404, 403, also beyond a limit; 409 when the name is in use.
     pub async fn create_source(
         &self,
         caller: &Caller,
@@ -116,10 +114,10 @@ impl Service {
         })
     }
 
-    /// One source.
+    /// Returns one source.
     ///
     /// # Errors
-    /// 404, 403; 503 when the bucket is saturated.
+    /// 404, 403; 503 when the bucket is overloaded.
     pub async fn source(
         &self,
         caller: &Caller,
@@ -138,10 +136,10 @@ impl Service {
         Ok(SourceWithStats { source, stats })
     }
 
-    /// Changes a source. Without a real change nothing is written.
+    /// Changes a source. Writes nothing if no value changes.
     ///
     /// # Errors
-    /// 404, 403, also beyond a limit; 409 on a name in use, a removed field or a changed type.
+    /// 404, 403, also beyond a limit; 409 when the name is in use, a field is removed or a type changes.
     pub async fn update_source(
         &self,
         caller: &Caller,
@@ -184,7 +182,7 @@ impl Service {
     /// Deletes a source with its points.
     ///
     /// # Errors
-    /// 404, 403; 503 when the bucket is saturated.
+    /// 404, 403; 503 when the bucket is overloaded.
     pub async fn delete_source(
         &self,
         caller: &Caller,
@@ -209,7 +207,7 @@ impl Service {
 }
 
 impl Service {
-    /// What a new source takes. A schema that the organization has already takes nothing.
+    /// Memory of a new source's texts. A schema that the organization already has is shared and costs nothing.
     fn text_bytes_of(&self, organization_id: ObjectId, settings: &SourceSettings) -> usize {
         let description = settings.description.as_deref();
         let own = text_bytes::of_source(&settings.name, &settings.kind, description);
@@ -221,7 +219,7 @@ impl Service {
     }
 }
 
-/// What a source takes before a change and after it, its schema taken to be its own.
+/// Memory of a source's texts before and after a change, as if its schema were not shared.
 fn text_bytes_of_change(known: &Source, settings: &SourceSettings) -> (usize, usize) {
     let before = text_bytes::of_source(&known.name, &known.kind, known.description.as_deref());
     let after = text_bytes::of_source(&settings.name, &settings.kind, settings.description.as_deref());
@@ -243,7 +241,7 @@ impl SourcePatch {
                 || known.description.clone(),
                 |description| description.map(Into::into),
             ),
-            // No fields merge into no change: a field that ingesting adds meanwhile stays as it is.
+            // No fields in the request means no change of the schema: fields that ingestion adds concurrently are kept.
             fields: self.fields.unwrap_or_default(),
             schema_mode: self.schema_mode.unwrap_or(known.schema_mode),
             downsampling: self.downsampling.unwrap_or(known.downsampling),
@@ -262,7 +260,7 @@ fn changes(known: &Source, settings: &SourceSettings) -> bool {
         || settings.status != known.status
 }
 
-/// A schema may grow; its fields stay, with their types.
+/// A schema may only grow: existing fields and their types must stay.
 fn check_fields(known: &Schema, wanted: &[Field]) -> Result<(), ServiceError> {
     let mut details = Vec::new();
     for field in &known.fields {

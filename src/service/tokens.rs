@@ -1,5 +1,5 @@
-//! Bearer tokens: JSON Web Tokens (RFC 7519) with HMAC-SHA-256 (`HS256`, RFC 7515) and no other algorithm, signed with the
-//! server's secret. Only this server issues them, so only the form that it issues is accepted.
+//! Bearer tokens: JSON Web Tokens (RFC 7519), signed with the server's secret by HMAC-SHA-256 (`HS256`, RFC 7515) and
+//! no other algorithm. Only this server issues them, so only its own format is accepted.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -14,7 +14,7 @@ use crate::ids::ObjectId;
 use crate::limits::TOKEN_HOURS;
 use crate::random;
 
-/// Issuer and audience: this server.
+/// Issuer and audience of all tokens: this server.
 const SELF: &str = "tidewatch";
 
 const ALGORITHM: &str = "HS256";
@@ -24,7 +24,7 @@ pub struct Tokens {
     mac: Hmac<Sha256>,
 }
 
-/// A fresh token.
+/// A new token.
 pub struct IssuedToken {
     /// As sent in `Authorization: Bearer`.
     pub token: String,
@@ -32,20 +32,20 @@ pub struct IssuedToken {
     pub expires_at_ns: i64,
 }
 
-/// A log-in, and all the tokens that were issued for it.
+/// A log-in. All tokens issued for it belong to this session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Session {
-    /// Random.
+    /// A random number.
     pub id: u64,
-    /// When the user logged in: UTC seconds.
+    /// When the user logged in, in UTC seconds.
     pub began_seconds: i64,
 }
 
 impl Session {
-    /// One that begins.
+    /// Begins a session.
     ///
     /// # Errors
-    /// 500 when the operating system gives no random bytes.
+    /// 500 when the operating system provides no random bytes.
     pub fn begin(now_ns: i64) -> Result<Self, ServiceError> {
         Ok(Self {
             id: u64::from_le_bytes(random::bytes()?),
@@ -54,13 +54,12 @@ impl Session {
     }
 }
 
-/// What a valid token says.
+/// The claims of a valid token.
 pub struct TokenClaims {
-    /// Who signed in.
+    /// The user who signed in.
     pub user_id: ObjectId,
-    /// Valid only while this is the user's.
+    /// The token is valid only while this is the user's password version.
     pub password_version: u32,
-    /// What it was issued for.
     pub session: Session,
 }
 
@@ -77,9 +76,10 @@ struct Claims {
     sub: ObjectId,
     iat: i64,
     exp: i64,
-    /// Of the password that it was issued for.
+    /// The version of the password at the time of issue.
     pwv: u32,
-    /// Of the session; tokens of older versions have none, and are a session each, from its beginning.
+    /// The session's id. Tokens of older versions of the server have none: each is its own session, which began when
+    /// the token was issued.
     #[serde(default)]
     sid: Option<u64>,
     /// When the session began.
@@ -88,19 +88,19 @@ struct Claims {
 }
 
 impl Tokens {
-    /// Tokens of the server with this secret.
+    /// Makes an issuer with this secret.
     ///
     /// # Errors
-    /// 500 for a secret that is no key, which none of 32 bytes is.
+    /// 500 for an invalid secret, which no secret of 32 bytes is.
     pub fn new(secret: &[u8; 32]) -> Result<Self, ServiceError> {
         let mac = Hmac::new_from_slice(secret).map_err(ServiceError::internal)?;
         Ok(Self { mac })
     }
 
-    /// A token of a session for twelve hours from `now_ns`.
+    /// Issues a token for a session, valid for twelve hours from `now_ns`.
     ///
     /// # Errors
-    /// 500 when it cannot be signed.
+    /// 500 when signing fails.
     pub fn issue(
         &self,
         user_id: ObjectId,
@@ -132,13 +132,14 @@ impl Tokens {
         })
     }
 
-    /// The claims of a token whose signature, issuer and audience are right, and which has not expired at `now_ns`.
+    /// Returns the claims of a token whose signature, issuer and audience are correct, and which has not expired at
+    /// `now_ns`.
     ///
     /// The time of issue is not checked: a token from the future means that the clock was set back, which must not end
-    /// the sessions of a moment ago.
+    /// recent sessions.
     ///
     /// # Errors
-    /// 401, with a message of its own for an expired token.
+    /// 401; an expired token has its own message.
     pub fn verify(&self, token: &str, now_ns: i64) -> Result<TokenClaims, ServiceError> {
         let invalid = || ServiceError::unauthorized("the bearer token is invalid; sign in again");
         let claims = self.verified(token).ok_or_else(invalid)?;
@@ -158,11 +159,11 @@ impl Tokens {
         })
     }
 
-    /// The claims, if this server has signed them for itself.
+    /// Returns the claims if this server issued the token for itself.
     fn verified(&self, token: &str) -> Option<Claims> {
         let (signed, signature) = token.rsplit_once('.')?;
         let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
-        // In constant time.
+        // Compared in constant time.
         let mac = self.mac.clone().chain_update(signed);
         mac.verify_slice(&signature).ok()?;
         let (header, claims) = signed.split_once('.')?;

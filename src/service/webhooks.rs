@@ -1,4 +1,4 @@
-//! Webhooks: who is told, and what became of it.
+//! Webhooks and their deliveries.
 
 use std::sync::Arc;
 
@@ -14,50 +14,50 @@ use crate::delivery::{delivery_to, generate_secret, test_body};
 use crate::error::{Detail, ServiceError};
 use crate::ids::ObjectId;
 
-/// A new webhook whose shape is in order.
+/// A new webhook with a valid structure.
 pub struct WebhookInput {
-    /// Where it is told.
+    /// The URL to call.
     pub url: String,
-    /// What it hears of.
+    /// The events it subscribes to.
     pub events: Vec<Event>,
-    /// The one bucket it hears.
+    /// Limits the subscription to one bucket.
     pub bucket_id: Option<ObjectId>,
-    /// Made when absent.
+    /// Generated when absent.
     pub secret: Option<String>,
-    /// When a failed delivery is tried again.
+    /// When a failed delivery is retried.
     pub retry: RetryConfig,
-    /// Whether anything is queued for it.
+    /// Whether deliveries are queued for it.
     pub status: WebhookStatus,
 }
 
-/// A change whose shape is in order; `None` leaves as it is.
+/// A change with a valid structure; `None` keeps the value.
 #[derive(Default)]
 pub struct WebhookPatch {
-    /// Where it is told.
+    /// The URL to call.
     pub url: Option<String>,
-    /// What it hears of.
+    /// The events it subscribes to.
     pub events: Option<Vec<Event>>,
     /// `Some(None)`: all buckets.
     pub bucket_id: Option<Option<ObjectId>>,
-    /// Another secret.
+    /// The new secret.
     pub secret: Option<String>,
-    /// When a failed delivery is tried again.
+    /// When a failed delivery is retried.
     pub retry: RetryPatch,
-    /// Whether anything is queued for it.
+    /// Whether deliveries are queued for it.
     pub status: Option<WebhookStatus>,
 }
 
-/// Members of a retry configuration; `None` leaves as it is.
+/// A change of a retry configuration; `None` keeps the value.
 #[derive(Clone, Copy, Default)]
 pub struct RetryPatch {
-    /// Attempts after the first.
+    /// Retries after the first attempt.
     pub max_retries: Option<u8>,
-    /// Base of the waits.
+    /// Base of the exponential backoff.
     pub backoff_multiplier: Option<f64>,
 }
 
 impl RetryPatch {
-    /// The configuration with these members changed.
+    /// Returns the configuration with this change applied.
     #[must_use]
     pub fn applied_to(self, config: RetryConfig) -> RetryConfig {
         RetryConfig {
@@ -68,7 +68,7 @@ impl RetryPatch {
 }
 
 impl Service {
-    /// The webhooks of the caller's organization.
+    /// Lists the webhooks of the caller's organization.
     pub fn list_webhooks(&self, caller: &Caller, page: PageRequest) -> Page<Arc<Webhook>> {
         let mut found = self.catalog.read(|catalog| {
             let count = catalog.webhook_count(caller.organization_id);
@@ -81,7 +81,7 @@ impl Service {
         found
     }
 
-    /// One webhook.
+    /// Returns one webhook.
     ///
     /// # Errors
     /// 404.
@@ -95,7 +95,7 @@ impl Service {
         Ok(webhook)
     }
 
-    /// Adds the best-effort deliveries that the catalog has not counted yet.
+    /// Adds recent best-effort deliveries, which the catalog has not counted yet.
     fn count_recent(&self, webhook: &mut Arc<Webhook>) {
         let uncounted = self.deliveries.uncounted(webhook.id);
         if uncounted.total > 0 {
@@ -106,7 +106,7 @@ impl Service {
     /// Creates a webhook.
     ///
     /// # Errors
-    /// 404 for an unknown bucket; 400 for a URL that may not be called; 403 beyond a limit.
+    /// 404 for an unknown bucket; 400 for a URL that must not be called; 403 beyond a limit.
     pub async fn create_webhook(
         &self,
         caller: &Caller,
@@ -119,7 +119,7 @@ impl Service {
             None => generate_secret()?,
         };
         let decision = self.decisions.begin(caller.organization_id).await;
-        // Finding out whether the URL may be called takes its time: the bucket may have gone meanwhile.
+        // Checking the URL takes time, and the bucket may have been deleted meanwhile.
         self.check_bucket(caller, input.bucket_id)?;
         let settings = WebhookSettings {
             url: input.url.into(),
@@ -195,10 +195,10 @@ impl Service {
         Ok(webhook)
     }
 
-    /// Sends a test event, also to a paused webhook.
+    /// Sends a test event, even to a paused webhook.
     ///
     /// # Errors
-    /// 404; 403 beyond a limit; 503 when the log takes no writes.
+    /// 404; 403 beyond a limit; 503 when the log does not accept writes.
     pub async fn test_webhook(&self, caller: &Caller, id: ObjectId) -> Result<Delivery, ServiceError> {
         let decision = self.decisions.begin(caller.organization_id).await;
         let webhook = self.webhook(caller, id)?;
@@ -218,10 +218,10 @@ impl Service {
         Ok(test)
     }
 
-    /// Sends a delivery once more, with its `webhookId` and a schedule of its own, whatever became of it.
+    /// Sends a delivery again, whatever its status, with the same `webhookId` and its own retry schedule.
     ///
     /// # Errors
-    /// 404; 403 beyond a limit; 503 when the log takes no writes.
+    /// 404; 403 beyond a limit; 503 when the log does not accept writes.
     pub async fn redeliver(
         &self,
         caller: &Caller,
@@ -246,7 +246,7 @@ impl Service {
         }
     }
 
-    /// The deliveries of a webhook, newest first, for as long as they are kept.
+    /// Lists the retained deliveries of a webhook, newest first.
     ///
     /// # Errors
     /// 404; 500 when the ledger cannot be read.
@@ -260,7 +260,7 @@ impl Service {
         self.deliveries_of(webhook_id, page)
     }
 
-    /// The deliveries of a rule's `webhookUrl`, likewise.
+    /// Lists the retained deliveries of a rule's `webhookUrl`, newest first.
     ///
     /// # Errors
     /// 404, 403; 500 when the ledger cannot be read.
@@ -274,7 +274,7 @@ impl Service {
         self.deliveries_of(rule_id, page)
     }
 
-    /// What is wrong with a URL that a receiver is to be called at.
+    /// Returns what is wrong with the URL of a receiver.
     pub(super) async fn url_fault(&self, member: &str, url: Option<&str>) -> Option<Detail> {
         let checked = self.deliveries.check_url(url?).await;
         checked.err().map(|message| Detail {

@@ -1,8 +1,8 @@
 //! `/api/docs`: the interface, as OpenAPI 3.1 for programs and as a page for people.
 //!
-//! Both are made of the table of endpoints, once, when they are first asked for: `openapi` gathers their descriptions,
-//! `shared` says what operations have in common, `operations` gives texts and examples, `page` renders the result. Nothing here
-//! knows a request but `describe`.
+//! Both are generated from the table of endpoints when they are first requested: `openapi` collects the descriptions,
+//! `shared` has what operations have in common, `operations` has texts and examples, and `page` renders the result.
+//! Only `describe` handles a request.
 
 mod accept;
 mod openapi;
@@ -65,7 +65,6 @@ async fn describe(call: Call<Anyone>) -> Result<Written, ServiceError> {
     Ok(response.into())
 }
 
-/// The document in both of its forms.
 struct Forms {
     json: Vec<u8>,
     page: Page,

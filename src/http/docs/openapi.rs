@@ -1,4 +1,4 @@
-//! The document: the endpoints of the table, each with its description.
+//! The OpenAPI document: the endpoints of the table, each with its description.
 
 use serde_json::{Map, Value, json};
 
@@ -10,10 +10,10 @@ use crate::http::table::{Section, sections};
 use crate::ids::ObjectId;
 use crate::service::query::DATABASE_VERSION;
 
-/// The whole document.
+/// Builds the complete document.
 ///
 /// # Errors
-/// When the file of texts is not as described, which a test rules out.
+/// Fails when the file of texts is malformed, which a test rules out.
 pub fn document() -> Result<Value, serde_json::Error> {
     let (sections, texts) = (sections(true), operations()?);
     let mut schemas = Components::default();
@@ -22,7 +22,7 @@ pub fn document() -> Result<Value, serde_json::Error> {
     let mut paths: Map<String, Value> = Map::new();
     for Section { tag, endpoints, .. } in &sections {
         for endpoint in endpoints {
-            // An endpoint without texts shows up in the test of the documents.
+            // A test of the documents reports an endpoint without texts.
             let Some(texts) = texts.get(endpoint.description.id) else {
                 continue;
             };

@@ -1,10 +1,10 @@
-//! What operations share, said in one place: credentials, headers, and the errors that many of them answer.
+//! What operations share: credentials, headers, and the errors that many of them return.
 
 use serde_json::{Map, Value, json};
 
 use crate::error::ErrorKind;
 
-/// The components that operations refer to, but for the schemas.
+/// Returns the components that operations refer to, without the schemas.
 pub fn components() -> Value {
     let errors = ErrorKind::ALL.into_iter().filter_map(shared_error);
     json!({
@@ -12,12 +12,12 @@ pub fn components() -> Value {
     })
 }
 
-/// A reference to an error as any operation can answer it.
+/// Returns a reference to an error that any operation can return.
 pub fn error_reference(kind: ErrorKind) -> Value {
     json!({"$ref": format!("#/components/responses/{}", name_of(kind))})
 }
 
-/// An error as any operation can answer it; `None` for those that only one can describe.
+/// Describes an error that any operation can return; `None` for errors that are specific to an operation.
 fn shared_error(kind: ErrorKind) -> Option<(String, Value)> {
     let description = match kind {
         ErrorKind::Validation => {
@@ -49,7 +49,7 @@ fn shared_error(kind: ErrorKind) -> Option<(String, Value)> {
     Some((name_of(kind), response))
 }
 
-/// The body of an error of this kind.
+/// Returns the body of an error of this kind.
 pub fn error_content(kind: ErrorKind) -> Value {
     let (_, error) = kind.status();
     let message = match kind {
@@ -91,7 +91,7 @@ fn name_of(kind: ErrorKind) -> String {
     kind.status().1.replace(' ', "")
 }
 
-/// Names of the headers of an answer, as references. `is_counted`: it may tell the caller of the month's calls.
+/// Returns references to the headers of an answer. `is_counted`: the answer may have the headers of the monthly quota.
 pub fn headers_of(error: Option<ErrorKind>, is_counted: bool) -> Map<String, Value> {
     let mut names = vec!["X-Request-Id"];
     if is_counted {

@@ -1,7 +1,8 @@
-//! The bound of what waits for its readers: each large answer counts from when it is made until its client has taken it,
-//! and no organization has more than half of the room, so that one with slow readers refuses itself.
+//! Limits the memory of answers that wait for their clients. Each large answer counts from when it is made until its
+//! client has taken it. No organization gets more than half of the budget, so an organization with slow clients only
+//! refuses itself.
 //!
-//! Only answers to authenticated requests are counted: what everybody may read is small, or the program's own text.
+//! Only answers to authenticated requests are counted: public answers are small or static.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -16,16 +17,16 @@ use parking_lot::Mutex;
 use crate::error::ServiceError;
 use crate::ids::ObjectId;
 
-/// Nearly all answers are smaller, and never touch the shared counters.
+/// Smaller answers, which are nearly all, never touch the shared counters.
 const FREE_BYTES: u64 = 64 * 1_024;
-/// What an answer that is made in pieces counts for: the piece that waits, what encodes it, and the next.
+/// Cost of an answer that is made in pieces: the waiting piece, the encoder, and the next piece.
 const PIECES_BYTES: u64 = 1_024 * 1_024;
-/// One organization may have the room divided by this.
+/// One organization may use the budget divided by this.
 const SHARES: u64 = 2;
-/// Readers that take their answers do so within seconds; the others are cut.
+/// Clients take their answers within seconds, or are cut.
 const RETRY_AFTER_SECONDS: u32 = 1;
 
-/// Bytes of answers that wait, against their bound. Cheap to clone.
+/// Bytes of waiting answers and their limit. Cheap to clone.
 #[derive(Clone)]
 pub struct AnswerBudget(Arc<Inner>);
 
@@ -40,21 +41,20 @@ struct Held {
     by_organization: HashMap<ObjectId, u64>,
 }
 
-/// What one answer has of the budget, given back when dropped.
+/// One answer's share of the budget, given back when dropped.
 struct Share {
     budget: AnswerBudget,
     organization: ObjectId,
     bytes: u64,
 }
 
-/// A body that counts until it is dropped.
+/// A body that counts until dropped.
 struct Counted {
     body: BoxBody,
     _share: Share,
 }
 
 impl AnswerBudget {
-    /// Room for so many bytes.
     pub fn new(bytes_max: u64) -> Self {
         AnswerBudget(Arc::new(Inner {
             bytes_max,
@@ -62,12 +62,12 @@ impl AnswerBudget {
         }))
     }
 
-    /// Bytes held now, those of small answers not counted.
+    /// Bytes held now, without small answers.
     pub fn held_bytes(&self) -> u64 {
         self.0.held.lock().bytes
     }
 
-    /// Bytes that may be held.
+    /// The limit.
     pub fn bytes_max(&self) -> u64 {
         self.0.bytes_max
     }
@@ -75,7 +75,7 @@ impl AnswerBudget {
     /// Counts an answer for this organization until its client has taken it.
     ///
     /// # Errors
-    /// 503 when too many others wait for their readers.
+    /// 503 when too many other answers wait for their clients.
     pub(in crate::http) fn count(
         &self,
         organization: Option<ObjectId>,
@@ -93,7 +93,7 @@ impl AnswerBudget {
         Ok(answer.map_body(|_, body| BoxBody::new(Counted { body, _share: share })))
     }
 
-    /// A single answer may be larger than its bound: it is made by now.
+    /// A single answer may exceed the limit: it already exists.
     fn hold(&self, organization: ObjectId, bytes: u64) -> Result<Share, ServiceError> {
         let mut held = self.0.held.lock();
         let own = held.by_organization.get(&organization).copied().unwrap_or(0);

@@ -1,9 +1,9 @@
-//! Bounds for the request bodies that the server has at one time: each may be large, and there may be many. One counts
-//! the bytes that have arrived, against the memory there is for them. One counts the bodies that are begun: few at a time
-//! are quicker, all together, than many, and what is refused before it is read costs next to nothing. And one counts
-//! those that are decompressed.
+//! Limits the request bodies that the server handles at one time: each may be large, and there may be many. The first
+//! limit counts bytes that have arrived against the memory for them. The second counts bodies in progress: a few at a
+//! time finish sooner than many at once, and refusing a body before it is read costs almost nothing. The third counts
+//! bodies that are being decompressed.
 //!
-//! Called by `body`; `metrics` shows them.
+//! Called by `body`; `metrics` exports the counters.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,25 +13,26 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::ServiceError;
 
-/// What a body may have for nothing: small ones, which are nearly all, never touch the shared counters.
+/// Bytes of a body that are not counted: small bodies, which are nearly all, never touch the shared counters.
 const FREE_BYTES: usize = 8 * 1_024;
-/// What is taken at a time.
+/// Bytes that a body reserves at a time.
 const STEP_BYTES: usize = 64 * 1_024;
-/// What a body that is begun counts for at most: large ones arrive over time.
+/// The most that a body in progress counts for: large ones arrive over time.
 const BEGUN_BYTES_MAX: usize = 128 * 1_024;
-/// Stated bytes of begun bodies for each core: some eighty batches of a thousand points, work for tens of milliseconds.
+/// Stated bytes of bodies in progress for each core: about eighty batches of a thousand points, tens of milliseconds of
+/// work.
 const BEGUN_BYTES_PER_CORE: usize = 8 << 20;
-/// The part of the memory that begun bodies may claim; the rest is theirs to grow into.
+/// Bodies in progress may claim the memory divided by this; the rest is for them to grow into.
 const BEGUN_PART: usize = 4;
-/// Bodies come and go within seconds.
+/// Bodies finish within seconds.
 const RETRY_AFTER_SECONDS: u32 = 1;
 
-/// Bytes of bodies held and begun, against their bounds.
+/// Bytes of bodies held and in progress, with their limits.
 #[derive(Debug)]
 pub struct BodyBudget {
     used: AtomicUsize,
     bytes_max: usize,
-    /// Whether one body goes beyond the bound by now.
+    /// Whether one body currently exceeds the limit.
     is_overdrawn: AtomicBool,
     begun: AtomicUsize,
     begun_max: usize,
@@ -39,7 +40,7 @@ pub struct BodyBudget {
 }
 
 impl BodyBudget {
-    /// Room for so many bytes, on a machine of so many cores.
+    /// Makes a budget of so many bytes, on a machine with so many cores.
     pub fn new(bytes_max: usize, cores: usize) -> Self {
         BodyBudget {
             used: AtomicUsize::new(0),
@@ -51,39 +52,39 @@ impl BodyBudget {
         }
     }
 
-    /// Bytes held now, those of small bodies not counted.
+    /// Bytes held now, without small bodies.
     pub fn used_bytes(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Bytes that it may hold.
+    /// The limit.
     pub fn bytes_max(&self) -> usize {
         self.bytes_max
     }
 
-    /// A turn to decompress, one for each core: more at a time would not be faster, and every thread that has done it
-    /// keeps the memory that it took.
+    /// Waits for a permit to decompress. There is one for each core: more would not be faster, and every thread that
+    /// has decompressed keeps the memory it used.
     pub(in crate::http) async fn decoder(&self) -> Option<OwnedSemaphorePermit> {
-        // It is never closed.
+        // The semaphore is never closed.
         Arc::clone(&self.decoders).acquire_owned().await.ok()
     }
 }
 
-/// What one body has of the budget, given back when dropped.
+/// One body's share of the budget, given back when dropped.
 #[derive(Debug)]
 pub struct Share {
     budget: Data<BodyBudget>,
     taken: usize,
     begun: usize,
-    /// Whether it is the one that may go beyond the bound.
+    /// Whether this is the one body that may exceed the limit.
     overdraws: bool,
 }
 
 impl Share {
-    /// Of a body that is begun; `stated_bytes` is the length it states, about, when decompressed; 0 for none.
+    /// Starts a body. `stated_bytes` is its approximate stated length after decompression; 0 for none.
     ///
     /// # Errors
-    /// 503 when too many others are begun, or hold too much.
+    /// 503 when too many other bodies are in progress, or hold too much memory.
     pub(in crate::http) fn begin(
         budget: &Data<BodyBudget>,
         stated_bytes: usize,
@@ -106,17 +107,17 @@ impl Share {
         Ok(share)
     }
 
-    /// It does not arrive as quickly as others: it keeps none of them out any more.
+    /// Removes a slow body from those in progress, so that it no longer blocks others.
     pub(in crate::http) fn lapse(&mut self) {
         self.budget.begun.fetch_sub(self.begun, Ordering::Relaxed);
         self.begun = 0;
     }
 
-    /// Grows to what so many bytes need. One body at a time may go beyond the bound: bodies that have grown together until
-    /// there is no room for any would otherwise all be refused, and come again together.
+    /// Grows the share to this many bytes. One body at a time may exceed the limit: otherwise bodies that together fill
+    /// the memory would all be refused, and all be sent again together.
     ///
     /// # Errors
-    /// 503 when other bodies leave no room.
+    /// 503 when other bodies leave no memory.
     pub(in crate::http) fn cover(&mut self, bytes: usize) -> Result<(), ServiceError> {
         if bytes <= FREE_BYTES.max(self.taken) {
             return Ok(());
@@ -131,7 +132,7 @@ impl Share {
         Ok(())
     }
 
-    /// Whether this is the one body that may go beyond the bound, from now on to its end.
+    /// Whether this is the one body that may exceed the limit. If so, it remains that until it ends.
     fn overdraw(&mut self) -> bool {
         self.overdraws = self.overdraws || !self.budget.is_overdrawn.swap(true, Ordering::Relaxed);
         self.overdraws

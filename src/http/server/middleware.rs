@@ -25,12 +25,12 @@ use crate::error::{ErrorKind, ServiceError};
 use crate::http::error::{Ended, error_response};
 use crate::http::respond::forbid_sniffing;
 
-/// `Retry-After` of a request that ran out of time: the server is slow, not down.
+/// `Retry-After` of a request that timed out: the server is slow, not down.
 const RETRY_AFTER_SECONDS: u32 = 1;
 
-/// What all requests of a worker share.
+/// State that all requests of a worker share.
 pub struct Shared {
-    /// Time for a whole request, including its body.
+    /// Deadline of a whole request, including its body.
     pub request_timeout: Duration,
     pub metrics: RequestMetrics,
     pub answers: AnswerBudget,
@@ -38,7 +38,7 @@ pub struct Shared {
     pub connections: Counts,
 }
 
-/// What is logged and counted of a request.
+/// What is logged and counted for a request.
 struct Record {
     id: RequestId,
     method: Method,
@@ -47,7 +47,7 @@ struct Record {
     began: Instant,
 }
 
-/// Runs a request, and makes an answer of whatever it ends with.
+/// Runs a request and turns its outcome into an answer.
 pub async fn serve<B: MessageBody + 'static>(
     shared: Data<Shared>,
     request: ServiceRequest,
@@ -90,12 +90,12 @@ impl Record {
         let took = self.began.elapsed();
         let metrics = &self.shared.metrics;
         metrics.served(self.context.route(), &self.method, status, took);
-        // The pattern, never the path or the query: people put keys and tokens there by mistake.
+        // Logs the pattern, never the path or the query: people put keys and tokens there by mistake.
         tracing::debug!(request_id = %self.id, method = %self.method, route = self.route(), status = status.as_u16(),
             took_us = took.as_micros() as u64, "request served");
     }
 
-    /// The error of a request whose handler did not come to an answer.
+    /// The error of a request whose handler did not return an answer.
     fn failed(&self, error: ServiceError) -> Error {
         log(&error, self);
         self.served(error.kind.status().0);
@@ -108,7 +108,7 @@ impl Record {
     }
 }
 
-/// Gives the answer its id, and an error its body.
+/// Sets the answer's request id, and the body of an error.
 fn finish(answer: ServiceResponse<BoxBody>, record: &Record) -> ServiceResponse<BoxBody> {
     let status = answer.status();
     let written = answer.headers().contains_key(header::CONTENT_TYPE) && answer.response().error().is_none();
@@ -126,7 +126,7 @@ fn finish(answer: ServiceResponse<BoxBody>, record: &Record) -> ServiceResponse<
         }
         None => error_response(&unwritten(&answer), record.id),
     };
-    // The router has set `Allow`, and actix-cors the headers that let a page of another origin read the error.
+    // The router has set `Allow`. actix-cors has set the headers that let a page of another origin read the error.
     let headers = answer.headers().clone();
     let mut finished = answer.into_response(response);
     for (name, value) in headers {
@@ -137,7 +137,7 @@ fn finish(answer: ServiceResponse<BoxBody>, record: &Record) -> ServiceResponse<
     finished
 }
 
-/// The error of an answer that actix-web or actix-cors made.
+/// The error for an answer without a body, made by actix-web or actix-cors.
 fn unwritten(answer: &ServiceResponse<BoxBody>) -> ServiceError {
     let kind = ErrorKind::of_status(answer.status());
     let allowed = answer
@@ -159,7 +159,7 @@ fn with_id(mut answer: ServiceResponse<BoxBody>, request_id: RequestId) -> Servi
     answer
 }
 
-/// Logs a failure of the server with its private cause. Nothing else logs it.
+/// Logs a server error with its private cause. It is logged nowhere else.
 fn log(error: &ServiceError, record: &Record) {
     let cause = || error.cause().map(ToString::to_string);
     let (request_id, method, route) = (record.id, &record.method, record.route());
@@ -169,7 +169,7 @@ fn log(error: &ServiceError, record: &Record) {
             tracing::error!(%request_id, %method, route, status = 500, took_us, cause = cause(), "request failed");
         }
         ErrorKind::Unavailable => {
-            // Overload refuses thousands a second: the log gets one line a second, and the count.
+            // Overload refuses thousands of requests a second: log one line a second, with the count.
             if let Some(refused) = REFUSALS.tick() {
                 tracing::warn!(%request_id, %method, route, status = 503, took_us, cause = cause(), refused,
                     "requests refused: {}", error.message);
@@ -204,7 +204,7 @@ impl Throttle {
     fn tick(&self) -> Option<u64> {
         static START: OnceLock<Instant> = OnceLock::new();
         self.count.fetch_add(1, Ordering::Relaxed);
-        // From one: the very first refusal gets its line.
+        // Starts at one, so that the first refusal is logged.
         let second = START.get_or_init(Instant::now).elapsed().as_secs() + 1;
         let is_due = self.second.fetch_max(second, Ordering::Relaxed) < second;
         is_due.then(|| self.count.swap(0, Ordering::Relaxed))

@@ -1,4 +1,4 @@
-//! What handlers do not see: the listener, TLS, and the middleware around every request.
+//! What happens around the handlers: the listener, TLS, and the middleware of every request.
 
 pub mod answer_budget;
 pub mod body_budget;
@@ -31,7 +31,7 @@ pub use listener::{Listener, RunningServer, listen};
 pub use recovering::start_recovering;
 pub use tls::{Tls, TlsError};
 
-/// What a page of another origin may read of an answer beyond its body.
+/// Headers of an answer that a page of another origin may read.
 const EXPOSED_HEADERS: [&str; 6] = [
     "X-Request-Id",
     "Retry-After",
@@ -40,13 +40,13 @@ const EXPOSED_HEADERS: [&str; 6] = [
     "X-RateLimit-Remaining",
     "X-RateLimit-Reset",
 ];
-/// Browsers may keep the answer to a preflight this long.
+/// How long browsers may cache the answer to a preflight request.
 const PREFLIGHT_SECONDS: usize = 3_600;
 
-/// Starts serving, by TLS where there is a certificate.
+/// Starts serving, with TLS if there is a certificate.
 ///
 /// # Errors
-/// The operating system's.
+/// An error of the operating system.
 pub fn start(service: Data<Service>, listener: &Listener, tls: Option<&Tls>) -> io::Result<RunningServer> {
     let config = service.config.server.clone();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -59,7 +59,7 @@ pub fn start(service: Data<Service>, listener: &Listener, tls: Option<&Tls>) -> 
         tracing::warn!(
             configured = config.connections_max,
             connections_max = limits.connections_max,
-            "server.connections_max is lowered to what there are descriptors and memory for"
+            "server.connections_max is lowered to fit the available file descriptors and memory"
         );
     }
     let bodies = Data::new(BodyBudget::new(
@@ -73,7 +73,7 @@ pub fn start(service: Data<Service>, listener: &Listener, tls: Option<&Tls>) -> 
     let counts = connections.clone();
     let router = move || {
         let service = service.clone();
-        // One for each worker, so that they do not share its count of references.
+        // One instance for each worker, so that workers do not share a reference count.
         let shared = Data::new(Shared {
             request_timeout: config.request_timeout,
             metrics: metrics.clone(),

@@ -1,11 +1,11 @@
-//! What the operating system knows of the process, under the names that all Prometheus clients give it.
+//! Process metrics from the operating system, under the names that all Prometheus clients use.
 
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::metrics::Exposition;
 
-/// Notes when the process began; to be called once, at its start.
+/// Records the start time of the process. The first call must be at the start.
 pub(in crate::http) fn note_start() -> f64 {
     static START: OnceLock<f64> = OnceLock::new();
     *START.get_or_init(|| {
@@ -14,7 +14,7 @@ pub(in crate::http) fn note_start() -> f64 {
     })
 }
 
-/// Writes the figures; those that this operating system does not tell are left out.
+/// Writes the metrics. Those that this operating system does not provide are left out.
 pub(in crate::http) fn write(text: &mut Exposition) {
     text.gauges("tidewatch_build_info", "The program's version.")
         .sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
@@ -36,7 +36,7 @@ pub(in crate::http) fn write(text: &mut Exposition) {
     }
 }
 
-/// A line like `VmRSS:     1024 kB`.
+/// Parses a line like `VmRSS: 1024 kB`.
 fn kibibytes(status: &str, name: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix(" kB")?.parse().ok()

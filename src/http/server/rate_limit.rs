@@ -1,7 +1,7 @@
-//! `X-RateLimit-*`: what every answer to a caller on a limited plan says of the month's quota, errors included.
+//! The `X-RateLimit-*` headers: the month's quota, on every answer to a caller on a limited plan, errors included.
 //!
-//! `auth` notes the quota by the request, `edge` writes the headers: only it sees every answer, those that end a request
-//! from the outside too.
+//! `auth` records the quota in the request, `middleware` writes the headers: only it sees every answer, including those
+//! made outside the handler.
 
 use std::cell::RefCell;
 
@@ -14,12 +14,12 @@ static REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 static RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
 thread_local! {
-    /// The last limit and the last reset with their texts: there are few plans, and one month at a time.
+    /// Caches the text of the last limit and the last reset: there are few plans, and one month at a time.
     static LIMIT_TEXT: RefCell<Text> = RefCell::default();
     static RESET_TEXT: RefCell<Text> = RefCell::default();
 }
 
-/// Writes the three headers, or none.
+/// Writes the three headers, or none without a quota.
 pub(in crate::http) fn write(quota: Option<Quota>, headers: &mut HeaderMap) {
     let Some(quota) = quota else { return };
     let limit = LIMIT_TEXT.with_borrow_mut(|text| text.of(quota.calls_max));
@@ -29,7 +29,6 @@ pub(in crate::http) fn write(quota: Option<Quota>, headers: &mut HeaderMap) {
     headers.insert(RESET.clone(), reset);
 }
 
-/// A number and its text.
 #[derive(Default)]
 struct Text(Option<(u64, HeaderValue)>);
 

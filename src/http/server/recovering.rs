@@ -1,5 +1,5 @@
-//! What is served while the data directory is recovered: that the process lives, and that it is not ready. Whoever
-//! restarts processes that do not answer would otherwise end a long recovery, each time anew.
+//! What is served while the data directory is recovered: the process is alive but not ready. Otherwise a supervisor
+//! that restarts processes that do not answer would interrupt a long recovery, again and again.
 
 use std::io;
 use std::time::Duration;
@@ -19,23 +19,23 @@ use crate::http::error::error_response;
 use crate::http::resources::health::HealthAnswer;
 use crate::http::respond;
 
-/// What a refused request should wait.
+/// `Retry-After` of a refused request.
 const RETRY_AFTER_SECONDS: u32 = 5;
 
-/// Requests that are being answered when recovery ends have this long; it is what a silent client may cost a start.
+/// Time for requests in flight when recovery ends; a silent client may delay the start by this much.
 const STOP_WITHIN: Duration = Duration::from_secs(1);
 
-/// Serves this until it is stopped. What connects from then on waits for [`super::start`].
+/// Serves until it is stopped. Later connections wait in the queue for [`super::start`].
 ///
 /// # Errors
-/// The operating system's.
+/// An error of the operating system.
 pub fn start_recovering(
     config: &ServerConfig,
     listener: &Listener,
     tls: Option<&Tls>,
 ) -> io::Result<RunningServer> {
     let limits = Limits {
-        // The next request of whoever asks now is for the whole server.
+        // The client's next request is for the full server.
         keep_alive: None,
         shutdown_timeout: STOP_WITHIN,
         ..Limits::of(config, 1)

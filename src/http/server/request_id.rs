@@ -1,4 +1,4 @@
-//! The id that every answer carries as `X-Request-Id`, and that log lines about it carry too.
+//! The id that every answer carries as `X-Request-Id`, and that log lines about the request carry as well.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -8,10 +8,9 @@ use actix_web::http::header::{HeaderName, HeaderValue};
 
 use crate::random;
 
-/// Its header.
 pub static REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Unique within a process, and all but surely across processes.
+/// Unique within a process, and almost certainly across processes.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestId {
     process: u64,
@@ -19,11 +18,10 @@ pub struct RequestId {
 }
 
 impl RequestId {
-    /// The next id.
     pub fn next() -> Self {
         static PROCESS: OnceLock<u64> = OnceLock::new();
         static NUMBER: AtomicU64 = AtomicU64::new(0);
-        // Without randomness ids are still unique within the process.
+        // If randomness is unavailable, ids are still unique within the process.
         let process = *PROCESS.get_or_init(|| random::bytes().map_or(0, u64::from_le_bytes));
         Self {
             process,
@@ -31,7 +29,6 @@ impl RequestId {
         }
     }
 
-    /// The header's value.
     pub fn header_value(self) -> Option<HeaderValue> {
         HeaderValue::from_str(&self.to_string()).ok()
     }

@@ -1,4 +1,4 @@
-//! Request metrics by route, method and status. All counters are allocated at the start, so that counting a request takes
+//! Request metrics by route, method and status. All counters are allocated at start, so that counting a request takes
 //! no lock and no allocation.
 
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! TLS: a certificate and its key from PEM files, read at the start and again when the operator says so. Connections
-//! that are open go on with what they began with.
+//! TLS: a certificate and its key from PEM files, read at start and again when the operator asks for it. Open
+//! connections keep the certificate they began with.
 
 use std::fmt;
 use std::fs;
@@ -25,7 +25,7 @@ pub struct Tls {
 #[derive(Debug)]
 struct Current(RwLock<Arc<CertifiedKey>>);
 
-/// A certificate or key that cannot be used; the text names the config key and the file.
+/// An unusable certificate or key; the text names the config key and the file.
 #[derive(Debug)]
 pub struct TlsError(String);
 
@@ -55,16 +55,16 @@ impl Tls {
         })
     }
 
-    /// Reads the files again, for connections from now on.
+    /// Reads the files again, for new connections.
     ///
     /// # Errors
-    /// As [`Tls::read`]; what was in use stays in use.
+    /// As [`Tls::read`]; the previous certificate stays in use.
     pub fn reload(&self) -> Result<(), TlsError> {
         *self.current.0.write() = certified(&self.files)?;
         Ok(())
     }
 
-    /// What a listener is given: TLS 1.2 and 1.3.
+    /// The configuration of a listener: TLS 1.2 and 1.3.
     ///
     /// # Errors
     /// The provider lacks a protocol version.
@@ -100,7 +100,7 @@ fn certified(files: &TlsConfig) -> Result<Arc<CertifiedKey>, TlsError> {
     Ok(Arc::new(certified))
 }
 
-/// A file by the config key that names it.
+/// A file and the config key that names it.
 struct Named<'a>(&'static str, &'a PathBuf);
 
 impl Named<'_> {

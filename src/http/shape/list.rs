@@ -1,4 +1,4 @@
-//! Arrays, and members that can be taken back.
+//! Arrays, and members that a change can remove.
 
 use std::borrow::Cow;
 
@@ -68,7 +68,7 @@ impl<T: ToSchema, const MIN: usize, const MAX: usize> ToSchema for List<T, MIN, 
     }
 }
 
-/// A member of a change: left out (`None`), taken back by null (`Some(None)`), or set.
+/// A member of a change: absent (`None`), removed by null (`Some(None)`), or set.
 #[derive(Clone, Debug, Default)]
 pub struct Patch<T>(pub Option<Option<T>>);
 
@@ -87,7 +87,7 @@ impl<T: FromJson> FromJson for Patch<T> {
 }
 
 impl<T> Patch<T> {
-    /// The same with another type.
+    /// Converts the value.
     pub fn map<R>(self, make: impl FnOnce(T) -> R) -> Option<Option<R>> {
         self.0.map(|value| value.map(make))
     }

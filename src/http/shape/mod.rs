@@ -1,8 +1,8 @@
-//! Request bodies as types: each says once what it takes, and is read and described by that.
+//! Request bodies as types. A type defines what it accepts; both its parser and its description come from that.
 //!
-//! [`FromJson`] reads a value and finds all of its faults, each at its place, where `serde` would end at the first
-//! (contract 1). [`body!`] makes a struct whose members are read by their types; [`Rule`]s say what holds between members.
-//! The same types make the schemas of `/api/docs`.
+//! [`FromJson`] parses a value and reports all of its faults, each with its place, where `serde` would stop at the
+//! first (contract 1). [`body!`] makes a struct whose members are parsed by their types; [`Rule`]s are the constraints
+//! between members. The same types make the schemas of `/api/docs`.
 
 mod list;
 mod number;
@@ -33,22 +33,22 @@ pub type OpenName = Trimmed<OPEN_NAME_CHARS_MAX>;
 pub type Description = Text<DESCRIPTION_CHARS_MAX>;
 pub type Url = Trimmed<URL_CHARS_MAX>;
 
-/// A type that JSON of a request is read as.
+/// A type that is parsed from JSON of a request.
 pub trait FromJson: Sized {
-    /// Reads a value. What is wrong with it is noted at its place, and the answer is `None`.
+    /// Parses a value. If it is invalid, records the faults at their places and returns `None`.
     fn read(value: &Value, place: &Place<'_>) -> Option<Self>;
 
-    /// What a member of this type is when it is left out.
+    /// The value of a member of this type that is absent.
     fn absent(place: &Place<'_>) -> Option<Self> {
         place.fault("is required");
         None
     }
 
-    /// Adds the rules between members of this type, and of those within, by the names of their schemas.
+    /// Adds the rules between members of this type and of nested types, by the names of their schemas.
     fn rules(_all: &mut Vec<(String, &'static [Rule])>) {}
 }
 
-/// A member that may be left out; null says the same.
+/// An optional member; null is the same as absent.
 impl<T: FromJson> FromJson for Option<T> {
     fn read(value: &Value, place: &Place<'_>) -> Option<Self> {
         match value {
@@ -66,12 +66,12 @@ impl<T: FromJson> FromJson for Option<T> {
     }
 }
 
-/// The faults of a request that have been found so far.
+/// Collects the faults of a request.
 #[derive(Debug, Default)]
 pub struct Faults(RefCell<Vec<Detail>>);
 
 impl Faults {
-    /// The request itself, as the place where reading begins.
+    /// Returns the request itself as the place where parsing begins.
     pub fn root(&self) -> Place<'_> {
         Place {
             faults: self,
@@ -79,7 +79,7 @@ impl Faults {
         }
     }
 
-    /// 400 with all faults, if there are any.
+    /// Returns 400 with all faults, if there are any.
     ///
     /// # Errors
     /// 400.
@@ -91,7 +91,7 @@ impl Faults {
     }
 }
 
-/// Where a value stands in a request.
+/// The location of a value in a request.
 pub struct Place<'a> {
     faults: &'a Faults,
     step: Option<(&'a Place<'a>, Step<'a>)>,
@@ -104,12 +104,10 @@ enum Step<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// The member of this name.
     pub fn member(&'a self, name: &'a str) -> Place<'a> {
         self.at(Step::Member(name))
     }
 
-    /// The entry at this index.
     pub fn index(&'a self, index: usize) -> Place<'a> {
         self.at(Step::Index(index))
     }
@@ -121,7 +119,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Notes a fault of this place, in words that go behind its name.
+    /// Records a fault of this place. The message continues the place's name.
     pub fn fault(&self, message: impl Into<String>) {
         let detail = Detail {
             path: self.path(),
@@ -130,12 +128,12 @@ impl<'a> Place<'a> {
         self.faults.0.borrow_mut().push(detail);
     }
 
-    /// The value, or `None` when it is a fault, which is noted.
+    /// Returns the value, or records the error as a fault and returns `None`.
     pub fn check<T>(&self, read: Result<T, impl Display>) -> Option<T> {
         read.map_err(|message| self.fault(message.to_string())).ok()
     }
 
-    /// The members of an object; what is no object is a fault.
+    /// Returns the members of an object. Any other value is a fault.
     pub fn object(&'a self, value: &'a Value) -> Option<Object<'a>> {
         let members = value.as_object();
         if members.is_none() {
@@ -161,12 +159,11 @@ impl<'a> Place<'a> {
 pub struct Object<'a> {
     /// In the order sent.
     pub members: &'a Map<String, Value>,
-    /// Of the object.
     pub place: &'a Place<'a>,
 }
 
 impl Object<'_> {
-    /// Reads a member.
+    /// Parses a member.
     pub fn member<T: FromJson>(&self, name: &str) -> Option<T> {
         let place = self.place.member(name);
         match self.members.get(name) {
@@ -175,13 +172,13 @@ impl Object<'_> {
         }
     }
 
-    /// A member that is there and is not null.
+    /// Returns a member that is present and not null.
     pub fn given(&self, name: &str) -> Option<&Value> {
         self.members.get(name).filter(|value| !value.is_null())
     }
 }
 
-/// An object with any members, which are looked at elsewhere.
+/// An object with any members, which are checked elsewhere.
 #[derive(Debug)]
 pub struct AnyObject;
 
@@ -191,7 +188,7 @@ impl FromJson for AnyObject {
     }
 }
 
-/// The JSON type of a value, with its article.
+/// Returns the JSON type of a value, with its article.
 pub fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -203,7 +200,7 @@ pub fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-/// A member's name in JSON: `bucket_id` is `bucketId`, `r#type` is `type`.
+/// Converts a member's name to JSON: `bucket_id` is `bucketId`, `r#type` is `type`.
 pub fn json_name(field: &str) -> String {
     let mut words = field.trim_start_matches("r#").split('_');
     let first = words.next().unwrap_or_default().to_owned();
@@ -213,7 +210,7 @@ pub fn json_name(field: &str) -> String {
     })
 }
 
-/// Gives a type its schema in `/api/docs`, and the name of that.
+/// Gives a type its schema in `/api/docs`, and the schema's name.
 macro_rules! described {
     ($kind:ty $(where [$(const $bound:ident: $of:ty),+])?, $name:expr, $schema:expr) => {
         impl$(<$(const $bound: $of),+>)? utoipa::PartialSchema for $kind {
@@ -267,7 +264,7 @@ macro_rules! body {
                 for rule in Self::RULES {
                     rule.check(&object, &[$(stringify!($member)),*]);
                 }
-                // All members are read before the first one that failed ends it, so that all faults are found.
+                // Parse all members before returning, so that all faults are found.
                 $(let $member = object.member(&json_name(stringify!($member)));)*
                 Some(Self { $($member: $member?,)* })
             }

@@ -1,4 +1,4 @@
-//! Numbers within bounds.
+//! Numbers with bounds.
 
 use serde_json::Value;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
@@ -30,7 +30,7 @@ impl<const MIN: u64, const MAX: u64> FromJson for Integer<MIN, MAX> {
 
 described!(Integer<MIN, MAX> where [const MIN: u64, const MAX: u64], format!("IntegerFrom{MIN}To{MAX}"), bounded(Type::Integer, MIN, MAX));
 
-/// A finite number from `MIN` to `MAX`; `u64::MAX` is no bound.
+/// A finite number from `MIN` to `MAX`; a `MAX` of `u64::MAX` means no upper bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Number<const MIN: u64, const MAX: u64>(pub f64);
 
@@ -58,7 +58,7 @@ fn bounded(kind: Type, min: u64, max: u64) -> ObjectBuilder {
     number.maximum((max < u64::MAX).then_some(max as f64))
 }
 
-/// A number as it was sent, anything else by its type.
+/// Describes a value in an error: a number as it was sent, anything else by its type.
 fn found(value: &Value) -> String {
     match value {
         Value::Number(number) => number.to_string(),
@@ -66,9 +66,9 @@ fn found(value: &Value) -> String {
     }
 }
 
-/// A number as the API shows it: an integral one without a fraction.
+/// Formats a number as the API does: an integral one without a fraction.
 pub fn shown_number(value: f64) -> Value {
-    /// Up to here every integer is a double of its own.
+    /// Up to this value a double represents every integer exactly.
     const INTEGERS_EXACT_MAX: f64 = 9_007_199_254_740_992.0;
     if value.fract() == 0.0 && value.abs() <= INTEGERS_EXACT_MAX {
         Value::from(value as i64)

@@ -1,35 +1,35 @@
-//! Rules between the members of a body: each is checked, and described in its schema.
+//! Constraints between the members of a body. Each is checked, and described in the schema.
 
 use serde_json::{Value, json};
 
 use super::Object;
 use super::json_name;
 
-/// What must hold between members. A member that is null counts as left out.
+/// A constraint between members. A member that is null counts as absent.
 #[derive(Debug)]
 pub enum Rule {
-    /// Members that the type does not have are faults: a misspelt one must not be lost silently.
+    /// Unknown members are faults: a misspelt member must not be ignored silently.
     Closed,
     /// Both or neither.
     Together(&'static str, &'static str),
-    /// At least one of them; the first one is what is missed.
+    /// At least one of them; the error names the first.
     AnyOf(&'static str, &'static str),
     /// Exactly one of two names of the same thing.
     OneOf(&'static str, &'static str),
     /// At most one of two names of the same thing.
     NotBoth(&'static str, &'static str),
-    /// The first one goes with the second only.
+    /// The first one requires the second.
     Needs(&'static str, &'static str),
-    /// The member goes with none of these, for this reason.
+    /// The member excludes each of these, for this reason.
     Excludes(&'static str, &'static [&'static str], &'static str),
-    /// The member does not go with `false` of another one, for this reason.
+    /// The member excludes `false` for another one, for this reason.
     ExcludesFalse(&'static str, &'static str, &'static str),
-    /// A rule between values, which JSON Schema cannot say.
+    /// A constraint between values that JSON Schema cannot express.
     Values(fn(&Object<'_>)),
 }
 
 impl Rule {
-    /// Notes what is against the rule. `fields`: those of the type.
+    /// Records violations of the rule. `fields`: those of the type.
     pub fn check(&self, object: &Object<'_>, fields: &[&str]) {
         let has = |name: &str| object.given(name).is_some();
         let fault = |name: &str, message: String| object.place.member(name).fault(message);
@@ -83,7 +83,7 @@ impl Rule {
         }
     }
 
-    /// The rule as a schema that holds beside the type's own; `None` for one that is said otherwise.
+    /// Returns the rule as a schema in addition to the type's own; `None` for a rule that is expressed in another way.
     pub fn schema(&self) -> Option<Value> {
         let given = |names: &[&str]| {
             let members = names

@@ -31,7 +31,7 @@ body! {
     }
 }
 
-/// No control characters, and one that is not white space.
+/// No control characters, and at least one character that is not white space.
 const FIELD_NAME: &str = concat!(
     r"^[^\u0000-\u001f\u007f-\u009f]*",
     r"[^\u0000-\u0020\u007f-\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]",

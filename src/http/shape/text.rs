@@ -1,4 +1,4 @@
-//! Texts: each type says how long one may be and what it must look like.
+//! Texts: each type defines the maximum length and the format.
 
 use serde_json::Value;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
@@ -14,7 +14,7 @@ use crate::limits::{EMAIL_CHARS_MAX, PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN, SEC
 use crate::service::webhooks::check_secret;
 use crate::timestamp::Timestamp;
 
-/// A character that is not white space, as Unicode has it.
+/// A character that is not white space as defined by Unicode.
 pub const NOT_BLANK: &str = r"[^\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]";
 
 /// A text without the white space around it, not blank, of at most `MAX` characters.
@@ -64,7 +64,7 @@ fn text(chars_min: usize, chars_max: usize) -> ObjectBuilder {
         .max_length(Some(chars_max))
 }
 
-/// A string as it was sent.
+/// Parses a string without changing it.
 trait AsSent {
     fn read<'a>(value: &'a Value, place: &Place<'_>) -> Option<&'a str>;
 }
@@ -101,7 +101,7 @@ impl FromJson for ObjectId {
     }
 }
 
-/// A moment as ISO 8601, in nanoseconds since 1970.
+/// A timestamp in ISO 8601, as nanoseconds since 1970.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment(pub i64);
 
@@ -123,10 +123,10 @@ impl FromJson for Email {
     }
 }
 
-/// An email address, trimmed and in lower case; of a text that is no JSON value.
+/// Parses an email address from plain text, trimmed and in lower case.
 ///
 /// # Errors
-/// What is wrong with it.
+/// A description of what is wrong with it.
 pub fn email(text: &str) -> Result<String, String> {
     let email = trimmed(text, EMAIL_CHARS_MAX)?.to_lowercase();
     let plain =

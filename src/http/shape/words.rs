@@ -1,4 +1,4 @@
-//! Members that are one of a few words, as the words stand in the code.
+//! Members with a fixed set of values, taken from the constants of the code.
 
 use serde_json::Value;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
@@ -15,10 +15,10 @@ use crate::catalog::{
 use crate::service::analytics::Period;
 use crate::service::query::{Aggregation, LAYOUT_NAMES, Layout, UNIT_NAMES, Unit};
 
-/// One of the words of a set.
+/// Parses one of the words of a set.
 ///
 /// # Errors
-/// What is wrong with it.
+/// A description of what is wrong with it.
 pub fn word_of<T: Copy>(word: &str, words: &[(&str, T)]) -> Result<T, String> {
     let found = words.iter().find(|(name, _)| *name == word);
     found.map(|(_, value)| *value).ok_or_else(|| {
@@ -42,7 +42,7 @@ fn schema_of(words: impl IntoIterator<Item = &'static str>) -> RefOr<Schema> {
         .into()
 }
 
-/// Describes types that are one of a few words; those that requests bring are read, too.
+/// Describes types with a fixed set of values; those that occur in requests are also parsed.
 macro_rules! words {
     (described { $($name:literal $kind:ty: $words:expr;)* } read { $($read_name:literal $read_kind:ty: $read_words:expr;)* }) => {
         $(described!($kind, $name, schema_of($words));)*
@@ -128,7 +128,7 @@ pub enum Sort {
     Descending,
 }
 
-/// Who judges a rule: always external evaluators.
+/// Who evaluates a rule: always external evaluators.
 #[derive(Clone, Copy, Debug)]
 pub struct Mode;
 

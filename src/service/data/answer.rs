@@ -1,4 +1,5 @@
-//! The answers to ingests, written straight to bytes: the same bytes are kept for a repeated idempotency key.
+//! Answers to ingestion requests, serialized directly to bytes: the same bytes are stored for a repeated idempotency
+//! key.
 
 use crate::bucket::point_id;
 use crate::catalog::{Bucket, Source};
@@ -8,19 +9,19 @@ use crate::ingest::{BatchOutcome, PointBody};
 use crate::journal::Answer;
 use crate::timestamp::format_timestamp_ns;
 
-/// Stands for an id that is known only when the record has its place in the log.
+/// Placeholder for a point's id, which is known only when the record has its position in the log.
 const ID_PLACE: &[u8; 24] = b"000000000000000000000000";
 
-/// An answer to an ingest.
+/// An answer to an ingestion request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IngestAnswer {
     /// 201 or 207.
     pub status: u16,
-    /// JSON.
+    /// The JSON body.
     pub body: Vec<u8>,
-    /// Whether it was given before, for the same key and body.
+    /// Whether this repeats an earlier answer to the same key and body.
     pub replayed: bool,
-    /// Where the id of a single point goes.
+    /// Position of the placeholder for the id of a single point.
     pub(super) id_at: Option<usize>,
 }
 
@@ -34,7 +35,7 @@ impl IngestAnswer {
         }
     }
 
-    /// The answer with the point's id in its place.
+    /// Replaces the placeholder with the point's id.
     pub(super) fn numbered(mut self, bucket: u32, sequence: u64) -> Self {
         if let Some(at) = self.id_at {
             self.body[at..at + ID_PLACE.len()].copy_from_slice(&point_id(bucket, sequence));

@@ -13,7 +13,7 @@ use crate::limits::BATCH_AGE_DAYS_MAX;
 use crate::service::{Caller, Service, bucket_for};
 
 impl Service {
-    /// Stores the entries of a batch that are in order.
+    /// Stores the valid entries of a batch.
     ///
     /// # Errors
     /// 400 with all faults outside the entries, or when all entries failed; 404, 403, 409 for a reused key, 503.
@@ -57,7 +57,7 @@ impl Service {
                 self.ingested.mine().refused(outcome.errors.len());
                 return Err(Refusal {
                     bucket: Some(bucket),
-                    // Carries what a 207 would.
+                    // Carries the same members as a 207.
                     error: ServiceError::validation("all entries of the batch failed; see errors")
                         .with_extra(Some(ErrorExtra::Batch(outcome.errors))),
                 });
@@ -80,8 +80,8 @@ impl Service {
         })
     }
 
-    /// A source of the caller's organization, and how old a batch entry of it may be. `last` is the bucket of the source
-    /// asked for before, and its oldest timestamp: nearly always the same.
+    /// Finds a source of the caller's organization, and the oldest timestamp that a batch entry of it may have. `last`
+    /// caches the previous source's bucket and its oldest timestamp: nearly always the same.
     fn source_view(
         &self,
         caller: &Caller,

@@ -1,4 +1,4 @@
-//! `Idempotency-Key`: its form, and the digests under which a request is remembered.
+//! `Idempotency-Key`: its syntax, and the digests that identify a request.
 
 use sha2::{Digest as _, Sha256};
 
@@ -8,15 +8,15 @@ use crate::error::{Detail, ServiceError};
 use crate::journal::{AnswerView, IdempotencyView};
 use crate::limits::IDEMPOTENCY_KEY_BYTES_MAX;
 
-/// A key in order: 1 to 255 printable ASCII characters.
+/// A valid key: 1 to 255 printable ASCII characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdempotencyKey(Vec<u8>);
 
 impl IdempotencyKey {
-    /// Checks a header's value.
+    /// Parses a header's value.
     ///
     /// # Errors
-    /// 400 for one that is empty, too long or not printable.
+    /// 400 for a key that is empty, too long or not printable.
     pub fn parse(value: &[u8]) -> Result<Self, ServiceError> {
         let printable = value.iter().all(|byte| (b' '..=b'~').contains(byte));
         if printable && (1..=IDEMPOTENCY_KEY_BYTES_MAX).contains(&value.len()) {
@@ -28,7 +28,7 @@ impl IdempotencyKey {
         }]))
     }
 
-    /// Digests of the key and of the body it stands for.
+    /// Returns the digests of the key and of its request's body.
     pub(super) fn digests(&self, body: &[u8]) -> Digests {
         Digests {
             key: digest(&self.0),
@@ -37,7 +37,7 @@ impl IdempotencyKey {
     }
 }
 
-/// What a request is remembered by.
+/// The digests that identify a request.
 #[derive(Clone, Copy)]
 pub(super) struct Digests {
     pub(super) key: Digest,
@@ -45,7 +45,7 @@ pub(super) struct Digests {
 }
 
 impl Digests {
-    /// What the record remembers: the digests and the answer, with the place of the point's id in it.
+    /// Returns what the record stores: the digests and the answer, with the position of the point's id in it.
     pub(super) fn entry(self, answer: &IngestAnswer) -> (IdempotencyView<'_>, Option<usize>) {
         let view = AnswerView {
             status: answer.status,
@@ -60,8 +60,8 @@ impl Digests {
     }
 }
 
-/// The first half of a SHA-256: 128 bits do not collide by chance, and a client that makes its own keys collide
-/// cheats itself alone.
+/// The first half of a SHA-256. 128 bits do not collide by chance, and a client that constructs collisions of its own
+/// keys only harms itself.
 fn digest(bytes: &[u8]) -> Digest {
     let whole: [u8; 32] = Sha256::digest(bytes).into();
     let mut half = [0; 16];

@@ -1,5 +1,5 @@
-//! Ingestion: a body becomes a record, the record goes through its bucket's actor to the log, and only then is the
-//! answer given. What is read of a body is `ingest`'s to say; here it meets the catalog, the key and the bucket.
+//! Ingestion: a body becomes a record, the bucket's actor writes the record to the log, and then the answer is sent.
+//! `ingest` parses bodies; this module combines the result with the catalog, the idempotency key and the bucket.
 
 mod answer;
 mod batch;
@@ -25,15 +25,15 @@ use crate::ingest::{NewField, Scratch};
 use crate::journal::IngestRecord;
 use idempotency::Digests;
 
-/// A request is read again when what it names changed meanwhile: a source was deleted, or got the fields it brings.
-/// Each turn needs another change by somebody else, so this many say that something is wrong.
+/// A request is parsed again when the catalog changed meanwhile: a source was deleted, or got the fields that the
+/// request adds. Each turn needs another concurrent change, so reaching this limit indicates a bug.
 const TURNS_MAX: usize = 8;
 
-/// Buffers of rows that a thread keeps: a rare huge request must not hold its memory for good.
+/// Row buffers up to this size are kept by a thread: a rare huge request must not hold its memory forever.
 const BUFFER_BYTES_KEPT: usize = 1 << 20;
 
 thread_local! {
-    /// Buffers of the parser, kept from request to request. Never held across an await.
+    /// The parser's buffers, reused between requests. Never held across an await.
     static BUFFERS: RefCell<(RowsWriter, Scratch)> = RefCell::new((RowsWriter::new(), Scratch::new()));
 }
 
@@ -45,11 +45,11 @@ fn with_buffers<R>(work: impl FnOnce(&mut RowsWriter, &mut Scratch) -> R) -> R {
     })
 }
 
-/// A request as read against the catalog of one moment.
+/// A request parsed against a snapshot of the catalog.
 enum Turn {
-    /// A record to store, and the answer to give when it is.
+    /// A record to store, and the answer to send afterwards.
     Store(Box<Store>),
-    /// Fields to add first.
+    /// Fields that must be added first.
     Extend(Arc<Bucket>, Vec<NewField>),
 }
 
@@ -57,14 +57,14 @@ struct Store {
     bucket: Arc<Bucket>,
     record: IngestRecord,
     rows: u32,
-    /// About the memory that the rows will take, in bytes.
+    /// Approximate memory of the rows, in bytes.
     memory_bytes: usize,
-    /// Ordinals of the sources with rows.
+    /// Ordinals of the sources that have rows.
     sources: Vec<u32>,
-    /// Entries that are not stored.
+    /// Number of entries that are not stored.
     refused: usize,
     answer: IngestAnswer,
-    /// What webhooks are told; `None` when none hears of this bucket's points.
+    /// The points for webhooks; `None` when no webhook subscribes to this bucket's points.
     newest: Option<NewestRows>,
 }
 
@@ -83,7 +83,8 @@ impl Sent<'_> {
     }
 }
 
-/// A request that cannot be stored. A repeated key is answered as before all the same, once its bucket is known.
+/// A request that cannot be stored. If its idempotency key was used before, it still gets the earlier answer, provided
+/// that its bucket is known.
 struct Refusal {
     bucket: Option<Arc<Bucket>>,
     error: ServiceError,
@@ -96,12 +97,12 @@ impl From<ServiceError> for Refusal {
 }
 
 impl Service {
-    /// What webhooks will be told of these rows, if any hears of the bucket's points.
+    /// Returns the points for webhooks, if any webhook subscribes to the bucket's points.
     fn newest_heard(&self, bucket: &Bucket, rows: &RowsWriter) -> Option<NewestRows> {
         self.deliveries.hears_received(bucket).then(|| rows.newest())
     }
 
-    /// Whether points would be taken now; to be asked before their body is read.
+    /// Checks whether points are currently accepted, before their body is read.
     ///
     /// # Errors
     /// 503 when the memory or the log is full.
@@ -109,12 +110,12 @@ impl Service {
         self.buckets.admit()
     }
 
-    /// To be told when points were refused for want of room, whoever did it.
+    /// Called when points are refused because memory is full.
     pub fn points_refused(&self) {
         self.buckets.press();
     }
 
-    /// Reads a request until it is stored, answered from its key, or refused.
+    /// Parses a request, repeatedly if necessary, until it is stored, answered from its key, or refused.
     async fn ingest(
         &self,
         caller: &Caller,
@@ -127,7 +128,7 @@ impl Service {
             let store = match read() {
                 Ok(Turn::Store(store)) => store,
                 Ok(Turn::Extend(bucket, _)) => {
-                    // A request that will be refused, or is not the first, must leave no fields behind.
+                    // A repeated request, or one that will be refused, must not add fields.
                     if let Some(answer) = self.answered(&bucket, digests).await? {
                         return Ok(answer);
                     }
@@ -188,7 +189,7 @@ impl Service {
         ))
     }
 
-    /// What was answered to the key before, else the refusal.
+    /// Returns the earlier answer for the key, or else the refusal.
     async fn answered_or(
         &self,
         refusal: Refusal,
@@ -200,7 +201,7 @@ impl Service {
         self.answered(&bucket, digests).await?.ok_or(refusal.error)
     }
 
-    /// What was answered to the key before, if there is a key and it was used.
+    /// Returns the earlier answer for the key, if there is one.
     async fn answered(
         &self,
         bucket: &Bucket,
@@ -219,14 +220,14 @@ impl Service {
         }
     }
 
-    /// Adds the fields that a request brings, in one command for each source.
+    /// Adds the request's new fields, with one command for each source.
     async fn extend_schemas(
         &self,
         caller: &Caller,
         read: impl Fn() -> Result<Turn, Refusal>,
     ) -> Result<(), ServiceError> {
         let decision = self.decisions.begin(caller.organization_id).await;
-        // Somebody else may have added these, or have used up the schema's room, since the request was read.
+        // Since the request was parsed, another request may have added these fields or used up the schema's limit.
         let Ok(Turn::Extend(_, new_fields)) = read() else {
             return Ok(());
         };
@@ -262,7 +263,8 @@ impl Service {
         Ok(())
     }
 
-    /// Whether a source's schema may grow by these fields. One that another source has already takes nothing.
+    /// Checks whether a source's schema may grow by these fields. A schema that another source already has is shared
+    /// and costs nothing.
     fn admit_fields(
         &self,
         organization_id: ObjectId,

@@ -39,7 +39,7 @@ impl Service {
         self.ingest(caller, digests, now_ns, Sent::Point(body), read)
             .await
     }
-    /// Writes the point's row, if its source takes it.
+    /// Writes the point's row, if its source accepts it.
     fn read_point(
         &self,
         bucket: &Arc<Bucket>,

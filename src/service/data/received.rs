@@ -1,4 +1,5 @@
-//! How points are shown to webhooks: as answers show them. Called where a delivery is made, far from the ingest.
+//! Formats points for webhooks as API answers do. Called where a delivery is built, independently of the ingestion
+//! request.
 
 use engine::rows::{NewestRow, Scalar};
 use serde_json::value::RawValue;
@@ -8,7 +9,7 @@ use crate::catalog::Schema;
 use crate::delivery::{NewPoints, Shown};
 use crate::ingest::json::{write_number, write_string};
 
-/// A point's id and values. A source never loses a field, so each has its name.
+/// Returns a point's id and values. A source never loses a field, so every value has a name.
 pub(super) fn show(points: &NewPoints, row: &NewestRow<'_>, schema: &Schema) -> Option<Shown> {
     let id = point_id(
         points.bucket_ordinal,

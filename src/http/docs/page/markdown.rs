@@ -1,14 +1,13 @@
-//! The little of Markdown that descriptions are written in: paragraphs, headings, numbered steps, tables, fenced code;
-//! within a line `code`, **strong**, *emphasis* and [links](https://example.com).
+//! The subset of Markdown that descriptions use: paragraphs, headings, numbered steps, tables and fenced code; inline
+//! `code`, **strong**, *emphasis* and [links](https://example.com).
 
 use super::text::{escaped, slug};
 
-/// The texts of the headings.
 pub fn headings(markdown: &str) -> impl Iterator<Item = &str> {
     markdown.lines().filter_map(|line| line.strip_prefix("## "))
 }
 
-/// The whole as HTML.
+/// Renders Markdown as HTML.
 pub fn html(markdown: &str) -> String {
     let mut html = String::new();
     let mut lines = markdown.lines().peekable();
@@ -50,7 +49,7 @@ pub fn html(markdown: &str) -> String {
     html
 }
 
-/// A head, a line of dashes, and the rows.
+/// Renders a table: a head, a line of dashes, and the rows.
 fn table(rows: &[&str]) -> String {
     let row = |line: &str, cell: &str| -> String {
         let cells = line.trim_matches('|').split('|');
@@ -69,7 +68,7 @@ fn table(rows: &[&str]) -> String {
     )
 }
 
-/// What stands within a line.
+/// Renders inline elements.
 pub fn inline(text: &str) -> String {
     let mut html = String::new();
     for (place, part) in text.split('`').enumerate() {
@@ -86,10 +85,10 @@ pub fn inline(text: &str) -> String {
     html
 }
 
-/// What stands between two marks becomes an element.
+/// Turns text between two marks into an element.
 fn paired(html: &str, mark: &str, element: &str) -> String {
     let parts: Vec<&str> = html.split(mark).collect();
-    // An odd mark is just a character.
+    // An unpaired mark is plain text.
     if parts.len().is_multiple_of(2) {
         return html.to_owned();
     }

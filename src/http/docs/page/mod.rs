@@ -1,4 +1,4 @@
-//! The readable page: the document as one HTML file that asks no other host for anything and runs no script.
+//! The page: the document as one HTML file that loads nothing from other hosts and runs no script.
 
 mod markdown;
 mod operation;
@@ -12,14 +12,13 @@ use sha2::{Digest, Sha256};
 
 use text::{escaped, slug};
 
-/// The only style; its hash is what the policy allows.
+/// The only style. The content security policy allows it by its hash.
 const STYLE: &str = include_str!("page.css");
 
 /// A rendered page.
 pub struct Page {
-    /// The whole of it.
     pub html: Vec<u8>,
-    /// Value of `Content-Security-Policy` that it is to be sent with.
+    /// The value of its `Content-Security-Policy` header.
     pub content_security_policy: String,
 }
 
@@ -59,13 +58,12 @@ fn render(document: &Value) -> String {
     )
 }
 
-/// The operations of a tag.
 struct Group<'a> {
     tag: &'a Value,
     operations: Vec<operation::Operation<'a>>,
 }
 
-/// In the order of the document's tags.
+/// Groups the operations in the order of the document's tags.
 fn groups(document: &Value) -> Vec<Group<'_>> {
     let tags = document["tags"].as_array().into_iter().flatten();
     let of_tag = |tag| Group {
@@ -102,7 +100,7 @@ impl Group<'_> {
     }
 }
 
-/// A member's text; empty when there is none.
+/// Returns a member's text; empty if there is none.
 fn text_of(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! One operation: who may call it, what it takes, what it answers.
+//! Renders one operation: who may call it, what it takes, what it returns.
 
 use serde_json::Value;
 
@@ -7,14 +7,13 @@ use super::schema;
 use super::text::escaped;
 use super::text_of;
 
-/// An operation of the document.
 pub struct Operation<'a> {
     method: &'a str,
     path: &'a str,
     about: &'a Value,
 }
 
-/// All operations, in the document's order.
+/// Returns all operations, in the document's order.
 pub fn all(document: &Value) -> impl Iterator<Item = Operation<'_>> {
     let paths = document["paths"].as_object().into_iter().flatten();
     paths.flat_map(|(path, methods)| {
@@ -32,13 +31,13 @@ impl Operation<'_> {
         text_of(&self.about["operationId"])
     }
 
-    /// Its line in the contents.
+    /// Renders its line in the table of contents.
     pub fn link(&self) -> String {
         let summary = markdown::inline(text_of(&self.about["summary"]).trim_end_matches('.'));
         format!("<li><a href=\"#{}\">{summary}</a></li>", escaped(self.id()))
     }
 
-    /// All of it.
+    /// Renders the complete operation.
     pub fn html(&self, document: &Value) -> String {
         let (id, method) = (escaped(self.id()), self.method.to_uppercase());
         let path = escaped(self.path).replace('/', "/<wbr>");
@@ -57,7 +56,7 @@ impl Operation<'_> {
         html
     }
 
-    /// Who may call it, in words.
+    /// Describes who may call it.
     fn callers(&self) -> String {
         let mut callers = Vec::new();
         for (scheme, types) in self.about["security"]
@@ -161,7 +160,7 @@ impl Operation<'_> {
     }
 }
 
-/// The headers that only some answers have; what every answer has stands in the introduction.
+/// Renders the headers that only some answers have. The introduction lists the headers of every answer.
 fn answer_headers(document: &Value, response: &Value) -> String {
     let headers = response["headers"].as_object().into_iter().flatten();
     let own = headers.filter(|(_, header)| header.get("$ref").is_none());
@@ -185,7 +184,7 @@ fn example_of(response: &Value) -> &Value {
     &response["content"]["application/json"]["example"]
 }
 
-/// The examples of a body, folded away.
+/// Renders the examples of a body, collapsed.
 fn examples(title: &str, content: &Value) -> String {
     let one = content.get("example").map(|example| (title.to_owned(), example));
     let named = content["examples"].as_object().into_iter().flatten();

@@ -1,4 +1,4 @@
-//! Schemas as tables: a row for each member, nested members below theirs.
+//! Renders schemas as tables: a row for each member, with nested members below it.
 
 use serde_json::Value;
 
@@ -6,27 +6,27 @@ use super::markdown;
 use super::text::escaped;
 use super::text_of;
 
-/// How deep a table goes; no body of the interface is deeper.
+/// Limit on nesting; no body of the interface is deeper.
 const DEPTH_MAX: usize = 8;
 
-/// A line of a table.
+/// A row of a table.
 pub struct Row<'a> {
-    /// Of the member.
+    /// The member's name.
     pub name: &'a str,
-    /// Members around it.
+    /// Nesting level.
     pub depth: usize,
-    /// Its type in words.
+    /// The member's type in words.
     pub kind: String,
-    /// Whether it must be there, and the like.
+    /// Whether it is required, and similar notes.
     pub notes: String,
-    /// What its values are bound to.
+    /// The limits of its values.
     pub limits: String,
-    /// What it means, in Markdown.
+    /// Its description, in Markdown.
     pub about: &'a str,
 }
 
 impl Row<'_> {
-    /// The line.
+    /// Renders the row.
     pub fn html(&self) -> String {
         let limits = if self.limits.is_empty() {
             String::new()
@@ -44,7 +44,7 @@ impl Row<'_> {
     }
 }
 
-/// A table of rows under a heading; nothing when there are none.
+/// Renders rows as a table with a heading; nothing if there are none.
 pub fn table(title: &str, rows: &str) -> String {
     if rows.is_empty() {
         return String::new();
@@ -55,7 +55,7 @@ pub fn table(title: &str, rows: &str) -> String {
     )
 }
 
-/// What a reference points to; anything else is itself.
+/// Resolves a reference; returns anything else unchanged.
 pub fn resolved<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
     let pointer = value
         .get("$ref")
@@ -66,7 +66,7 @@ pub fn resolved<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
         .unwrap_or(value)
 }
 
-/// The type in words: `array of string`, `number or null`.
+/// Describes the type: `array of string`, `number or null`.
 pub fn kind(document: &Value, schema: &Value) -> String {
     let schema = resolved(document, schema);
     if let Some(choices) = schema
@@ -76,7 +76,7 @@ pub fn kind(document: &Value, schema: &Value) -> String {
         && schema.get("type").is_none()
     {
         let mut kinds: Vec<String> = choices.iter().map(|choice| kind(document, choice)).collect();
-        // What it usually is stands first.
+        // Put `null` last.
         kinds.sort_by_key(|kind| kind == "null");
         kinds.dedup();
         return kinds.join(" or ");
@@ -102,7 +102,7 @@ pub fn kind(document: &Value, schema: &Value) -> String {
     }
 }
 
-/// What values are bound to: `1 to 100 characters`, `from 1 to 1000`, `one of …`.
+/// Describes the limits of values: `1 to 100 characters`, `from 1 to 1000`, `one of …`.
 pub fn limits(schema: &Value) -> String {
     let mut limits = Vec::new();
     if let Some(words) = schema["enum"].as_array() {
@@ -129,7 +129,7 @@ pub fn limits(schema: &Value) -> String {
     limits.join("; ")
 }
 
-/// The rows of a schema's members; none when it has none.
+/// Renders the rows of a schema's members; empty if it has none.
 pub fn rows(document: &Value, schema: &Value) -> String {
     let mut html = String::new();
     add_rows(document, schema, 0, &mut html);
@@ -137,7 +137,7 @@ pub fn rows(document: &Value, schema: &Value) -> String {
 }
 
 fn add_rows(document: &Value, schema: &Value, depth: usize, html: &mut String) {
-    let schema = inner(document, schema);
+    let schema = with_members(document, schema);
     if depth > DEPTH_MAX {
         return;
     }
@@ -148,7 +148,7 @@ fn add_rows(document: &Value, schema: &Value, depth: usize, html: &mut String) {
         && schema.get("properties").is_none()
     {
         for choice in choices {
-            let about = markdown::inline(said(document, choice));
+            let about = markdown::inline(description_of(document, choice));
             html.push_str(&format!(
                 "<tr><th scope=\"rowgroup\" colspan=\"3\" class=\"depth{depth}\">Either: {about}</th></tr>\n"
             ));
@@ -159,14 +159,14 @@ fn add_rows(document: &Value, schema: &Value, depth: usize, html: &mut String) {
     for (name, member) in schema["properties"].as_object().into_iter().flatten() {
         let is_required =
             required.is_some_and(|names| names.iter().any(|required| required == name.as_str()));
-        let target = own(document, member);
+        let target = non_null(document, member);
         let row = Row {
             name,
             depth,
             kind: kind(document, member),
             notes: if is_required { "required" } else { "optional" }.to_owned(),
             limits: limits(target),
-            about: said(document, member),
+            about: description_of(document, member),
         };
         html.push_str(&row.html());
         add_rows(document, member, depth + 1, html);
@@ -175,7 +175,7 @@ fn add_rows(document: &Value, schema: &Value, depth: usize, html: &mut String) {
         .get("additionalProperties")
         .filter(|values| values.is_object())
         && schema.get("properties").is_none()
-        && inner(document, values).get("properties").is_some()
+        && with_members(document, values).get("properties").is_some()
     {
         let row = Row {
             name: "‹name›",
@@ -183,25 +183,28 @@ fn add_rows(document: &Value, schema: &Value, depth: usize, html: &mut String) {
             kind: kind(document, values),
             notes: String::new(),
             limits: String::new(),
-            about: text_of(&own(document, values)["description"]),
+            about: text_of(&non_null(document, values)["description"]),
         };
         html.push_str(&row.html());
         add_rows(document, values, depth + 1, html);
     }
 }
 
-/// What is said of a member; where nothing is, what is said of its type.
-fn said<'a>(document: &'a Value, member: &'a Value) -> &'a str {
+/// Returns the description of a member, or else that of its type.
+fn description_of<'a>(document: &'a Value, member: &'a Value) -> &'a str {
     let choices = member["oneOf"].as_array().into_iter().flatten();
-    // What is said of a member that may be null stands beside its type.
-    let mut places = [member].into_iter().chain(choices).chain([own(document, member)]);
+    // A nullable member has its description beside its type.
+    let mut places = [member]
+        .into_iter()
+        .chain(choices)
+        .chain([non_null(document, member)]);
     places
         .find_map(|place| place["description"].as_str())
         .unwrap_or_default()
 }
 
-/// What a member is when it is not null.
-fn own<'a>(document: &'a Value, member: &'a Value) -> &'a Value {
+/// Returns the schema of a member when it is not null.
+fn non_null<'a>(document: &'a Value, member: &'a Value) -> &'a Value {
     let choices = member.get("oneOf").and_then(Value::as_array);
     let some = choices.and_then(|choices| choices.iter().find(|choice| choice["type"] != "null"));
     match choices {
@@ -210,15 +213,15 @@ fn own<'a>(document: &'a Value, member: &'a Value) -> &'a Value {
     }
 }
 
-/// What has the members: the thing itself, or the entries of an array.
-fn inner<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
-    let target = own(document, schema);
+/// Returns the schema with the members: the schema itself, or that of an array's entries.
+fn with_members<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
+    let target = non_null(document, schema);
     let is_array = target["type"] == "array"
         || target["type"]
             .as_array()
             .is_some_and(|types| types.iter().any(|kind| kind == "array"));
     if is_array {
-        inner(document, &target["items"])
+        with_members(document, &target["items"])
     } else {
         target
     }

@@ -1,6 +1,6 @@
-//! Text within HTML.
+//! Escapes text for HTML.
 
-/// As text or as an attribute's value.
+/// Escapes text for use as content or as an attribute's value.
 pub fn escaped(text: &str) -> String {
     let mut html = String::with_capacity(text.len());
     for character in text.chars() {
@@ -16,7 +16,7 @@ pub fn escaped(text: &str) -> String {
     html
 }
 
-/// As the name of a place on the page: `Who may call what` → `who-may-call-what`.
+/// Makes the anchor of a heading: `Who may call what` → `who-may-call-what`.
 pub fn slug(text: &str) -> String {
     let letter = |c: char| {
         if c.is_ascii_alphanumeric() {

@@ -1,4 +1,4 @@
-//! Takes connections off the listening socket and hands each to the worker that has the fewest.
+//! Accepts connections and hands each to the worker with the fewest.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -17,18 +17,18 @@ use super::counts::Counts;
 use super::serving::Room;
 use super::worker::{Accepted, Command, Held};
 
-/// How long nothing is accepted when the operating system cannot open any more.
+/// How long accepting pauses when the operating system cannot open more connections.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// A worker, for whoever hands it connections.
+/// The acceptor's handle of a worker.
 #[derive(Clone)]
 pub(super) struct Worker {
     pub commands: UnboundedSender<Command>,
-    /// Its open connections.
+    /// The worker's open connections.
     pub load: Arc<AtomicUsize>,
 }
 
-/// Accepts until it is told to stop; those that come when all places are taken wait in the socket's queue.
+/// Accepts until it is asked to stop. When the connection limit is reached, new connections wait in the socket's queue.
 pub(super) async fn accept(
     socket: TcpListener,
     workers: Vec<Worker>,
@@ -49,18 +49,18 @@ async fn accept_all(socket: TcpListener, workers: &[Worker], connections_max: us
     let socket = match tokio::net::TcpListener::from_std(socket) {
         Ok(socket) => socket,
         Err(error) => {
-            tracing::error!(%error, "nothing can be accepted");
+            tracing::error!(%error, "cannot accept connections");
             return;
         }
     };
     let places = Arc::new(Semaphore::new(connections_max));
-    // It is never closed.
+    // The semaphore is never closed.
     while let Ok(place) = Arc::clone(&places).acquire_owned().await {
         let (socket, peer) = match accept_one(&socket).await {
             Ok(accepted) => accepted,
             Err(error) if is_of_one_connection(&error) => continue,
             Err(error) => {
-                tracing::warn!(%error, "no connection can be accepted for the moment");
+                tracing::warn!(%error, "cannot accept a connection, pausing");
                 sleep(PAUSE).await;
                 continue;
             }
@@ -83,7 +83,7 @@ async fn accept_all(socket: TcpListener, workers: &[Worker], connections_max: us
             held: Held::new(open, place, &worker.load),
         };
         if worker.commands.send(Command::Serve(accepted)).is_err() {
-            tracing::error!("a worker has ended: no more connections are accepted");
+            tracing::error!("a worker has ended: no longer accepting connections");
             return;
         }
     }
@@ -91,13 +91,14 @@ async fn accept_all(socket: TcpListener, workers: &[Worker], connections_max: us
 
 async fn accept_one(listener: &tokio::net::TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
     let (socket, peer) = listener.accept().await?;
-    // An answer's last piece must not wait until the client has confirmed the one before it.
+    // Without Nagle's algorithm: an answer's last piece must not wait until the client has acknowledged the one before
+    // it.
     socket.set_nodelay(true)?;
-    // Its worker waits for it, this thread does not.
+    // Detached from this thread's event loop: the worker registers the socket with its own.
     Ok((socket.into_std()?, peer))
 }
 
-/// Whether the fault is that of the one connection that was to be accepted.
+/// Whether the error concerns only the connection that was to be accepted.
 fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(
         error.kind(),

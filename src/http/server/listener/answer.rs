@@ -1,5 +1,5 @@
-//! An answer's body on its way out: asked for by the HTTP library when there is room, and handed over in pieces, so that
-//! it shows whether its client takes them.
+//! An answer's body on its way out. The HTTP library asks for it when it has room, and gets it in pieces, so that the
+//! progress of the client is visible.
 
 use std::io;
 use std::pin::Pin;
@@ -15,13 +15,13 @@ use super::connection::Sending;
 /// The body of an answer.
 pub(super) struct Answer<B> {
     sending: Sending,
-    /// What is left of what the handler has given.
+    /// The rest of the chunk that the handler gave last.
     rest: Bytes,
-    /// Whether that is a part only.
+    /// Whether `rest` is only a part of that chunk.
     is_cut: bool,
-    /// Where more comes from.
+    /// The source of further chunks.
     more: Option<Pin<Box<B>>>,
-    /// Bytes that are left in all; `None` when nobody knows.
+    /// Remaining bytes in total; `None` when the length is unknown.
     left: Option<u64>,
     piece_bytes: usize,
 }
@@ -53,8 +53,8 @@ impl<B: MessageBody> Answer<B> {
 }
 
 impl<B> Answer<B> {
-    /// The next piece. One of a larger whole is a copy: as a part of the whole it would hold all of that in memory until it
-    /// is written, behind the back of whoever counts how long the whole is held.
+    /// The next piece. A piece of a larger chunk is copied: a slice would keep the whole chunk in memory until it is
+    /// written, while the answer budget no longer counts it.
     fn piece(&mut self) -> Bytes {
         let bytes = self.rest.len().min(self.piece_bytes);
         self.is_cut |= bytes < self.rest.len();
@@ -75,7 +75,7 @@ impl<B: MessageBody> Body for Answer<B> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        self.sending.got_on();
+        self.sending.progressed();
         while self.rest.is_empty() {
             let Some(more) = &mut self.more else {
                 return Poll::Ready(None);

@@ -1,5 +1,5 @@
-//! A request's body on its way in: pulled from the HTTP library only as the handler asks for it, so that the client
-//! waits for the handler.
+//! A request's body on its way in. It is read from the HTTP library only as the handler asks for it, which gives
+//! back-pressure to the client.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -16,20 +16,20 @@ use hyper::body::{Body, Incoming};
 use super::bounds::DRAIN_BYTES_MAX;
 use super::connection::{Connection, Starving};
 
-/// A body, for the handler that reads it and for whoever looks after what the handler left of it.
+/// A request's body, shared by the handler that reads it and by the code that drains what the handler left.
 pub(super) struct Arriving {
     connection: Rc<Connection>,
     incoming: RefCell<Incoming>,
-    /// Whether its client sends it only when it is asked to.
+    /// Whether the client sends the body only after `100 Continue`.
     is_awaited: Cell<bool>,
     has_ended: Cell<bool>,
-    /// Whether its end can no longer be found.
+    /// Whether the end of the body can no longer be found.
     is_broken: Cell<bool>,
     starving: Cell<Option<Starving>>,
     drained_bytes: Cell<usize>,
 }
 
-/// What the handler reads.
+/// The handler's side of the body.
 struct Handled(Rc<Arriving>);
 
 impl Arriving {
@@ -45,7 +45,7 @@ impl Arriving {
         })
     }
 
-    /// For the handler.
+    /// Returns the payload for the handler.
     pub fn payload(self: &Rc<Self>) -> Payload {
         Payload::Stream {
             payload: Box::pin(Handled(Rc::clone(self))),
@@ -67,9 +67,9 @@ impl Arriving {
                 }
                 Poll::Ready(frame) => {
                     self.starving.take();
-                    self.connection.got_on();
+                    self.connection.progressed();
                     match frame {
-                        // Trailers say nothing that anybody here asks for.
+                        // Trailers are ignored.
                         Some(Ok(frame)) => match frame.into_data() {
                             Ok(bytes) => return Poll::Ready(Some(Ok(bytes))),
                             Err(_) => continue,
@@ -88,8 +88,8 @@ impl Arriving {
         }
     }
 
-    /// Takes in what has arrived of it and was not asked for, a little at most; answers whether that was its end, so that
-    /// the connection can be used again.
+    /// Reads and discards a limited amount of the body that the handler did not read. Returns whether the body's end
+    /// was reached, so that the connection can be reused.
     pub fn poll_drained(&self, context: &mut Context<'_>) -> Poll<bool> {
         loop {
             if self.has_ended.get() {
@@ -118,7 +118,7 @@ impl Stream for Handled {
 
 impl Drop for Handled {
     fn drop(&mut self) {
-        // Nobody waits for more of it.
+        // The handler no longer waits for the body.
         self.0.starving.take();
     }
 }

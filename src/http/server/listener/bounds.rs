@@ -1,103 +1,105 @@
-//! The bounds of the listener: what connections may make the process hold before a handler counts it, and for how long.
+//! Limits of the listener: how much memory connections may use before a handler accounts for it, and for how long.
 //!
-//! A connection alone may hold [`CROWDED_BYTES_MAX`]; the first [`ROOMY_CONNECTIONS_MAX`] have room for faster bodies and
-//! for HTTP/2. All together they stay within [`CONNECTIONS_BYTES_MAX`], which limits how many may be open.
+//! A connection may hold [`CROWDED_BYTES_MAX`]. The first [`ROOMY_CONNECTIONS_MAX`] have larger buffers for faster
+//! bodies and HTTP/2. All connections together stay within [`CONNECTIONS_BYTES_MAX`], which limits how many may be
+//! open.
 
 use std::time::Duration;
 
 use crate::config::ServerConfig;
 use crate::open_files;
 
-/// A request line and its headers. Longer ones are 431, or 414 where the request line alone is longer.
+/// Request line and headers. A longer head is answered with 431, or with 414 when the request line alone is too long.
 pub(super) const HEAD_BYTES_MAX: usize = 16 * 1_024;
 
-/// What is read ahead of a connection, and what is written ahead of its client, each.
+/// The read buffer and the write buffer of a connection, each.
 pub(super) const CROWDED_BUFFER_BYTES_MAX: usize = HEAD_BYTES_MAX;
 
-/// The same of one of the first connections.
+/// The same for one of the first connections.
 pub(super) const ROOMY_BUFFER_BYTES_MAX: usize = 64 * 1_024;
 
-/// Connections with larger buffers and HTTP/2. A client that comes later gets HTTP/1.1, which all of them speak.
+/// Connections with larger buffers and HTTP/2. Later clients get HTTP/1.1, which all clients support.
 pub(super) const ROOMY_CONNECTIONS_MAX: usize = 512;
 
-/// Requests that one HTTP/2 connection may have open.
+/// Open requests of one HTTP/2 connection.
 pub(super) const STREAMS_PER_CONNECTION_MAX: u32 = 100;
 
-/// Requests that run for all HTTP/2 connections together. Those beyond are 503.
+/// Running requests of all HTTP/2 connections together. Further ones are answered with 503.
 pub(super) const STREAMS_MAX: usize = 8_192;
 
-/// What one HTTP/2 request may send of its body before a handler reads it.
+/// Body bytes that one HTTP/2 request may send before a handler reads them.
 pub(super) const STREAM_WINDOW_BYTES: u32 = 128 * 1_024;
 
-/// The same of all requests of an HTTP/2 connection.
+/// The same for all requests of an HTTP/2 connection.
 pub(super) const CONNECTION_WINDOW_BYTES: u32 = 256 * 1_024;
 
-/// What waits of one HTTP/2 answer for its client, beside the piece that goes in next.
+/// Unsent bytes of one HTTP/2 answer, not counting the piece that is added next.
 pub(super) const STREAM_SEND_BYTES_MAX: usize = 32 * 1_024;
 
-/// Streams that an HTTP/2 client may open and reset at once before its connection ends.
+/// Streams that an HTTP/2 client may open and reset at once before its connection is closed.
 pub(super) const PENDING_RESETS_MAX: usize = 20;
 
-/// Streams of an HTTP/2 connection that may end by a fault of the client before its connection ends.
+/// Streams of an HTTP/2 connection that may end by a client error before the connection is closed.
 pub(super) const FAULTY_STREAMS_MAX: usize = 200;
 
-/// Encrypted bytes that wait for the client of a TLS connection.
+/// Encrypted bytes that are not sent yet on a TLS connection.
 pub(super) const TLS_BUFFER_BYTES_MAX: usize = 32 * 1_024;
 
-/// An answer goes to the HTTP library in pieces of this size, so that it shows whether its client takes them.
+/// Answers are passed to the HTTP library in pieces of this size, so that progress of the client is visible.
 pub(super) const PIECE_BYTES: usize = 64 * 1_024;
 
-/// The same with HTTP/2, where many answers of one connection wait at a time.
+/// The same for HTTP/2, where one connection may have many unsent answers.
 pub(super) const STREAM_PIECE_BYTES: usize = 16 * 1_024;
 
-/// What is read and thrown away of a body that nobody asked for, so that its connection can be used again.
+/// Bytes of an unread body that are read and discarded so that the connection can be reused.
 pub(super) const DRAIN_BYTES_MAX: usize = 256 * 1_024;
 
-/// A client that was told that the connection ends has this long to end it, and to send what it was about to send.
+/// After the connection's end was announced, the client has this long to close it and to send what it was about to
+/// send.
 pub(super) const LINGER: Duration = Duration::from_secs(5);
 
-/// What it may send meanwhile: about the largest body there is.
+/// Bytes that the client may send in that time: about the largest body that is allowed.
 pub(super) const LINGER_BYTES_MAX: usize = 16 << 20;
 
 /// The same time while the server stops.
 pub(super) const STOP_LINGER: Duration = Duration::from_secs(1);
 
-/// A body of which nothing comes for so long is given up when the server stops.
+/// While the server stops, a body that makes no progress for this long is abandoned.
 pub(super) const STOP_BODY_PATIENCE: Duration = Duration::from_secs(1);
 
-/// What one connection may hold in a crowd.
+/// Memory of one connection with small buffers.
 const CROWDED_BYTES_MAX: usize = 2 * CROWDED_BUFFER_BYTES_MAX;
 
-/// What one of the first connections may hold, the heads of its running requests not counted.
+/// Memory of one of the first connections, without the heads of its running requests.
 const ROOMY_BYTES_MAX: usize = CONNECTION_WINDOW_BYTES as usize + ROOMY_BUFFER_BYTES_MAX;
 
-/// What all connections may hold.
+/// Memory of all connections.
 const CONNECTIONS_BYTES_MAX: usize = 1 << 30;
 
-/// Connections for whose buffers there is room.
+/// The number of connections whose buffers fit into that.
 const CONNECTIONS_MAX: usize =
     (CONNECTIONS_BYTES_MAX - ROOMY_CONNECTIONS_MAX * ROOMY_BYTES_MAX - STREAMS_MAX * HEAD_BYTES_MAX)
         / CROWDED_BYTES_MAX;
 
-/// The limits of a server, from its configuration and from what the operating system allows.
+/// The limits of a server, from its configuration and the limits of the operating system.
 #[derive(Clone, Debug)]
 pub(in crate::http) struct Limits {
-    /// Threads that serve.
+    /// Worker threads.
     pub workers: usize,
     /// Open connections.
     pub connections_max: usize,
     /// Time for a request's head to arrive.
     pub head_timeout: Duration,
-    /// Time that a connection may be idle; `None`: it ends with its first answer.
+    /// How long a connection may be idle. `None` closes it after its first answer.
     pub keep_alive: Option<Duration>,
-    /// Time in which a client has to take something of its answer.
+    /// How long a client may go without taking any of its answer.
     pub quiet_max: Duration,
-    /// Time for requests in flight when the server stops.
+    /// How long requests in flight may take when the server stops.
     pub shutdown_timeout: Duration,
 }
 
 impl Limits {
-    /// Those of the whole server.
+    /// Limits of the whole server.
     pub fn of(config: &ServerConfig, workers: usize) -> Self {
         let allowed = open_files::connections_allowed().min(CONNECTIONS_MAX);
         Self {
@@ -105,7 +107,7 @@ impl Limits {
             connections_max: config.connections_max.min(allowed),
             head_timeout: config.head_timeout,
             keep_alive: Some(config.keep_alive),
-            // A client may pause as long as it may be idle, send a head and take an answer, all three together.
+            // A client may be idle, send a head and take an answer in sequence, each for its full time.
             quiet_max: config.keep_alive + config.head_timeout + config.write_timeout,
             shutdown_timeout: config.shutdown_timeout,
         }

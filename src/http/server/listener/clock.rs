@@ -1,12 +1,12 @@
-//! The time of a worker, as exact as its connections need it: read a few times a second, not for each request.
+//! A worker's coarse clock: read a few times a second, not for each request.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// How old the time may be.
+/// How often the clock is read, which is also how old the time may be.
 pub(super) const TICK: Duration = Duration::from_millis(250);
 
-/// The time since a worker began, as of the last tick.
+/// The time since the worker began, as of the last tick.
 pub(super) struct Ticks {
     began: Instant,
     now: Cell<Duration>,
@@ -25,12 +25,12 @@ impl Ticks {
         self.now.set(self.began.elapsed());
     }
 
-    /// The time of the last tick.
+    /// Returns the time of the last tick.
     pub fn now(&self) -> Duration {
         self.now.get()
     }
 
-    /// The time that has passed at least since what happened at `then`, which was up to a tick later than it says.
+    /// A lower bound of the time since an event noted at `then`: the event may have happened up to a tick later.
     pub fn elapsed_since(&self, then: Duration) -> Duration {
         self.now.get().saturating_sub(then + TICK)
     }

@@ -1,7 +1,7 @@
-//! What is known of one connection: what it is doing, since when, and what it is to do next.
+//! The state of one connection: its phase, since when, and the order it was given.
 //!
-//! All of it belongs to the worker's thread. The HTTP library, the stream below it and the requests above it note what
-//! happens; the worker looks at all of its connections now and then and gives orders.
+//! All of it belongs to the worker's thread. The HTTP library, the stream below it and the requests above it record
+//! events; the worker checks all of its connections periodically and gives orders.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -11,61 +11,60 @@ use std::time::Duration;
 use super::bounds::{Limits, STOP_BODY_PATIENCE};
 use super::clock::Ticks;
 
-/// What a connection is doing.
+/// The phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// A head is awaited for which the server has time only now: the first, or one that has begun to arrive.
+    /// A head is awaited under the head timeout: the first one, or one that has begun to arrive.
     Head,
-    /// The last answer is sent, and nothing has come since.
+    /// The last answer is sent, and nothing has arrived since.
     Idle,
     /// A request runs, or its answer is being sent.
     Busy,
 }
 
-/// What a connection is told.
+/// An order to a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// The server stops: finish what runs.
+    /// The server stops: finish the requests in flight.
     Stop,
     /// The head takes too long.
     Late,
-    /// It was idle for long enough.
+    /// The connection was idle for too long.
     Close,
-    /// The client keeps the server waiting.
+    /// The client keeps the server waiting: cut the connection.
     Cut,
 }
 
-/// One connection.
 pub(super) struct Connection {
     ticks: Rc<Ticks>,
-    /// Whether it has several requests at a time, as HTTP/2 has.
+    /// Whether it has several requests at a time (HTTP/2).
     is_multiplexed: Cell<bool>,
     phase: Cell<Phase>,
-    /// When the phase began, or when the connection last got on.
+    /// When the phase began or the connection last made progress.
     since: Cell<Duration>,
-    /// Whether something of the head has arrived that is awaited.
+    /// Whether a part of the awaited head has arrived.
     head_begun: Cell<bool>,
-    /// Whether the last read found nothing.
+    /// Whether the last read returned nothing.
     is_read_blocked: Cell<bool>,
     /// Requests whose handlers run.
     running: Cell<u32>,
-    /// Those of them that wait for bytes of their bodies.
+    /// Running requests that wait for bytes of their bodies.
     starving: Cell<u32>,
-    /// Answers that the HTTP library has not taken whole.
+    /// Answers that the HTTP library has not taken completely.
     unsent: Cell<u32>,
-    /// The status with which the HTTP library refused a head by itself.
+    /// The status with which the HTTP library itself refused a head.
     refused: Cell<Option<u16>>,
     order: Cell<Option<Order>>,
     waker: Cell<Option<Waker>>,
 }
 
-/// A request whose handler runs, until it is dropped.
+/// Counts a request whose handler runs, until dropped.
 pub(super) struct Running(Rc<Connection>);
 
-/// An answer that the HTTP library takes, until it is dropped.
+/// Counts an answer that the HTTP library is taking, until dropped.
 pub(super) struct Sending(Rc<Connection>);
 
-/// A request that waits for its body, until it is dropped.
+/// Counts a request that waits for its body, until dropped.
 pub(super) struct Starving(Rc<Connection>);
 
 impl Connection {
@@ -86,7 +85,7 @@ impl Connection {
         })
     }
 
-    /// It speaks HTTP/2.
+    /// Marks the connection as HTTP/2.
     pub fn multiplex(&self) {
         self.is_multiplexed.set(true);
     }
@@ -107,18 +106,18 @@ impl Connection {
         self.is_read_blocked.get()
     }
 
-    /// It has done something.
-    pub fn got_on(&self) {
+    /// Records progress.
+    pub fn progressed(&self) {
         self.since.set(self.ticks.now());
     }
 
-    /// A new phase, for which time runs anew.
+    /// Enters a phase and restarts its time.
     pub fn enter(&self, phase: Phase) {
         self.phase.set(phase);
-        self.got_on();
+        self.progressed();
     }
 
-    /// A read returned so many bytes; `None` when there was nothing.
+    /// Records a read of so many bytes; `None` when there was nothing to read.
     pub fn read(&self, bytes: Option<usize>) {
         self.is_read_blocked.set(bytes.is_none());
         if bytes.unwrap_or(0) > 0 && !self.is_multiplexed() && !self.is_busy() {
@@ -129,7 +128,7 @@ impl Connection {
         }
     }
 
-    /// All that was to be written has been.
+    /// Records that all pending output is written.
     pub fn flushed(&self) {
         if self.is_busy() {
             self.rest();
@@ -142,7 +141,7 @@ impl Connection {
         }
     }
 
-    /// A request begins.
+    /// Records the start of a request.
     pub fn begin(self: &Rc<Self>) -> Running {
         self.running.update(|running| running + 1);
         self.head_begun.set(false);
@@ -150,19 +149,19 @@ impl Connection {
         Running(Rc::clone(self))
     }
 
-    /// Its answer is ready.
+    /// Records that a request's answer is ready.
     pub fn send(self: &Rc<Self>) -> Sending {
         self.unsent.update(|unsent| unsent + 1);
         Sending(Rc::clone(self))
     }
 
-    /// A handler waits for bytes.
+    /// Records that a handler waits for bytes.
     pub fn starve(self: &Rc<Self>) -> Starving {
         self.starving.update(|starving| starving + 1);
         Starving(Rc::clone(self))
     }
 
-    /// The HTTP library refuses a head by itself, with these bytes.
+    /// Records that the HTTP library itself refuses a head, with these bytes.
     pub fn refuse(&self, answer: &[u8]) {
         if self.refused.get().is_none() {
             // `HTTP/1.1 400 Bad Request`
@@ -171,23 +170,23 @@ impl Connection {
         }
     }
 
-    /// The status with which it did.
+    /// Returns the status of that refusal.
     pub fn refused(&self) -> Option<u16> {
         self.refused.get()
     }
 
-    /// What its times have come to.
+    /// Returns the order that is due because a timeout has passed.
     pub fn overdue(&self, limits: &Limits) -> Option<Order> {
         let waited = self.waited();
         match self.phase.get() {
             Phase::Head => (waited > limits.head_timeout).then_some(Order::Late),
             Phase::Idle => (waited > limits.keep_alive.unwrap_or_default()).then_some(Order::Close),
-            // The deadline of the request bounds what a handler takes.
+            // While a handler runs, the request's deadline limits its time.
             Phase::Busy => (self.running.get() == 0 && waited > limits.quiet_max).then_some(Order::Cut),
         }
     }
 
-    /// Whether, while the server stops, it waits for nothing but a body that does not come.
+    /// While the server stops: whether the connection only waits for a body that does not arrive.
     pub fn is_starving(&self) -> bool {
         let running = self.running.get();
         running > 0
@@ -196,12 +195,12 @@ impl Connection {
             && self.waited() > STOP_BODY_PATIENCE
     }
 
-    /// For how long it has not got on; never more than the true time.
+    /// Time without progress; never more than the true time.
     fn waited(&self) -> Duration {
         self.ticks.elapsed_since(self.since.get())
     }
 
-    /// Gives an order, and wakes whoever drives the connection.
+    /// Gives an order and wakes the task of the connection.
     pub fn order(&self, order: Order) {
         self.order.set(Some(order));
         if let Some(waker) = self.waker.take() {
@@ -209,7 +208,7 @@ impl Connection {
         }
     }
 
-    /// The order that was given, for whoever is woken by this waker when there is one.
+    /// Takes the order that was given. If there is none, the waker is called when there is one.
     pub fn ordered(&self, waker: &Waker) -> Option<Order> {
         let order = self.order.take();
         if order.is_none() {
@@ -226,7 +225,7 @@ impl Connection {
 impl Drop for Running {
     fn drop(&mut self) {
         self.0.running.update(|running| running - 1);
-        self.0.got_on();
+        self.0.progressed();
         if self.0.is_multiplexed() {
             self.0.rest();
         }
@@ -236,8 +235,8 @@ impl Drop for Running {
 impl Drop for Sending {
     fn drop(&mut self) {
         self.0.unsent.update(|unsent| unsent - 1);
-        self.0.got_on();
-        // With HTTP/1 it rests when the library has written all it was given.
+        self.0.progressed();
+        // With HTTP/1 the connection becomes idle only when the library has written all its output.
         if self.0.is_multiplexed() {
             self.0.rest();
         }
@@ -245,9 +244,9 @@ impl Drop for Sending {
 }
 
 impl Sending {
-    /// There is room for more of the answer: the client has taken what was before it.
-    pub fn got_on(&self) {
-        self.0.got_on();
+    /// There is room for more of the answer: the client has taken the previous part.
+    pub fn progressed(&self) {
+        self.0.progressed();
     }
 }
 
@@ -323,7 +322,7 @@ mod tests {
         let sending = connection.send();
         drop(running);
         assert_eq!(overdue(90), None);
-        sending.got_on();
+        sending.progressed();
         assert_eq!(overdue(90), None);
         assert_eq!(overdue(20), Some(Order::Cut));
     }

@@ -1,4 +1,4 @@
-//! Between the HTTP library below, whose types are those of `http` 1, and the router above, whose types are of `http` 0.2.
+//! Converts between the HTTP library's types (`http` 1) and the router's types (`http` 0.2).
 
 use std::net::SocketAddr;
 
@@ -10,10 +10,10 @@ use actix_web::http::{Method, StatusCode, Uri, Version};
 use actix_web::web::Bytes;
 use hyper::header;
 
-/// A head with something in it that only one of the two libraries understands.
+/// A head that only one of the two libraries accepts.
 pub(super) struct Unconvertible;
 
-/// The request as the router takes it.
+/// Converts a request for the router.
 pub(super) fn request(
     head: &hyper::http::request::Parts,
     payload: Payload,
@@ -33,14 +33,14 @@ pub(super) fn request(
     Ok(request)
 }
 
-/// The head of an answer as the HTTP library takes it.
+/// Converts the head of an answer for the HTTP library.
 pub(super) fn answer<B>(head: &Response<()>, body: B) -> hyper::Response<B> {
     let mut answer = hyper::Response::new(body);
     *answer.status_mut() = status(head.status());
     let headers = answer.headers_mut();
     headers.reserve(head.headers().len());
     for (name, value) in head.headers() {
-        // What one library takes for a header the other does, too.
+        // Both libraries accept the same headers.
         if let Ok(name) = header::HeaderName::from_bytes(name.as_ref())
             && let Ok(value) = header::HeaderValue::from_bytes(value.as_bytes())
         {
@@ -53,14 +53,14 @@ pub(super) fn answer<B>(head: &Response<()>, body: B) -> hyper::Response<B> {
     answer
 }
 
-/// Ends the connection with this answer.
+/// Makes this the last answer of its connection.
 pub(super) fn close<B>(answer: &mut hyper::Response<B>) {
     let close = header::HeaderValue::from_static("close");
     answer.headers_mut().insert(header::CONNECTION, close);
 }
 
 fn status(status: StatusCode) -> hyper::StatusCode {
-    // Both take every number of three digits.
+    // Both libraries accept every three-digit number.
     hyper::StatusCode::from_u16(status.as_u16()).unwrap_or(hyper::StatusCode::INTERNAL_SERVER_ERROR)
 }
 
@@ -82,7 +82,7 @@ fn version(version: hyper::Version) -> Version {
     }
 }
 
-/// The path and the query; whatever host a client names, it means this one.
+/// Returns the path and the query. The host is ignored: every host name means this server.
 fn uri(uri: &hyper::Uri) -> Result<Uri, Unconvertible> {
     let path = uri.path_and_query().map_or("", |path| path.as_str());
     let path = if path.is_empty() { "/" } else { path };

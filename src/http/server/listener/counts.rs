@@ -1,4 +1,4 @@
-//! Open connections and those that were cut, counted over all workers.
+//! Counts open connections and connections that were cut, over all workers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -15,22 +15,22 @@ struct Inner {
     cut: AtomicU64,
 }
 
-/// An open connection, until it is dropped.
+/// Counts one open connection until dropped.
 pub(super) struct Open(Counts);
 
 impl Counts {
-    /// Counts a connection; answers also how many there were before it.
+    /// Counts a connection. Also returns the number of connections before it.
     pub(super) fn open(&self) -> (Open, usize) {
         let before = self.0.open.fetch_add(1, Ordering::Relaxed);
         (Open(self.clone()), before)
     }
 
-    /// Counts one that kept the server waiting.
+    /// Counts a connection that was cut because it kept the server waiting.
     pub(super) fn cut(&self) {
         self.0.cut.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Writes what was counted.
+    /// Writes the metrics.
     pub fn write(&self, text: &mut Exposition) {
         text.gauge(
             "tidewatch_http_connections",

@@ -25,23 +25,23 @@ use crate::error::ServiceError;
 use crate::http::error::error_response;
 use crate::http::server::request_id::RequestId;
 
-/// What a refused request should wait: requests come and go within seconds.
+/// `Retry-After` of a refused request: requests finish within seconds.
 const RETRY_AFTER_SECONDS: u32 = 1;
 
-/// Takes the requests of one connection.
+/// Passes the requests of one connection to the router.
 pub(super) struct Exchange<S, B> {
     app: Rc<S>,
     pub connection: Rc<Connection>,
     pub peer: SocketAddr,
-    /// Requests of HTTP/2 that run in the whole server.
+    /// Running HTTP/2 requests of the whole server.
     streams: Arc<AtomicUsize>,
     _body: PhantomData<fn() -> B>,
 }
 
-/// A request of HTTP/2 that counts among those that run, until it is dropped.
+/// Counts one running HTTP/2 request until dropped.
 struct Counted(Arc<AtomicUsize>);
 
-/// An answer in the making.
+/// The future of an answer.
 pub(super) struct Answering<F, B> {
     state: State<F, B>,
     connection: Rc<Connection>,
@@ -52,7 +52,7 @@ pub(super) struct Answering<F, B> {
 
 enum State<F, B> {
     Handled(Pin<Box<F>>),
-    /// Ready, once what has arrived of the request's body is out of the way.
+    /// The answer is ready, but the rest of the request's body has not been drained yet.
     Made(hyper::Response<Answer<EitherBody<B>>>),
     Given,
 }
@@ -70,10 +70,10 @@ impl<S, B> Exchange<S, B> {
 }
 
 impl Counted {
-    /// `None` when there are as many as may be.
+    /// `None` when the limit is reached.
     fn among(streams: &Arc<AtomicUsize>) -> Option<Self> {
         let counted = Self(Arc::clone(streams));
-        // Taken back by its end where there are too many.
+        // Over the limit, dropping `counted` undoes the increment.
         (streams.fetch_add(1, Ordering::Relaxed) < STREAMS_MAX).then_some(counted)
     }
 }
@@ -116,7 +116,7 @@ where
                 connection,
                 &ServiceError::validation("the request's head has bytes that have no meaning there"),
             ),
-            // The router is always ready.
+            // The router needs no `poll_ready`: it is always ready.
             (_, Ok(request)) => State::Handled(Box::pin(self.app.call(request))),
         };
         Answering {
@@ -156,7 +156,7 @@ where
     type Output = Result<hyper::Response<Answer<EitherBody<B>>>, Infallible>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        // Nothing in it is pinned but the handler, which has a place of its own.
+        // Only the handler needs pinning, and it is boxed.
         let this = self.get_mut();
         if let State::Handled(handler) = &mut this.state {
             let response = match ready!(handler.as_mut().poll(context)) {
@@ -173,7 +173,7 @@ where
         if let Some(arriving) = &this.arriving
             && !this.connection.is_multiplexed()
         {
-            // What is left of the body would stand before the next head.
+            // The undrained rest of the body would be read as the next head, so the connection ends.
             last = !ready!(arriving.poll_drained(context));
         }
         match std::mem::replace(&mut this.state, State::Given) {
@@ -183,7 +183,7 @@ where
                 }
                 Poll::Ready(Ok(response))
             }
-            // It is not polled again once it was ready.
+            // A future is not polled again after it was ready.
             State::Handled(_) | State::Given => Poll::Pending,
         }
     }

@@ -1,12 +1,12 @@
-//! The listener: sockets in, requests to the router, answers out. hyper speaks HTTP, the router of actix-web decides whose
-//! a request is; what stands between them is here.
+//! The listener: accepts sockets, passes requests to the router and sends the answers. hyper implements HTTP, actix-web
+//! routes; this module connects the two.
 //!
-//! Nobody can exhaust it. A connection has one head at a time and a bounded buffer (`bounds`), its body is read only as a
-//! handler asks for it (`arriving`), its next request is read only when its answer is sent, and it has a time for
-//! everything it may keep the server waiting for (`connection`). Called by `server` and by `recovering`.
+//! Clients cannot exhaust its resources. A connection has one head at a time and a bounded buffer (`bounds`). A body is
+//! read only as the handler asks for it (`arriving`), and the next request only after the previous answer is sent.
+//! Everything that may keep the server waiting has a timeout (`connection`). Called by `server` and by `recovering`.
 //!
-//! `accepting` takes connections, a `worker` serves them, `serving` is one of them from beginning to end, `exchange` one
-//! request of it.
+//! `accepting` takes connections and a `worker` serves them. `serving` handles one connection from beginning to end,
+//! `exchange` one request of it.
 
 mod accepting;
 mod answer;
@@ -45,30 +45,30 @@ use worker::{Command, Shared};
 pub(super) use bounds::Limits;
 pub(super) use counts::Counts;
 
-/// Connections that wait to be accepted.
+/// Length of the socket's queue of connections that are not accepted yet.
 const BACKLOG: i32 = 1_024;
 
-/// Threads of all workers together for work that blocks.
+/// Threads for blocking work, all workers together.
 const BLOCKING_THREADS_MAX: usize = 512;
 
-/// A bound address, where connections wait for whoever serves next.
+/// A bound address. Connections wait in its queue until a server accepts them.
 pub struct Listener {
-    /// Where it listens; the real port when the configuration says 0.
+    /// The address it listens on, with the real port when the configuration says 0.
     pub address: SocketAddr,
     socket: TcpListener,
 }
 
-/// A server that takes requests.
+/// A running server.
 pub struct RunningServer {
-    /// Where it listens; the real port when the configuration says 0.
+    /// The address it listens on, with the real port when the configuration says 0.
     pub address: SocketAddr,
     accepting: Arbiter,
     stop_accepting: oneshot::Sender<()>,
     workers: Vec<(Arbiter, Worker)>,
 }
 
-/// Binds the configured address. Connections inherit the time that their clients have to take what they were sent: a
-/// client that reads nothing would otherwise keep its answer in memory for as long as it likes.
+/// Binds the configured address. Connections inherit the socket's timeout for unacknowledged data: without it, a client
+/// that reads nothing could keep its answer in memory indefinitely.
 ///
 /// # Errors
 /// The address cannot be bound.
@@ -88,10 +88,10 @@ pub fn listen(config: &ServerConfig) -> io::Result<Listener> {
 }
 
 impl Listener {
-    /// Serves with the router that `router` makes, one for each worker.
+    /// Serves with routers made by `router`, one for each worker.
     ///
     /// # Errors
-    /// The operating system's.
+    /// An error of the operating system.
     pub(super) fn serve<F, I, S, B>(
         &self,
         router: F,
@@ -106,7 +106,7 @@ impl Listener {
         S::Service: Service<Request, Error: Into<Error>, Response: Into<Response<B>>> + 'static,
         B: MessageBody + 'static,
     {
-        // The same socket under another name: the next server finds it open when this one has closed its own.
+        // A duplicate of the same socket: it stays open for the next server when this one closes its own.
         let socket = self.socket.try_clone()?;
         let tls = tls.map(|tls| tls.server_config().map(Acceptors::new));
         let shared = Shared {
@@ -120,10 +120,10 @@ impl Listener {
         let mut workers = Vec::with_capacity(limits.workers);
         for _ in 0..limits.workers {
             let arbiter = thread(blocking_threads)?;
-            let (commands, told) = mpsc::unbounded_channel();
+            let (commands, received) = mpsc::unbounded_channel();
             let (router, shared) = (router.clone(), shared.clone());
             arbiter.spawn_fn(move || {
-                actix_web::rt::spawn(worker::work(router(), shared, told));
+                actix_web::rt::spawn(worker::work(router(), shared, received));
             });
             let load = Arc::new(AtomicUsize::new(0));
             workers.push((arbiter, Worker { commands, load }));
@@ -160,22 +160,22 @@ fn thread(blocking_threads: usize) -> io::Result<Arbiter> {
 }
 
 impl RunningServer {
-    /// Stops accepting, and returns when the requests in flight are answered or out of time.
+    /// Stops accepting. Returns when the requests in flight are answered or the shutdown timeout is over.
     pub async fn stop(self) {
-        // It may have ended by itself.
+        // Fails if the acceptor has already ended by itself.
         let _ = self.stop_accepting.send(());
         joined(self.accepting).await;
-        let told: Vec<_> = self
+        let stopping: Vec<_> = self
             .workers
             .into_iter()
             .map(|(arbiter, worker)| {
                 let (done, stopped) = oneshot::channel();
-                // One that has ended answers by dropping this.
+                // A worker that has already ended drops `done`, which completes `stopped`.
                 let _ = worker.commands.send(Command::Stop(done));
                 (arbiter, stopped)
             })
             .collect();
-        for (arbiter, stopped) in told {
+        for (arbiter, stopped) in stopping {
             let _ = stopped.await;
             arbiter.stop();
             joined(arbiter).await;
@@ -183,8 +183,8 @@ impl RunningServer {
     }
 }
 
-/// Waits for the end of a thread that has been told to end.
+/// Waits for the end of a thread that was asked to stop.
 async fn joined(arbiter: Arbiter) {
-    // A thread that panicked has ended, too.
+    // A thread that panicked has ended as well.
     let _ = actix_web::rt::task::spawn_blocking(move || arbiter.join()).await;
 }

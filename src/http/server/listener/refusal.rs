@@ -1,4 +1,4 @@
-//! Answers to heads that never become a request: what cannot be read, is too long, or does not come.
+//! Answers to heads that never become a request: malformed, too long, or too late.
 
 use std::time::SystemTime;
 
@@ -9,16 +9,16 @@ use serde_json::json;
 use crate::error::ErrorKind;
 use crate::http::server::request_id::{REQUEST_ID_HEADER, RequestId};
 
-/// Why there is no request.
+/// Why a head was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// It is not HTTP/1; the text says where.
+    /// Not HTTP/1; the text says where.
     Malformed(String),
-    /// The request line is longer than a head may be.
+    /// The request line is longer than the limit for a head.
     TargetTooLong,
-    /// The head is longer than it may be, or has too many headers.
+    /// The head is too long or has too many headers.
     HeadTooLarge,
-    /// It does not come in time.
+    /// The head did not arrive in time.
     Late,
 }
 
@@ -41,7 +41,7 @@ impl Fault {
         }
     }
 
-    /// The whole answer, which is the connection's last one.
+    /// The whole response. It is the last one on its connection.
     pub fn answer(&self, id: RequestId) -> Vec<u8> {
         let status = self.status();
         let kind = ErrorKind::of_status(status);

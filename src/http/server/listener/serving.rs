@@ -1,4 +1,5 @@
-//! One connection from its first byte to its last: TLS, the protocol, what is refused, and a farewell that loses nothing.
+//! One connection from its first byte to its last: TLS, the protocol, refused heads, and a close that does not lose the
+//! last answer.
 
 use std::future::poll_fn;
 use std::io;
@@ -27,40 +28,40 @@ use super::refusal::Fault;
 use super::stream::{Stream, Watched};
 use crate::http::server::request_id::RequestId;
 
-/// The name of HTTP/2 in TLS.
+/// The ALPN name of HTTP/2.
 const H2: &[u8] = b"h2";
 
-/// How a connection is served.
+/// The resources that a connection gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Room {
-    /// One of the first.
+    /// For the first connections: large buffers and HTTP/2.
     Roomy,
-    /// One of many: small buffers, and no HTTP/2.
+    /// For all later connections: small buffers and no HTTP/2.
     Crowded,
 }
 
-/// The two ways to accept TLS, with HTTP/2 and without.
+/// The TLS acceptors, with HTTP/2 and without.
 #[derive(Clone)]
 pub(super) struct Acceptors {
     roomy: TlsAcceptor,
     crowded: TlsAcceptor,
 }
 
-/// A connection and what it is served with.
+/// A connection and its settings.
 pub(super) struct Serving<S, B> {
     pub exchange: Exchange<S, B>,
     pub room: Room,
-    /// Whether it takes more than one request.
+    /// Whether the connection takes more than one request.
     pub is_kept_alive: bool,
 }
 
-/// How the protocol ended.
+/// Why the protocol ended.
 enum End {
     Done(hyper::Result<()>),
     Ordered(Order),
 }
 
-/// Runs the requests of an HTTP/2 connection on the thread that has the connection.
+/// Runs the requests of an HTTP/2 connection on the connection's own thread.
 #[derive(Clone)]
 struct OnThisThread;
 
@@ -71,7 +72,7 @@ impl<F: Future<Output: 'static> + 'static> Executor<F> for OnThisThread {
 }
 
 impl Acceptors {
-    /// For this certificate.
+    /// Makes the acceptors for this certificate.
     pub fn new(config: rustls::ServerConfig) -> Self {
         let acceptor = |protocols: &[&[u8]]| {
             let mut config = config.clone();
@@ -90,11 +91,11 @@ where
     S: Service<Request, Error: Into<Error>, Response: Into<Response<B>>> + 'static,
     B: MessageBody + 'static,
 {
-    /// Serves it to its end.
+    /// Serves the connection until it ends.
     pub async fn run(self, socket: TcpStream, tls: Option<&Acceptors>) {
         match tls {
             None => self.http1(Stream::Plain(socket)).await,
-            // Its state is large, and few connections have it.
+            // Boxed: the state of TLS is large, and few connections use it.
             Some(acceptors) => Box::pin(self.encrypted(socket, acceptors)).await,
         }
     }
@@ -109,7 +110,7 @@ where
         }));
         let connection = &Rc::clone(&self.exchange.connection);
         let shaken = poll_fn(|context| match connection.ordered(context.waker()) {
-            // Nothing can be said before there is a secret to say it by.
+            // No answer can be sent before the handshake is complete.
             Some(_) => Poll::Ready(None),
             None => handshake.as_mut().poll(context).map(Result::ok),
         });
@@ -134,7 +135,7 @@ where
         let stream = TokioIo::new(Watched::new(stream, Rc::clone(connection)));
         let mut protocol = http1::Builder::new()
             .keep_alive(self.is_kept_alive)
-            // A client may say that it sends no more and still wait for its answer.
+            // A client may close its sending side and still wait for its answer.
             .half_close(true)
             .header_read_timeout(None)
             .max_buf_size(buffer_bytes_max)
@@ -159,7 +160,7 @@ where
             End::Done(Ok(())) => None,
             End::Done(Err(error)) => match fault(connection.refused(), &error, &parts.read_buf) {
                 Some(fault) => Some(fault),
-                // The client is gone.
+                // The client has closed the connection.
                 None => return,
             },
             End::Ordered(Order::Late) if connection.head_begun() => Some(Fault::Late),
@@ -175,13 +176,13 @@ where
         };
         let last = async {
             if let Some(fault) = fault {
-                tracing::debug!(?fault, %peer, "a head was refused");
+                tracing::debug!(?fault, %peer, "request head refused");
                 write_all(&mut stream, &fault.answer(RequestId::next())).await?;
             }
             linger(&mut stream).await
         };
         let mut last = pin!(timeout(patience, last));
-        // Whoever still sends may do so for this time, but keeps no stop waiting.
+        // The client may keep sending for the linger time, but must not delay a stop.
         connection.enter(Phase::Busy);
         poll_fn(|context| match connection.ordered(context.waker()) {
             Some(_) => Poll::Ready(()),
@@ -209,7 +210,7 @@ where
                 Some(Order::Stop) if connection.is_busy() => {
                     Pin::new(&mut protocol).graceful_shutdown();
                 }
-                // It is told, and has the time of a head to leave.
+                // The client is notified and has the head timeout to leave.
                 Some(Order::Close) if !is_ending => {
                     is_ending = true;
                     connection.enter(Phase::Head);
@@ -224,7 +225,7 @@ where
     }
 }
 
-/// What was wrong with a head, from the library's own refusal of it; `None` when the connection broke.
+/// Returns what was wrong with a head, from the HTTP library's own refusal of it; `None` when the connection broke.
 fn fault(refused: Option<u16>, error: &hyper::Error, read: &[u8]) -> Option<Fault> {
     let line_bytes = read.iter().position(|byte| *byte == b'\n');
     match refused {
@@ -251,8 +252,8 @@ async fn write_all(stream: &mut Stream, mut bytes: &[u8]) -> io::Result<()> {
     poll_fn(|context| Pin::new(&mut *stream).poll_flush(context)).await
 }
 
-/// Says that nothing more comes, and takes what the client still sends: closed with bytes unread, the socket would tell
-/// the client's system to throw away the answer.
+/// Shuts down the sending side and reads what the client still sends. If the socket were closed with unread bytes, the
+/// client's system would be told to discard the answer.
 async fn linger(stream: &mut Stream) -> io::Result<()> {
     poll_fn(|context| Pin::new(&mut *stream).poll_shutdown(context)).await?;
     let mut read_bytes = 0;
@@ -272,7 +273,7 @@ async fn linger(stream: &mut Stream) -> io::Result<()> {
     Ok(())
 }
 
-/// Says that nothing more comes, as far as that takes no waiting.
+/// Shuts down the sending side if that is possible without waiting.
 async fn farewell(stream: &mut Stream) {
     poll_fn(|context| {
         let _ = Pin::new(&mut *stream).poll_shutdown(context);

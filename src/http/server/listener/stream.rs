@@ -1,4 +1,4 @@
-//! The bytes of a connection: plain or encrypted, and watched, so that the connection knows what happens below the HTTP
+//! The byte stream of a connection, plain or encrypted. It reports reads and writes to the connection, below the HTTP
 //! library.
 
 use std::io;
@@ -13,17 +13,16 @@ use tokio_rustls::server::TlsStream;
 
 use super::connection::Connection;
 
-/// A socket, with TLS or without.
 pub(super) enum Stream {
     Plain(TcpStream),
-    /// The state of TLS is large.
+    /// Boxed: the state of TLS is large.
     Encrypted(Box<TlsStream<TcpStream>>),
 }
 
-/// A stream that tells its connection what happens.
+/// A stream that reports to its connection what happens.
 ///
-/// The HTTP library answers a head that it cannot read by itself, without a body. Nothing of ours is under way then, and
-/// what it writes is kept from the client: whoever drives the connection sends the service's own answer instead.
+/// The HTTP library itself answers a head that it cannot read, without a body. No request runs then, so what the
+/// library writes is withheld from the client, and the connection's task sends the service's own answer instead.
 pub(super) struct Watched {
     stream: Stream,
     connection: Rc<Connection>,
@@ -38,7 +37,7 @@ impl Watched {
         self.stream
     }
 
-    /// Whether what is written is the library's own answer to a head.
+    /// Whether the bytes being written are the library's own answer to a head.
     fn is_refusal(&self) -> bool {
         !self.connection.is_multiplexed() && !self.connection.is_busy()
     }
@@ -96,7 +95,7 @@ impl AsyncWrite for Watched {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // With HTTP/1 whoever drives the connection has more to do with the stream.
+        // With HTTP/1, the connection's task still uses the stream afterwards.
         if self.connection.is_multiplexed() {
             return Pin::new(&mut self.stream).poll_shutdown(context);
         }

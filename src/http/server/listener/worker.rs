@@ -1,4 +1,4 @@
-//! A thread that serves connections: all of one connection happens on one worker.
+//! A thread that serves connections. A connection stays on one worker.
 
 use std::cell::RefCell;
 use std::net::{SocketAddr, TcpStream};
@@ -25,10 +25,10 @@ use super::counts::{Counts, Open};
 use super::exchange::Exchange;
 use super::serving::{Acceptors, Room, Serving};
 
-/// How often a worker that stops looks at what is left.
+/// How often a stopping worker checks its remaining connections.
 const STOP_TICK: Duration = Duration::from_millis(50);
 
-/// An accepted socket, and what is held for as long as it is open.
+/// An accepted socket and the resources that it holds while it is open.
 pub(super) struct Accepted {
     pub socket: TcpStream,
     pub peer: SocketAddr,
@@ -36,18 +36,18 @@ pub(super) struct Accepted {
     pub held: Held,
 }
 
-/// Given back when the connection ends.
+/// Resources that are released when the connection ends.
 pub(super) struct Held {
     _open: Open,
     _place: OwnedSemaphorePermit,
     _load: Load,
 }
 
-/// A connection's part of its worker's load.
+/// Counts a connection in its worker's load until dropped.
 struct Load(Arc<AtomicUsize>);
 
 impl Held {
-    /// Its count, its place among all connections, and its part of its worker's load.
+    /// Takes the connection's count and permit, and adds it to its worker's load.
     pub fn new(open: Open, place: OwnedSemaphorePermit, load: &Arc<AtomicUsize>) -> Self {
         load.fetch_add(1, Ordering::Relaxed);
         Self {
@@ -64,31 +64,30 @@ impl Drop for Load {
     }
 }
 
-/// What a worker is told.
+/// A command to a worker.
 pub(super) enum Command {
     Serve(Accepted),
-    /// To finish what is in flight, and to say so when that is done or out of time.
+    /// Finish what is in flight, and notify the sender when that is done or out of time.
     Stop(oneshot::Sender<()>),
 }
 
-/// What all workers have in common.
+/// State that all workers share.
 #[derive(Clone)]
 pub(super) struct Shared {
     pub limits: Limits,
     pub tls: Option<Acceptors>,
     pub counts: Counts,
-    /// Requests of HTTP/2 that run.
+    /// Running HTTP/2 requests.
     pub streams: Arc<AtomicUsize>,
 }
 
-/// The connections of a worker.
 struct Connections {
     shared: Shared,
     ticks: Rc<Ticks>,
     open: RefCell<Slab<(Rc<Connection>, JoinHandle<()>)>>,
 }
 
-/// Makes the router and serves what comes, until it is told to stop or nobody is left to tell it.
+/// Makes the router and serves connections until it is asked to stop or all command senders are dropped.
 pub(super) async fn work<I, S, B>(router: I, shared: Shared, mut commands: UnboundedReceiver<Command>)
 where
     I: IntoServiceFactory<S, Request>,
@@ -112,7 +111,7 @@ where
             Command::Serve(accepted) => connections.serve(accepted, &app),
             Command::Stop(done) => {
                 connections.stop().await;
-                // Whoever asked may have lost patience.
+                // The receiver may have given up waiting.
                 let _ = done.send(());
                 break;
             }
@@ -121,7 +120,7 @@ where
     watching.abort();
 }
 
-/// Looks after the times of the connections.
+/// Checks the timeouts of the connections periodically.
 async fn watch(connections: Rc<Connections>) {
     loop {
         sleep(TICK).await;
@@ -145,7 +144,7 @@ impl Connections {
         let socket = match tokio::net::TcpStream::from_std(socket) {
             Ok(socket) => socket,
             Err(error) => {
-                tracing::warn!(%error, "a connection cannot be served");
+                tracing::warn!(%error, "cannot serve a connection");
                 return;
             }
         };
@@ -186,14 +185,14 @@ impl Connections {
         }
     }
 
-    /// Ends what is idle, lets finish what is in flight, and gives up what does not get on.
+    /// Closes idle connections, lets requests in flight finish, and abandons those that make no progress.
     async fn stop(&self) {
         for (_, (connection, _)) in &*self.open.borrow() {
             connection.order(Order::Stop);
         }
         let deadline = Instant::now() + self.shared.limits.shutdown_timeout;
         loop {
-            // Those that were told have their turn first.
+            // Lets the tasks that got an order run first.
             actix_web::rt::task::yield_now().await;
             if self.open.borrow().is_empty() {
                 return;
@@ -209,7 +208,7 @@ impl Connections {
             if is_late {
                 tracing::warn!(
                     connections = self.open.borrow().len(),
-                    "requests in flight were cut: the time for them is over (server.shutdown_timeout_seconds)"
+                    "requests in flight were cut: shutdown timeout exceeded (server.shutdown_timeout_seconds)"
                 );
                 return;
             }
@@ -218,7 +217,7 @@ impl Connections {
     }
 }
 
-/// A connection's place among those of its worker, given back when its task ends, however it ends.
+/// A connection's entry in its worker's list, removed when dropped, however the task ends.
 struct Listed {
     connections: Rc<Connections>,
     number: usize,
