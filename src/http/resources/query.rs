@@ -29,7 +29,7 @@ async fn query(call: Call<Querier, (), QueryBody>) -> Result<Written<QueryAnswer
     }
 }
 
-/// A whole answer, or the beginning of one that is made in pieces.
+/// A complete response body, or the first piece of a streamed one.
 enum Begun {
     Whole(respond::Encoded),
     Piece(pieces::Encoded),
