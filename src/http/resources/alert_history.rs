@@ -54,12 +54,12 @@ pub fn endpoints() -> Vec<Endpoint> {
 }
 
 async fn list(call: Call<Reader, (ObjectId, PageRequest)>) -> Reply<HistoryAnswer<'static>> {
-    let (id, asked) = call.params;
-    let page = call.service.rule_history(&call.caller, id, asked)?;
+    let (id, page_request) = call.params;
+    let page = call.service.rule_history(&call.caller, id, page_request)?;
     let views = page.entries.iter().map(HistoryEntryView::of);
     Answer::of(&HistoryAnswer {
         history: views.collect::<Result<_, _>>()?,
-        pagination: Pagination::of(asked, &page),
+        pagination: Pagination::of(page_request, &page),
     })
 }
 

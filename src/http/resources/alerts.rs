@@ -137,13 +137,13 @@ pub fn endpoints() -> Vec<Endpoint> {
 }
 
 async fn list(call: Call<Reader, (ObjectId, PageRequest)>) -> Reply<RulesAnswer<'static>> {
-    let (bucket_id, asked) = call.params;
-    let page = call.service.list_rules(&call.caller, bucket_id, asked)?;
+    let (bucket_id, page_request) = call.params;
+    let page = call.service.list_rules(&call.caller, bucket_id, page_request)?;
     let now_ns = call.service.now_ns();
     let rules = page.entries.iter();
     Answer::of(&RulesAnswer {
         alert_rules: rules.map(|rule| RuleView::of(rule, now_ns)).collect(),
-        pagination: Pagination::of(asked, &page),
+        pagination: Pagination::of(page_request, &page),
     })
 }
 

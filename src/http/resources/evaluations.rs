@@ -140,7 +140,7 @@ pub struct StandingView {
     pub state: &'static str,
     /// When the last verdict was recorded.
     pub last_evaluated_at: Option<Timestamp>,
-    /// Since when the condition is no longer met.
+    /// Since when the condition has not been met; null while it is met or before the first `not_met`.
     pub condition_cleared_at: Option<Timestamp>,
     /// When the next verdict is due; null when the rule is not active.
     pub next_due_at: Option<Timestamp>,

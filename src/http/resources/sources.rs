@@ -169,11 +169,14 @@ pub fn endpoints() -> Vec<Endpoint> {
 }
 
 async fn list(call: Call<Reader, (ObjectId, PageRequest)>) -> Reply<SourcesAnswer<'static>> {
-    let (bucket_id, asked) = call.params;
-    let page = call.service.list_sources(&call.caller, bucket_id, asked).await?;
+    let (bucket_id, page_request) = call.params;
+    let page = call
+        .service
+        .list_sources(&call.caller, bucket_id, page_request)
+        .await?;
     Answer::of(&SourcesAnswer {
         data_sources: page.entries.iter().map(SourceView::of).collect(),
-        pagination: Pagination::of(asked, &page),
+        pagination: Pagination::of(page_request, &page),
     })
 }
 

@@ -92,25 +92,29 @@ pub fn endpoints_of_rules() -> Vec<Endpoint> {
 }
 
 async fn list(call: Call<Admin, (ObjectId, PageRequest)>) -> Reply<DeliveriesAnswer<'static>> {
-    let (webhook_id, asked) = call.params;
-    listed(
-        asked,
-        &call.service.webhook_deliveries(&call.caller, webhook_id, asked)?,
+    let (webhook_id, page_request) = call.params;
+    deliveries_answer(
+        page_request,
+        &call
+            .service
+            .webhook_deliveries(&call.caller, webhook_id, page_request)?,
     )
 }
 
 async fn list_of_rule(call: Call<Reader, (ObjectId, PageRequest)>) -> Reply<DeliveriesAnswer<'static>> {
-    let (rule_id, asked) = call.params;
-    listed(
-        asked,
-        &call.service.rule_deliveries(&call.caller, rule_id, asked)?,
+    let (rule_id, page_request) = call.params;
+    deliveries_answer(
+        page_request,
+        &call
+            .service
+            .rule_deliveries(&call.caller, rule_id, page_request)?,
     )
 }
 
-fn listed(asked: PageRequest, page: &Page<Delivery>) -> Reply<DeliveriesAnswer<'static>> {
+fn deliveries_answer(page_request: PageRequest, page: &Page<Delivery>) -> Reply<DeliveriesAnswer<'static>> {
     Answer::of(&DeliveriesAnswer {
         deliveries: page.entries.iter().map(DeliveryView::of).collect(),
-        pagination: Pagination::of(asked, page),
+        pagination: Pagination::of(page_request, page),
     })
 }
 
