@@ -1,4 +1,4 @@
-//! Bodies and answers of the ingest routes, as they are described: `ingest` reads the ones, `service::data` writes the others.
+//! Schemas of the ingest requests and responses: `ingest` parses the requests, `service::data` writes the responses.
 
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -8,50 +8,50 @@ use super::MeasurementDoc;
 use crate::ids::ObjectId;
 use crate::timestamp::Timestamp;
 
-/// Body of a single ingest.
+/// Body of a request that ingests one point.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 #[schema(as = PointBody)]
 pub struct PointBodyDoc {
-    /// The bucket of the source.
+    /// Bucket of the data source.
     pub bucket_id: ObjectId,
-    /// The source.
+    /// Data source of the point.
     pub data_source_id: ObjectId,
-    /// ISO 8601; the current time when absent.
+    /// Time of the measurements, ISO 8601; the current time when absent.
     pub timestamp: Option<Timestamp>,
-    /// One measurement for each field; null is none.
+    /// One measurement per field; null means no measurement.
     #[schema(value_type = BTreeMap<String, MeasurementDoc>)]
     pub values: Map<String, Value>,
-    /// Free-form context, at most 16,384 bytes, kept as sent.
+    /// Free-form context, at most 16,384 bytes, stored as sent.
     #[schema(value_type = Option<Object>)]
     pub metadata: Option<Map<String, Value>>,
 }
 
-/// An entry of a batch.
+/// A point of a batch.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 #[schema(as = BatchEntry)]
 pub struct BatchEntryDoc {
-    /// The source.
+    /// Data source of the point.
     pub data_source_id: ObjectId,
-    /// ISO 8601, at most 30 days old; the current time when absent.
+    /// Time of the measurements, ISO 8601, at most 30 days old; the current time when absent.
     pub timestamp: Option<Timestamp>,
-    /// One measurement for each field; null is none.
+    /// One measurement per field; null means no measurement.
     #[schema(value_type = BTreeMap<String, MeasurementDoc>)]
     pub values: Map<String, Value>,
-    /// Free-form context, at most 16,384 bytes, kept as sent.
+    /// Free-form context, at most 16,384 bytes, stored as sent.
     #[schema(value_type = Option<Object>)]
     pub metadata: Option<Map<String, Value>>,
 }
 
-/// Body of a batch.
+/// Body of a request that ingests a batch.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 #[schema(as = BatchBody)]
 pub struct BatchBodyDoc {
-    /// The bucket of all entries.
+    /// Bucket of all entries.
     pub bucket_id: ObjectId,
-    /// 1 to 1000 entries.
+    /// Points to store, 1 to 1000.
     #[schema(min_items = 1, max_items = 1000)]
     pub data_points: Vec<BatchEntryDoc>,
 }
@@ -61,33 +61,33 @@ pub struct BatchBodyDoc {
 #[schema(rename_all = "camelCase")]
 #[schema(as = Point)]
 pub struct PointDoc {
-    /// Its id.
+    /// ID of the point.
     #[schema(rename = "_id")]
     pub id: ObjectId,
-    /// Its bucket.
+    /// ID of the bucket.
     pub bucket_id: ObjectId,
-    /// Its source.
+    /// ID of the data source.
     pub data_source_id: ObjectId,
-    /// UTC.
+    /// Time of the measurements, in UTC.
     pub timestamp: Timestamp,
-    /// Measurements.
+    /// Measurements by field.
     #[schema(value_type = BTreeMap<String, MeasurementDoc>)]
     pub values: Map<String, Value>,
-    /// As sent; absent when none was.
+    /// Metadata as sent; absent when none was sent.
     #[schema(value_type = Option<Object>, nullable = false)]
     pub metadata: Option<Map<String, Value>>,
-    /// When the service took it, UTC.
+    /// When the server received the point, in UTC.
     pub created_at: Timestamp,
 }
 
-/// Answer to a single ingest.
+/// The response to a request that ingests one point.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 #[schema(as = PointAnswer)]
 pub struct PointAnswerDoc {
-    /// What was done.
+    /// Result in words.
     pub message: String,
-    /// As stored.
+    /// The point as stored.
     pub data_point: PointDoc,
 }
 
@@ -95,57 +95,57 @@ pub struct PointAnswerDoc {
 #[derive(ToSchema)]
 #[schema(as = EntryError)]
 pub struct EntryErrorDoc {
-    /// Its place in the batch, from 0.
+    /// Index of the entry in the batch, from 0.
     pub index: u32,
-    /// All its faults.
+    /// All faults of the entry.
     pub error: String,
 }
 
-/// Answer to a batch that was stored whole.
+/// The response to a batch whose entries were all stored.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 #[schema(as = BatchAnswer)]
 pub struct BatchAnswerDoc {
-    /// What was done.
+    /// Result in words.
     pub message: String,
-    /// Entries stored.
+    /// Number of entries stored.
     pub inserted_count: u32,
 }
 
-/// Answer to a batch that was stored in part.
+/// The response to a batch of which only some entries were stored.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 #[schema(as = PartialBatchAnswer)]
 pub struct PartialBatchAnswerDoc {
-    /// What was done.
+    /// Result in words.
     pub message: String,
-    /// Entries stored.
+    /// Number of entries stored.
     pub inserted_count: u32,
-    /// Entries not stored.
+    /// Number of entries not stored.
     pub failed_count: u32,
-    /// Why, by ascending index.
+    /// Entries not stored, by ascending index.
     pub errors: Vec<EntryErrorDoc>,
 }
 
-/// Body of the error of a batch.
+/// Body of an error response to a batch.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 #[schema(as = BatchError)]
 pub struct BatchErrorDoc {
-    /// The type, such as `Validation Error`.
+    /// Error type, such as `Validation Error`.
     pub error: String,
-    /// What happened and what to change.
+    /// What went wrong and how to fix the request.
     pub message: String,
-    /// Faults of the body itself, each at its place.
+    /// Faults of the body itself, each with its path.
     #[schema(nullable = false)]
     pub details: Option<Vec<DetailDoc>>,
-    /// 0, when every entry failed.
+    /// Always 0; present when every entry failed.
     #[schema(nullable = false)]
     pub inserted_count: Option<u32>,
-    /// All entries, when every one failed.
+    /// Number of entries; present when every entry failed.
     #[schema(nullable = false)]
     pub failed_count: Option<u32>,
-    /// Why, by ascending index.
+    /// Entries not stored, by ascending index.
     #[schema(nullable = false)]
     pub errors: Option<Vec<EntryErrorDoc>>,
 }

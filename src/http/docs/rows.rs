@@ -1,4 +1,4 @@
-//! The answer to `POST /api/data/query`, as it is described; `service::query` writes it.
+//! Schema of the response to `POST /api/data/query`; `service::query` writes it.
 
 use std::collections::BTreeMap;
 
@@ -10,57 +10,57 @@ use crate::ids::ObjectId;
 use crate::service::query::Aggregation;
 use crate::timestamp::Timestamp;
 
-/// An answer to a query.
+/// The response to a query.
 #[derive(ToSchema)]
 #[schema(as = QueryAnswer)]
 pub struct QueryAnswerDoc {
-    /// Points, or groups; absent where columns were asked for.
+    /// Rows, either points or groups; absent with the layout `columns`.
     #[schema(nullable = false)]
     pub data: Option<Vec<RowDoc>>,
-    /// The same as columns, where they were asked for.
+    /// The rows as columns; present with the layout `columns`.
     #[schema(nullable = false)]
     pub columns: Option<ColumnsDoc>,
-    /// What the rows are, and what comes behind them.
+    /// Information about the rows and the pages that follow.
     pub metadata: QueryMetadataDoc,
 }
 
-/// Rows as columns: arrays of one length, with null where a row has no value.
+/// Rows as columns: arrays of equal length, with null where a row has no value.
 #[derive(ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Columns)]
 pub struct ColumnsDoc {
-    /// Ids, of points.
+    /// IDs of the points; absent for groups.
     #[serde(rename = "_id")]
     #[schema(nullable = false)]
     pub id: Option<Vec<ObjectId>>,
-    /// As sent, UTC; of groups, the start of the step.
+    /// Timestamps of the points, in UTC; for groups, the start of each step.
     pub timestamp: Vec<Timestamp>,
-    /// Sources; absent with `mergeSources`.
+    /// IDs of the data sources; absent with `mergeSources`.
     #[schema(nullable = false)]
     pub data_source_id: Option<Vec<ObjectId>>,
-    /// Measurements, or aggregated numbers, by field.
+    /// Measurements or aggregates, by field.
     pub values: BTreeMap<String, Vec<MeasurementDoc>>,
-    /// What the averages smoothed, by field; in downsampled answers.
+    /// Minimum, maximum and count behind each average, by field; in downsampled responses.
     #[schema(nullable = false)]
     pub stats: Option<BTreeMap<String, StatsColumnsDoc>>,
-    /// As sent; absent where no point has any.
+    /// Metadata as sent; absent when no point has any.
     #[schema(value_type = Option<Vec<Option<Object>>>, nullable = false)]
     pub metadata: Option<Vec<Option<Value>>>,
 }
 
-/// What averages were made of, as columns.
+/// Statistics of the values behind averages, as columns.
 #[derive(ToSchema)]
 #[schema(as = StatsColumns)]
 pub struct StatsColumnsDoc {
-    /// The least values.
+    /// Minimum values.
     pub min: Vec<Option<f64>>,
-    /// The greatest values.
+    /// Maximum values.
     pub max: Vec<Option<f64>>,
-    /// How many values.
+    /// Numbers of values.
     pub count: Vec<Option<u64>>,
 }
 
-/// A point, or a group.
+/// A row: a point or a group.
 #[derive(ToSchema)]
 #[serde(untagged)]
 #[schema(as = Row)]
@@ -71,96 +71,96 @@ pub enum RowDoc {
     Group(GroupRowDoc),
 }
 
-/// A point.
+/// A row that is a point.
 #[derive(ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = RawRow)]
 pub struct RawRowDoc {
-    /// Its id.
+    /// ID of the point.
     #[serde(rename = "_id")]
     pub id: ObjectId,
-    /// As sent, UTC.
+    /// Timestamp of the point, in UTC.
     pub timestamp: Timestamp,
-    /// Its source.
+    /// ID of the data source.
     pub data_source_id: ObjectId,
     /// Measurements by field.
     pub values: BTreeMap<String, MeasurementDoc>,
-    /// As sent; absent when none was.
+    /// Metadata as sent; absent when none was sent.
     #[schema(value_type = Option<Object>, nullable = false)]
     pub metadata: Option<Value>,
 }
 
-/// A group. Each field of `values` also stands beside it under its own name.
+/// A row that is a group. Each field of `values` is repeated as a member of the row, under its own name.
 #[derive(ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = GroupRow)]
 pub struct GroupRowDoc {
-    /// Start of the calendar unit.
+    /// Start of the step.
     pub timestamp: Timestamp,
-    /// The same.
+    /// Same as `timestamp`.
     pub time: Timestamp,
-    /// Its source; absent with `mergeSources`.
+    /// ID of the data source; absent with `mergeSources`.
     #[schema(nullable = false)]
     pub data_source_id: Option<ObjectId>,
-    /// The aggregated number of each field.
+    /// Aggregate of each field.
     pub values: BTreeMap<String, f64>,
-    /// What the averages smoothed, by field; in downsampled answers.
+    /// Minimum, maximum and count behind each average, by field; in downsampled responses.
     #[schema(nullable = false)]
     pub stats: Option<BTreeMap<String, RowStatsDoc>>,
 }
 
-/// What an average was made of.
+/// Statistics of the values behind an average.
 #[derive(ToSchema)]
 #[schema(as = RowStats)]
 pub struct RowStatsDoc {
-    /// The least value.
+    /// Minimum value.
     pub min: f64,
-    /// The greatest value.
+    /// Maximum value.
     pub max: f64,
-    /// How many values.
+    /// Number of values.
     pub count: u64,
 }
 
-/// What the rows are, and what comes behind them.
+/// Information about the rows and the pages that follow.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 #[schema(as = QueryMetadata)]
 pub struct QueryMetadataDoc {
-    /// Rows of this answer.
+    /// Number of rows in this response.
     pub count: u64,
-    /// Most rows of an answer.
+    /// Maximum number of rows in a response.
     pub limit: u64,
-    /// Rows passed over.
+    /// Number of rows skipped.
     pub offset: u64,
-    /// Whether there are rows behind these.
+    /// Whether more rows follow.
     pub has_more: bool,
-    /// Where a raw answer goes on; absent at its end.
+    /// Cursor of the next page of points; absent on the last page.
     #[schema(nullable = false)]
     pub next_cursor: Option<String>,
-    /// Of groups: what was aggregated.
+    /// Aggregate that was computed; for groups only.
     #[schema(nullable = false)]
     pub aggregation: Option<Aggregation>,
-    /// Of groups: their step, a unit or a length such as `15m`.
+    /// Step of the groups, a calendar unit or a length such as `15m`; for groups only.
     #[schema(nullable = false)]
     pub group_by: Option<String>,
-    /// Of groups: the bucket.
+    /// ID of the bucket; for groups only.
     #[schema(nullable = false)]
     pub bucket_id: Option<ObjectId>,
-    /// True when groups took the place of points.
+    /// True when groups were returned instead of points because of downsampling.
     #[schema(nullable = false)]
     pub downsampling_applied: Option<bool>,
-    /// Why, when they did.
+    /// Details of the downsampling, when it was applied.
     #[schema(nullable = false)]
     pub downsampling: Option<DownsamplingDoc>,
 }
 
-/// Why groups took the place of points.
+/// How the server downsampled a query.
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
 #[schema(as = Downsampling)]
 pub struct DownsamplingDoc {
-    /// The step chosen, a unit or a length such as `15m`.
+    /// Step that was chosen, a calendar unit or a length such as `15m`.
     pub group_by: String,
-    /// Points expected in the range; with `maxPoints`, those that are in it.
+    /// Estimated number of points in the range; with `maxPoints`, the actual number.
     pub expected_points: f64,
 }

@@ -1,4 +1,5 @@
-//! Types that are described and never made: errors, and what other rooms write as JSON.
+//! Schemas of the API document whose JSON is built elsewhere: these types are never instantiated. Errors, conditions,
+//! measurements, IDs and timestamps.
 
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{ObjectBuilder, SchemaType, Type};
@@ -11,18 +12,18 @@ use crate::http::shape::{OperatorDoc, described};
 use crate::ids::ObjectId;
 use crate::timestamp::Timestamp;
 
-/// Body of every error.
+/// Body of every error response.
 #[derive(ToSchema)]
 #[schema(as = Error)]
 pub struct ErrorDoc {
-    /// The type, such as `Validation Error`.
+    /// Error type, such as `Validation Error`.
     pub error: String,
-    /// What happened and what to change.
+    /// What went wrong and how to fix the request.
     pub message: String,
-    /// All faults of the request, each at its place.
+    /// All faults of the request, each with its path.
     #[schema(nullable = false)]
     pub details: Option<Vec<DetailDoc>>,
-    /// The request's id, to quote; on 500.
+    /// Request ID to quote in a support request; present on 500.
     #[schema(rename = "requestId", nullable = false)]
     pub request_id: Option<String>,
 }
@@ -31,40 +32,40 @@ pub struct ErrorDoc {
 #[derive(ToSchema)]
 #[schema(as = ErrorDetail)]
 pub struct DetailDoc {
-    /// Where: names of members from the outside in, places in arrays as decimals.
+    /// Path of the faulty value: member names from the outermost inward, array indexes as decimal strings.
     pub path: Vec<String>,
-    /// What is wrong.
+    /// Description of the fault.
     pub message: String,
 }
 
-/// A verdict that came too late, too early, or for a rule that is not active.
+/// Error for a verdict that is too early or too late, or whose rule is not active.
 #[derive(ToSchema)]
 #[schema(as = VerdictConflict)]
 pub struct VerdictConflictDoc {
-    /// `Conflict`.
+    /// Always `Conflict`.
     pub error: String,
-    /// Why.
+    /// Reason for the conflict.
     pub message: String,
-    /// Where the rule stands: a retry can tell that its first try had succeeded.
+    /// Current state of the rule; a retry can detect that its first attempt succeeded.
     pub evaluation: StandingView,
 }
 
-/// What a condition's words were understood to say.
+/// A condition as parsed by the server.
 #[derive(ToSchema)]
 #[schema(as = ParsedCondition)]
 pub struct ParsedConditionDoc {
-    /// A field of the source.
+    /// A field of the data source.
     pub field: String,
-    /// How it is compared.
+    /// Comparison operator.
     pub operator: OperatorDoc,
-    /// What it is compared with: a number, a string or a boolean; `[low, high]` for ranges.
+    /// Operand: a number, a string or a boolean; `[low, high]` for ranges.
     pub value: Value,
-    /// True for changes in percent.
+    /// True when the condition compares a change in percent.
     #[schema(nullable = false)]
     pub percent: Option<bool>,
 }
 
-/// A value of a field; null is no measurement.
+/// A value of a field; null means no measurement.
 pub struct MeasurementDoc;
 
 described!(
@@ -77,7 +78,7 @@ described!(
             Type::Boolean,
             Type::Null
         ]))
-        .description(Some("A value of the field's type; null is no measurement."))
+        .description(Some("A value of the field's type; null means no measurement."))
 );
 
 described!(
@@ -95,5 +96,5 @@ described!(
     ObjectBuilder::new()
         .schema_type(Type::String)
         .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
-        .description(Some("ISO 8601. Answers are in UTC."))
+        .description(Some("ISO 8601. Responses are always in UTC."))
 );

@@ -1,4 +1,4 @@
-//! `/api/auth`: signing up, in and out, the bearer's account.
+//! `/api/auth`: sign-up, login, logout, and the account of the bearer token.
 
 use actix_web::http::StatusCode;
 use std::net::IpAddr;
@@ -17,81 +17,81 @@ use crate::service::Service;
 use crate::service::accounts::{Account, Login, SignUp, SignedIn};
 use crate::timestamp::Timestamp;
 
-/// A password to compare; a longer one than any can be is not worth hashing.
+/// A password to verify. Its length is bounded: hashing a longer input than any valid password is wasted work.
 type Password = Text<PASSWORD_CHARS_MAX>;
 
-/// A user.
+/// A user account.
 #[derive(Serialize, ToSchema)]
 pub struct UserView<'a> {
-    /// Its id.
+    /// User ID.
     #[serde(rename = "_id")]
     pub id: ObjectId,
-    /// In lower case.
+    /// Email address, in lower case.
     pub email: &'a str,
-    /// Of the person.
+    /// Name of the person.
     pub name: &'a str,
 }
 
-/// A user and their organization.
+/// A user and the organization that the user belongs to.
 #[derive(Serialize, ToSchema)]
 pub struct AccountAnswer<'a> {
-    /// The person.
+    /// The user.
     pub user: UserView<'a>,
-    /// What they belong to.
+    /// The user's organization.
     pub organization: OrganizationView<'a>,
 }
 
-/// A sign-in.
+/// A login session.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SignedInAnswer<'a> {
-    /// What was done.
+    /// Result in words.
     pub message: &'static str,
-    /// To be sent as `Authorization: Bearer`.
+    /// Bearer token; send it as `Authorization: Bearer`.
     pub token: &'a str,
-    /// When the token ends.
+    /// When the token expires.
     pub expires_at: Timestamp,
-    /// Who.
+    /// The account.
     #[serde(flatten)]
     pub account: AccountAnswer<'a>,
 }
 
-/// A log-out.
+/// The response to a logout.
 #[derive(Serialize, ToSchema)]
 pub struct LogOutAnswer {
-    /// What was done.
+    /// Result in words.
     pub message: &'static str,
 }
 
-/// Whether one can sign up.
+/// Whether sign-up is available.
 #[derive(Serialize, ToSchema)]
 pub struct SignUpStateAnswer {
     /// Whether sign-up is open.
     pub open: bool,
-    /// Whether nobody has an account yet.
+    /// Whether no account exists on this server yet.
     pub first: bool,
 }
 
 body! {
-    /// Body of a sign-up.
+    /// Body of a sign-up request.
     pub struct SignUpBody {
-        /// Compared without case.
+        /// Email address; compared case-insensitively.
         email: Email,
-        /// Any characters.
+        /// Password; any characters are allowed.
         password: NewPassword,
-        /// Of the person.
+        /// Name of the person.
         name: OpenName,
-        /// Made from the name when absent.
+        /// Name of the organization; derived from `name` when absent.
         organization_name: Option<OpenName>,
     }
 }
 
 body! {
-    /// Body of a sign-in.
+    /// Body of a login request.
     pub struct LoginBody {
-        /// As signed up.
+        /// Email address of the account.
         email: String,
-        /// As signed up.
+        /// Password of the account.
         password: String,
     }
 }
@@ -99,9 +99,9 @@ body! {
 body! {
     /// Body of a password change.
     pub struct PasswordBody {
-        /// The one to replace.
+        /// The current password.
         current_password: Password,
-        /// Any characters.
+        /// The new password; any characters are allowed.
         new_password: NewPassword,
     }
 }
@@ -138,7 +138,7 @@ async fn sign_up(call: Call<NewUser, (), SignUpBody>) -> Reply<SignedInAnswer<'s
 }
 
 async fn log_in(call: Call<Anyone, (), LoginBody>) -> Reply<SignedInAnswer<'static>> {
-    // Whatever was signed up with has the form of an email; anything else is simply not the right one.
+    // Not validated as an email: no account has a malformed address, so the login fails like any other wrong one.
     let login = Login {
         email: call.body.email.trim().to_lowercase(),
         password: call.body.password,
@@ -178,7 +178,7 @@ async fn log_out(call: Call<Bearer>) -> Reply<LogOutAnswer> {
     Ok(answer)
 }
 
-/// Of the connection: what a header says of it anyone can write.
+/// The peer address of the connection. Forwarding headers are ignored because any client can forge them.
 fn address_of(request: &HttpRequest) -> Option<IpAddr> {
     request.peer_addr().map(|peer| peer.ip())
 }

@@ -1,4 +1,4 @@
-//! `/api/alerts/{id}/history`.
+//! `/api/alerts/{id}/history`: the verdicts and triggers of a rule.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -12,40 +12,40 @@ use crate::ids::ObjectId;
 use crate::service::page::PageRequest;
 use crate::timestamp::Timestamp;
 
-/// A verdict, or the trigger it caused.
+/// A verdict, or the trigger that it caused.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryEntryView<'a> {
-    /// Its id.
+    /// ID of the entry.
     #[serde(rename = "_id")]
     pub id: ObjectId,
-    /// When it was recorded.
+    /// When the entry was recorded.
     pub at: Timestamp,
-    /// What happened.
+    /// Whether the entry is a verdict or a trigger.
     #[schema(value_type = HistoryKindDoc)]
     pub kind: &'static str,
-    /// Of the verdict.
+    /// Outcome of the verdict.
     #[schema(value_type = Outcome)]
     pub outcome: &'static str,
-    /// State before.
+    /// State of the rule before the verdict.
     #[schema(value_type = RuleState)]
     pub previous_state: &'static str,
-    /// State after.
+    /// State of the rule after the verdict.
     #[schema(value_type = RuleState)]
     pub state: &'static str,
-    /// As the evaluator sent it; null when it sent none.
+    /// Evidence as the evaluator sent it; null when it sent none.
     #[schema(value_type = Option<Object>)]
     pub evidence: Option<&'a RawValue>,
-    /// The key, or the user, that sent it.
+    /// ID of the API key or user that sent the verdict.
     pub key_id: ObjectId,
 }
 
 /// A page of a rule's history.
 #[derive(Serialize, ToSchema)]
 pub struct HistoryAnswer<'a> {
-    /// Newest first.
+    /// Entries, newest first.
     pub history: Vec<HistoryEntryView<'a>>,
-    /// Which part.
+    /// Position of this page in the list.
     pub pagination: Pagination,
 }
 
@@ -54,12 +54,12 @@ pub fn endpoints() -> Vec<Endpoint> {
 }
 
 async fn list(call: Call<Reader, (ObjectId, PageRequest)>) -> Reply<HistoryAnswer<'static>> {
-    let (id, asked) = call.params;
-    let page = call.service.rule_history(&call.caller, id, asked)?;
+    let (id, page_request) = call.params;
+    let page = call.service.rule_history(&call.caller, id, page_request)?;
     let views = page.entries.iter().map(HistoryEntryView::of);
     Answer::of(&HistoryAnswer {
         history: views.collect::<Result<_, _>>()?,
-        pagination: Pagination::of(asked, &page),
+        pagination: Pagination::of(page_request, &page),
     })
 }
 

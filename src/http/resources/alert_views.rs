@@ -1,4 +1,4 @@
-//! How an alert rule is shown.
+//! Alert rules as JSON.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -17,53 +17,53 @@ use crate::timestamp::Timestamp;
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RuleView<'a> {
-    /// Its id.
+    /// ID of the rule.
     #[serde(rename = "_id")]
     pub id: ObjectId,
-    /// Its bucket.
+    /// ID of the rule's bucket.
     pub bucket_id: ObjectId,
-    /// What it watches.
+    /// ID of the data source that the rule watches.
     pub data_source_id: ObjectId,
-    /// Its name.
+    /// Name of the rule.
     pub name: &'a str,
-    /// The condition in words.
+    /// The condition as text.
     pub condition: &'a str,
-    /// The same words.
+    /// Same text as `condition`.
     pub natural_language_query: &'a str,
-    /// What the words were understood to say; null where only the evaluator understands them.
+    /// The condition as parsed by the server; null when only the evaluator can interpret it.
     #[schema(value_type = Option<ParsedConditionDoc>)]
     pub parsed_condition: Option<Value>,
-    /// Where triggers are delivered, besides the webhooks.
+    /// URL that receives triggers, in addition to the webhooks.
     pub webhook_url: Option<&'a str>,
     /// `active`, `paused` or `inactive`.
     #[schema(value_type = RuleStatus)]
     pub status: &'static str,
-    /// Kept and shown, without effect.
+    /// Stored and returned, but has no effect.
     #[schema(value_type = f64)]
     pub cooldown_minutes: Value,
-    /// How external evaluators judge it.
+    /// How external evaluators evaluate the rule.
     pub evaluation: Option<EvaluationView<'a>>,
     /// `armed`, `firing`, `clearing`; `unevaluated` for a rule without an evaluation block.
     #[schema(value_type = RuleStateDoc)]
     pub state: &'static str,
-    /// `met`, `not_met` or `inconclusive`.
+    /// Outcome of the last verdict: `met`, `not_met` or `inconclusive`.
     #[schema(value_type = Option<Outcome>)]
     pub last_outcome: Option<&'static str>,
-    /// When the last verdict came.
+    /// When the last verdict was recorded.
     pub last_evaluated_at: Option<Timestamp>,
-    /// Since when the condition is not met.
+    /// Since when the condition has not been met; null while it is met or before the first `not_met`.
     pub condition_cleared_at: Option<Timestamp>,
-    /// When the next verdict is due; null for rules that are not judged.
+    /// When the next verdict is due; null for rules that are not evaluated.
     pub next_due_at: Option<Timestamp>,
-    /// When it last fired.
+    /// When the rule last fired.
     pub last_triggered_at: Option<Timestamp>,
-    /// When it was made.
+    /// When the rule was created.
     pub created_at: Timestamp,
-    /// When its settings last changed.
+    /// When the settings last changed.
     pub updated_at: Timestamp,
 }
 
-/// How external evaluators judge a rule.
+/// How external evaluators evaluate a rule.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Evaluation)]
@@ -71,55 +71,55 @@ pub struct EvaluationView<'a> {
     /// Always `external`.
     #[schema(value_type = Mode)]
     pub mode: &'static str,
-    /// For evaluators to pick by.
+    /// Label by which evaluators select the rules that they handle.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub kind: Option<&'a str>,
-    /// How often the rule becomes due.
+    /// Interval between evaluations, in seconds.
     #[schema(value_type = f64)]
     pub interval_seconds: Value,
-    /// What is observed.
+    /// Length of the time window to evaluate, in seconds.
     #[schema(value_type = f64)]
     pub window_seconds: Value,
-    /// 1 to 10.
+    /// Inputs of the evaluation, 1 to 10.
     pub inputs: Vec<InputView<'a>>,
-    /// For the evaluator.
+    /// Parameters passed to the evaluator.
     #[schema(value_type = Parameters)]
     pub parameters: Value,
-    /// How long after `not_met` the rule is armed again.
+    /// Time after `not_met` until the rule is armed again, in seconds.
     #[schema(value_type = f64)]
     pub dwell_seconds: Value,
 }
 
-/// What an evaluator reads.
+/// A series that the evaluator reads.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Input)]
 pub struct InputView<'a> {
-    /// Unique within the rule.
+    /// Name of the input, unique within the rule.
     pub key: &'a str,
-    /// A field of the source.
+    /// A field of the data source.
     pub field: &'a str,
-    /// The rule's own when absent.
+    /// Data source; that of the rule when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub data_source_id: Option<ObjectId>,
-    /// What is told of each group.
+    /// Aggregate computed for each group.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Aggregation>, nullable = false)]
     pub aggregation: Option<&'a str>,
-    /// The calendar unit of a group, UTC.
+    /// Calendar unit of a group, in UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<GroupBy>, nullable = false)]
     pub group_by: Option<&'a str>,
-    /// In place of the rule's window.
+    /// Overrides the window of the rule, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<f64>, nullable = false)]
     pub window_seconds: Option<Value>,
 }
 
 impl<'a> RuleView<'a> {
-    /// The rule as it stands at that moment.
+    /// The rule with its state at `now_ns`.
     pub fn of(rule: &'a Rule, now_ns: i64) -> Self {
         let (settings, runtime) = (&rule.settings, &rule.runtime);
         let standing = standing_of(rule, now_ns);
@@ -181,7 +181,7 @@ impl<'a> InputView<'a> {
     }
 }
 
-/// The parameters as they were sent.
+/// The parameters as the client sent them.
 pub fn parameters(evaluation: &Evaluation) -> Value {
     let shown = evaluation.parameters.iter().map(|(name, parameter)| {
         let value = match parameter {

@@ -21,106 +21,106 @@ use crate::service::rules::{RuleInput, RulePatch, check_may_evaluate};
 use crate::service::{Caller, Service};
 use crate::timestamp::Timestamp;
 
-/// `cooldownMinutes` when absent.
+/// Default of `cooldownMinutes`.
 const DEFAULT_COOLDOWN_MINUTES: f64 = 5.0;
 
 type Condition = Trimmed<CONDITION_CHARS_MAX>;
 type Minutes = Number<0, { u64::MAX }>;
 
-/// A page of rules.
+/// A page of alert rules.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RulesAnswer<'a> {
-    /// Oldest first.
+    /// Rules, oldest first.
     pub alert_rules: Vec<RuleView<'a>>,
-    /// Which part.
+    /// Position of this page in the list.
     pub pagination: Pagination,
 }
 
-/// An answer about one rule.
+/// The response about one alert rule.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RuleAnswer<'a> {
-    /// What was done, for changes.
+    /// Result in words, for changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub message: Option<&'static str>,
-    /// As it is now.
+    /// The rule as it is now.
     pub alert_rule: RuleView<'a>,
-    /// The short form, for a rule made of a `naturalLanguageQuery`.
+    /// Short form, for a rule created with `naturalLanguageQuery`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub alert: Option<ShortRuleView<'a>>,
 }
 
-/// A rule in short.
+/// Short form of an alert rule.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ShortRuleView<'a> {
-    /// Its id.
+    /// ID of the rule.
     #[serde(rename = "_id")]
     pub id: ObjectId,
-    /// Its name.
+    /// Name of the rule.
     pub name: &'a str,
     /// `active`, `paused` or `inactive`.
     #[schema(value_type = RuleStatus)]
     pub status: &'static str,
-    /// When it was made.
+    /// When the rule was created.
     pub created_at: Timestamp,
 }
 
-/// An answer to a deletion.
+/// The response to a deletion.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeletedRuleAnswer<'a> {
-    /// What was done.
+    /// Result in words.
     pub message: &'static str,
-    /// What it was.
+    /// The deleted rule.
     pub deleted_alert_rule: NamedView<'a>,
 }
 
 body! {
-    /// Body of a creation.
+    /// Body of a request that creates an alert rule.
     pub struct RuleBody {
-        /// The bucket of the source.
+        /// Bucket of the data source.
         bucket_id: ObjectId,
-        /// What it watches.
+        /// Data source that the rule watches.
         data_source_id: ObjectId,
-        /// Its name.
+        /// Name of the rule.
         name: OpenName,
-        /// The condition in words; this or `naturalLanguageQuery`.
+        /// The condition as text; send either this or `naturalLanguageQuery`.
         condition: Option<Condition>,
-        /// The condition in words; this or `condition`.
+        /// The condition as text; send either this or `condition`.
         natural_language_query: Option<Condition>,
-        /// Where triggers are delivered, besides the webhooks; required of a creation with `condition`.
+        /// URL that receives triggers, in addition to the webhooks; required when a rule is created with `condition`.
         webhook_url: Option<Url>,
-        /// 5 when absent.
+        /// Stored and returned, but has no effect; 5 when absent.
         cooldown_minutes: Option<Minutes>,
         /// `active` when absent.
         status: Option<RuleStatus>,
-        /// How external evaluators judge it.
+        /// How external evaluators evaluate the rule.
         evaluation: Option<EvaluationBody>,
     }
     rules [BodyRule::OneOf("condition", "naturalLanguageQuery"), BodyRule::Needs("condition", "webhookUrl")]
 }
 
 body! {
-    /// Body of a change; what is left out stays.
+    /// Body of a request that changes an alert rule; absent members keep their values.
     pub struct RulePatchBody {
-        /// Its name.
+        /// Name of the rule.
         name: Option<OpenName>,
-        /// The condition in words.
+        /// The condition as text.
         condition: Option<Condition>,
-        /// The condition in words, by its other name.
+        /// The condition as text; an alias of `condition`.
         natural_language_query: Option<Condition>,
-        /// Where triggers are delivered, besides the webhooks; null removes it.
+        /// URL that receives triggers, in addition to the webhooks; null removes it.
         #[schema(value_type = Option<Url>)]
         webhook_url: Patch<Url>,
-        /// Kept and shown.
+        /// Stored and returned, but has no effect.
         cooldown_minutes: Option<Minutes>,
         /// `active`, `paused` or `inactive`.
         status: Option<RuleStatus>,
-        /// The whole block; null removes it.
+        /// The whole evaluation block; null removes it.
         #[schema(value_type = Option<EvaluationBody>)]
         evaluation: Patch<EvaluationBody>,
     }
@@ -138,13 +138,13 @@ pub fn endpoints() -> Vec<Endpoint> {
 }
 
 async fn list(call: Call<Reader, (ObjectId, PageRequest)>) -> Reply<RulesAnswer<'static>> {
-    let (bucket_id, asked) = call.params;
-    let page = call.service.list_rules(&call.caller, bucket_id, asked)?;
+    let (bucket_id, page_request) = call.params;
+    let page = call.service.list_rules(&call.caller, bucket_id, page_request)?;
     let now_ns = call.service.now_ns();
     let rules = page.entries.iter();
     Answer::of(&RulesAnswer {
         alert_rules: rules.map(|rule| RuleView::of(rule, now_ns)).collect(),
-        pagination: Pagination::of(asked, &page),
+        pagination: Pagination::of(page_request, &page),
     })
 }
 
@@ -223,13 +223,13 @@ async fn remove(call: Call<Writer, ObjectId>) -> Reply<DeletedRuleAnswer<'static
     })
 }
 
-/// The condition in words, and under which of its names it came.
+/// The condition as text, and the member that it was sent in.
 fn text_of(condition: Option<Condition>, query: Option<Condition>) -> Option<(RuleForm, String)> {
     let condition = condition.map(|text| (RuleForm::Condition, text.0));
     condition.or(query.map(|text| (RuleForm::NaturalLanguageQuery, text.0)))
 }
 
-/// A key that may not set an evaluation block is told so before the block is read.
+/// Rejects a key that may not set an evaluation block before the block is validated.
 fn check_evaluation_allowed(body: &Value, caller: &Caller) -> Result<(), ServiceError> {
     match body.get("evaluation") {
         None | Some(Value::Null) => Ok(()),
@@ -237,7 +237,7 @@ fn check_evaluation_allowed(body: &Value, caller: &Caller) -> Result<(), Service
     }
 }
 
-/// Where the evaluation block is at fault, the error names the fields that there are.
+/// Adds the available fields to the message of an error in the evaluation block.
 fn with_fields(
     mut error: ServiceError,
     service: &Service,

@@ -15,69 +15,69 @@ use crate::ids::ObjectId;
 use crate::service::analytics::{BucketAnalytics, Overview, Period, SourceAnalytics};
 use crate::timestamp::Timestamp;
 
-/// An answer with a bucket's analytics.
+/// The response with the analytics of a bucket.
 #[derive(Serialize, ToSchema)]
 pub struct AnalyticsAnswer<'a> {
-    /// Over a period that ends now.
+    /// Analytics over a period that ends now.
     pub analytics: AnalyticsView<'a>,
 }
 
-/// A bucket's analytics. Expired points count nowhere.
+/// Analytics of a bucket. Expired points are not counted.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AnalyticsView<'a> {
     /// The bucket.
     pub bucket: NamedView<'a>,
-    /// As asked for.
+    /// The period that was requested.
     #[schema(value_type = Period)]
     pub period: &'static str,
-    /// At a glance.
+    /// Totals of the bucket.
     pub summary: SummaryView,
-    /// All sources, oldest first.
+    /// Statistics of every data source, oldest first.
     pub data_source_stats: Vec<SourceAnalyticsView<'a>>,
-    /// Points by the time that they bear.
+    /// Points over time, by their timestamps.
     pub ingestion_rate: IngestionRateView,
-    /// What has fired.
+    /// Triggers of the bucket's alert rules.
     pub alert_activity: AlertActivityView<'a>,
 }
 
-/// Counts of a bucket.
+/// Totals of a bucket.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SummaryView {
-    /// Points of all time.
+    /// Number of points, regardless of the period.
     pub total_data_points: u64,
-    /// Points with timestamps within the period.
+    /// Number of points with timestamps within the period.
     pub data_points_in_period: u64,
-    /// Those by the days of the period.
+    /// `dataPointsInPeriod` divided by the number of days in the period.
     #[serde(serialize_with = "number")]
     pub avg_data_points_per_day: f64,
-    /// Data sources.
+    /// Number of data sources.
     pub data_sources: usize,
-    /// Alert rules with status `active`.
+    /// Number of alert rules with status `active`.
     pub active_alerts: u64,
 }
 
-/// A source within the period.
+/// Statistics of a data source within the period.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SourceAnalyticsView<'a> {
-    /// Its id.
+    /// ID of the data source.
     #[serde(rename = "_id")]
     pub id: ObjectId,
-    /// Its name.
+    /// Name of the data source.
     pub name: &'a str,
-    /// Points within the period.
+    /// Number of points within the period.
     pub data_point_count: u64,
-    /// Timestamp of the latest point of all time.
+    /// Timestamp of the latest point, regardless of the period.
     pub last_data_point: Option<Timestamp>,
-    /// Mean of each number field with values within the period.
+    /// Mean of each number field that has values within the period.
     #[schema(value_type = BTreeMap<String, f64>)]
     pub avg_values: Map<String, Value>,
-    /// Least value of each.
+    /// Minimum of each of these fields.
     #[schema(value_type = BTreeMap<String, f64>)]
     pub min_values: Map<String, Value>,
-    /// Greatest value of each.
+    /// Maximum of each of these fields.
     #[schema(value_type = BTreeMap<String, f64>)]
     pub max_values: Map<String, Value>,
 }
@@ -90,56 +90,56 @@ pub struct IngestionRateView {
     pub data_points_per_hour: Vec<HourView>,
 }
 
-/// A UTC hour; of the first and the last one only what lies within the period counts.
+/// A UTC hour. In the first and the last hour, only points within the period are counted.
 #[derive(Serialize, ToSchema)]
 pub struct HourView {
-    /// Its start.
+    /// Start of the hour.
     pub hour: Timestamp,
-    /// Points of all sources.
+    /// Number of points of all data sources.
     pub count: u64,
 }
 
-/// Triggers of the rules there are now.
+/// Triggers of the rules that exist now.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AlertActivityView<'a> {
-    /// Triggers within the period.
+    /// Number of triggers within the period.
     pub total_triggered: u64,
-    /// Rules that fired within the period, the most frequent first.
+    /// Rules that fired within the period, most frequent first.
     pub by_rule: Vec<RuleActivityView<'a>>,
 }
 
-/// A rule that has fired.
+/// Triggers of one alert rule.
 #[derive(Serialize, ToSchema)]
 pub struct RuleActivityView<'a> {
-    /// Its name.
+    /// Name of the rule.
     pub name: &'a str,
-    /// Triggers within the period.
+    /// Number of triggers within the period.
     pub count: u64,
 }
 
-/// An answer with an organization's overview.
+/// The response with the overview of an organization.
 #[derive(Serialize, ToSchema)]
 pub struct OverviewAnswer<'a> {
-    /// As it is now.
+    /// The overview as of now.
     pub overview: OverviewView<'a>,
 }
 
-/// An organization at a glance.
+/// Overview of an organization.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OverviewView<'a> {
     /// The organization.
     pub organization: NamedView<'a>,
-    /// What it has.
+    /// Number of objects by type.
     pub totals: TotalsView,
-    /// What it uses.
+    /// API calls and storage in use.
     pub usage: UsageView,
-    /// What it may use; null is unlimited.
+    /// Limits of the plan; null is unlimited.
     pub plan: PlanView,
-    /// What happens.
+    /// Recent activity.
     pub recent_activity: RecentActivityView,
-    /// Ids of buckets with a damaged block whose points could not be counted; only when there are any.
+    /// IDs of buckets with a damaged block, whose points could not be counted; absent when there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub incomplete_buckets: Vec<ObjectId>,
@@ -149,46 +149,46 @@ pub struct OverviewView<'a> {
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TotalsView {
-    /// Buckets.
+    /// Number of buckets.
     pub buckets: u64,
-    /// Data sources.
+    /// Number of data sources.
     pub data_sources: u64,
-    /// Points, expired ones not counted.
+    /// Number of points, without expired ones.
     pub data_points: u64,
-    /// Alert rules.
+    /// Number of alert rules.
     pub alert_rules: u64,
-    /// Keys of the organization and of its buckets.
+    /// Number of API keys, of the organization and of its buckets.
     pub api_keys: u64,
 }
 
-/// Calls and storage.
+/// API calls and storage in use.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageView {
-    /// Calls of this calendar month, UTC.
+    /// API calls of the current calendar month, in UTC.
     pub api_calls_this_month: u64,
-    /// Calls a month; null is unlimited.
+    /// API calls allowed per month; null is unlimited.
     pub api_calls_limit: Option<u64>,
-    /// To two decimals; null when unlimited.
+    /// Share of the limit in percent, rounded to two decimals; null when unlimited.
     #[serde(serialize_with = "number_or_null")]
     pub api_calls_percentage: Option<f64>,
-    /// Bytes that the organization's points, histories and deliveries take on disk.
+    /// Bytes on disk of the organization's points, histories and deliveries.
     pub storage_used_bytes: u64,
-    /// The same for people: 1 KB is 1,000 bytes.
+    /// Human-readable form of `storageUsedBytes`; 1 KB is 1,000 bytes.
     pub storage_used_formatted: String,
 }
 
-/// What happened last.
+/// Recent activity of an organization.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RecentActivityView {
-    /// When data last came, whatever its timestamps.
+    /// When the last point was received, regardless of its timestamp.
     pub last_data_ingestion: Option<Timestamp>,
     /// When a rule last fired.
     pub last_alert_triggered: Option<Timestamp>,
-    /// Points with timestamps of the last 24 hours.
+    /// Number of points with timestamps within the last 24 hours.
     pub data_points_last24h: u64,
-    /// Triggers of the last 24 hours.
+    /// Number of triggers within the last 24 hours.
     pub alerts_triggered_last24h: u64,
 }
 
@@ -319,7 +319,8 @@ impl<'a> OverviewView<'a> {
     }
 }
 
-/// At most one decimal: `512 B`, `1.5 MB`, `20 GB`. Decimal, as disks are sold and as the plans' other limits count.
+/// Formats with at most one decimal: `512 B`, `1.5 MB`, `20 GB`. Units are decimal, like disk sizes and the plan
+/// limits.
 fn formatted_bytes(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KB", "MB", "GB", "TB", "PB", "EB"];
     if bytes < 1_000 {

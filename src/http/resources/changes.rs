@@ -1,4 +1,4 @@
-//! `GET /api/changes`: what an open page asks again and again, so that it need not ask for anything else until it changed.
+//! `GET /api/changes`: revisions that an open page polls, so that it reloads only what has changed.
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CACHE_CONTROL, ETAG, HeaderValue, IF_NONE_MATCH};
@@ -10,27 +10,28 @@ use utoipa::ToSchema;
 use crate::error::ServiceError;
 use crate::http::endpoint::{Answer, Answered, Bearer, Call, Endpoint, Written, get};
 
-/// What of an organization has changed.
+/// The current revisions of an organization's objects.
 #[derive(Serialize, ToSchema)]
 pub struct ChangesAnswer {
-    /// A text for each kind.
+    /// Revision tokens, one for each type of object.
     pub changes: ChangesView,
 }
 
-/// A text for each kind of things: another one than before when any of them is not as it was.
+/// Opaque revision tokens, one for each type of object. A token differs from an earlier one when any object of the type
+/// has changed.
 #[derive(Serialize, ToSchema)]
 pub struct ChangesView {
-    /// Its name and plan.
+    /// The organization's name and plan.
     pub organization: String,
     /// Buckets.
     pub buckets: String,
-    /// Data sources and their schemas; points do not count.
+    /// Data sources and their schemas; new points do not count as a change.
     pub sources: String,
     /// Alert rules, their verdicts and states.
     pub rules: String,
     /// Webhooks and their deliveries.
     pub webhooks: String,
-    /// API keys, their last use not counted.
+    /// API keys; use of a key does not count as a change.
     pub keys: String,
 }
 
@@ -66,7 +67,7 @@ async fn show(call: Call<Bearer>) -> Result<Written<ChangesAnswer>, ServiceError
     Ok(response.into())
 }
 
-/// Whether the caller has the answer of this tag already (RFC 9110, 13.1.2; weak comparison).
+/// Whether `If-None-Match` contains this tag (RFC 9110, 13.1.2; weak comparison).
 fn is_known(request: &HttpRequest, tag: &HeaderValue) -> bool {
     let known = request.headers().get_all(IF_NONE_MATCH);
     let mut tags = known

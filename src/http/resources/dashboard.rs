@@ -1,5 +1,5 @@
-//! The dashboard: a page and its assets, embedded in the binary. It is a client of the API like any other: it gets no
-//! data from here.
+//! The dashboard: a page and its assets, embedded in the binary. It is an ordinary client of the API: these routes
+//! serve no data.
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
@@ -12,16 +12,17 @@ use crate::error::ServiceError;
 use crate::http::endpoint::{Anyone, Call, Endpoint, Written, get};
 use crate::http::respond;
 
-/// What the build of `dashboard/` made.
+/// Output of the build of `dashboard/`.
 #[derive(Embed)]
 #[folder = "$OUT_DIR/dashboard"]
 struct Files;
 
-/// Own files only, nothing inline: a name or a text of a user can never become a program.
+/// Allows only files of this server and nothing inline, so that user-supplied text can never run as a script.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
     connect-src 'self'; font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; \
     frame-ancestors 'none'";
-/// The names of assets change with their content. The page itself is as small as an answer that it has not changed.
+/// Asset names change with their content, so assets are cached forever. The page is revalidated on every load: it is as
+/// small as a 304 response.
 const FOREVER: &str = "public, max-age=31536000, immutable";
 
 pub fn endpoints() -> Vec<Endpoint> {

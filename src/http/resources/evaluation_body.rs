@@ -1,4 +1,4 @@
-//! A rule's `evaluation` block: its shape. Whether its sources and fields exist is for the service to say.
+//! The shape of a rule's `evaluation` block. The service checks that its sources and fields exist.
 
 use std::collections::HashSet;
 
@@ -24,40 +24,40 @@ type Inputs = List<InputBody, 1, EVALUATION_INPUTS_MAX>;
 type Field = Trimmed<FIELD_NAME_CHARS_MAX>;
 
 body! {
-    /// An evaluation block. Members that are not named here are refused.
+    /// An evaluation block. Unknown members are rejected.
     pub struct EvaluationBody {
-        /// May be left out.
+        /// Only `external` is allowed; optional.
         mode: Option<Mode>,
-        /// For evaluators to pick by.
+        /// Label by which evaluators select the rules that they handle.
         kind: Option<Kind>,
-        /// How often the rule becomes due.
+        /// Interval between evaluations, in seconds.
         interval_seconds: Interval,
-        /// What is observed.
+        /// Length of the time window to evaluate, in seconds.
         window_seconds: Window,
-        /// 1 to 10.
+        /// Inputs of the evaluation, 1 to 10.
         inputs: Inputs,
-        /// For the evaluator: at most 256, flat.
+        /// Parameters passed to the evaluator: a flat object of at most 256 members.
         parameters: Parameters,
-        /// How long after `not_met` the rule is armed again; the window when absent.
+        /// Time after `not_met` until the rule is armed again, in seconds; `windowSeconds` when absent.
         dwell_seconds: Option<Dwell>,
     }
     rules [Rule::Closed, Rule::Values(keys_are_unique)]
 }
 
 body! {
-    /// What an evaluator reads.
+    /// A series that the evaluator reads.
     pub struct InputBody {
-        /// A letter, then letters, digits and underscores; unique within the rule.
+        /// Name of the input: a letter, then letters, digits and underscores; unique within the rule.
         key: Key,
-        /// A field of the source.
+        /// A field of the data source.
         field: Field,
-        /// The rule's own when absent.
+        /// Data source; that of the rule when absent.
         data_source_id: Option<ObjectId>,
-        /// What is told of each group; together with `groupBy`.
+        /// Aggregate computed for each group; requires `groupBy`.
         aggregation: Option<Aggregation>,
-        /// The calendar unit of a group, UTC; together with `aggregation`.
+        /// Calendar unit of a group, in UTC; requires `aggregation`.
         group_by: Option<GroupBy>,
-        /// In place of the rule's window.
+        /// Overrides the window of the rule, in seconds.
         window_seconds: Option<Window>,
     }
     rules [Rule::Closed, Rule::Together("aggregation", "groupBy")]
@@ -105,7 +105,7 @@ impl From<InputBody> for Input {
     }
 }
 
-/// What evaluators pick a rule by; not empty.
+/// Label by which evaluators select rules. Not empty.
 #[derive(Debug)]
 pub struct Kind(String);
 
@@ -128,7 +128,7 @@ described!(
         .max_length(Some(EVALUATION_KIND_CHARS_MAX))
 );
 
-/// An input's name within its rule.
+/// Name of an input within its rule.
 #[derive(Debug)]
 pub struct Key(String);
 
@@ -156,7 +156,7 @@ described!(
         .pattern(Some("^[A-Za-z][A-Za-z0-9_]*$"))
 );
 
-/// What the evaluator is told: numbers, strings and booleans by name.
+/// Parameters for the evaluator: numbers, strings and booleans by name.
 #[derive(Debug)]
 pub struct Parameters(pub Vec<(Box<str>, Parameter)>);
 
@@ -236,7 +236,6 @@ mod tests {
         })
     }
 
-    /// Paths of the faults.
     fn faults_of(value: &Value) -> Vec<String> {
         let faults = Faults::default();
         let read = EvaluationBody::read(value, &faults.root().member("evaluation"));

@@ -1,4 +1,4 @@
-//! `/api/evaluations`: for external evaluators.
+//! `/api/evaluations`: due rules and verdicts, for external evaluators.
 
 use actix_web::http::StatusCode;
 use serde::Serialize;
@@ -21,9 +21,9 @@ use crate::timestamp::Timestamp;
 /// The rules that are due.
 #[derive(Serialize, ToSchema)]
 pub struct DueAnswer<'a> {
-    /// How many are listed.
+    /// Number of rules listed.
     pub count: usize,
-    /// Most overdue first.
+    /// Rules, most overdue first.
     pub evaluations: Vec<DueView<'a>>,
 }
 
@@ -31,42 +31,42 @@ pub struct DueAnswer<'a> {
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DueView<'a> {
-    /// Where its verdict goes.
+    /// ID of the rule, for the path of its verdict.
     pub rule_id: ObjectId,
-    /// Its name.
+    /// Name of the rule.
     pub name: &'a str,
-    /// What to judge it by.
+    /// Label by which evaluators select the rules that they handle.
     pub kind: Option<&'a str>,
-    /// For the evaluator.
+    /// Parameters passed to the evaluator.
     #[schema(value_type = Parameters)]
     pub parameters: Value,
-    /// What to read.
+    /// Series to read.
     pub inputs: Vec<DueInputView<'a>>,
-    /// Since when it is due.
+    /// Since when the rule is due.
     pub due_at: Timestamp,
-    /// Whole intervals that have passed beyond the one that is due.
+    /// Number of whole intervals that have passed since the due one.
     pub missed_intervals: i64,
-    /// Its bucket.
+    /// ID of the rule's bucket.
     pub bucket_id: ObjectId,
-    /// What it watches.
+    /// ID of the data source that the rule watches.
     pub data_source_id: ObjectId,
-    /// The condition in words.
+    /// The condition as text.
     pub condition: &'a str,
 }
 
-/// What to read.
+/// A series to read.
 #[derive(Serialize, ToSchema)]
 pub struct DueInputView<'a> {
-    /// Names it within the rule.
+    /// Name of the input, unique within the rule.
     pub key: &'a str,
-    /// The field in the rows' `values`.
+    /// Field to read from the rows' `values`.
     pub field: &'a str,
-    /// A body for `POST /api/data/query`.
+    /// Body to post unchanged to `POST /api/data/query`.
     #[schema(value_type = QueryBody)]
     pub query: DueQueryView<'a>,
 }
 
-/// A body for `POST /api/data/query`. Never averages that nobody asked for.
+/// A body for `POST /api/data/query`. It disables automatic downsampling of raw queries.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DueQueryView<'a> {
@@ -92,56 +92,56 @@ struct DueFiltersView<'a> {
 }
 
 body! {
-    /// A verdict.
+    /// A verdict on a rule.
     pub struct VerdictBody {
-        /// What the evaluator found.
+        /// Outcome of the evaluation.
         outcome: Outcome,
-        /// Why; at most 65,536 bytes.
+        /// Evidence for the outcome, any object of at most 65,536 bytes.
         #[schema(value_type = Option<Object>)]
         evidence: Option<AnyObject>,
     }
 }
 
-/// An answer to a verdict.
+/// The response to a verdict.
 #[derive(Serialize, ToSchema)]
 pub struct VerdictAnswer {
-    /// What was done.
+    /// Result in words.
     pub message: &'static str,
-    /// Where the rule stands now.
+    /// State of the rule after the verdict.
     pub evaluation: AcceptedView,
 }
 
-/// Where a rule stands after a verdict.
+/// State of a rule after a verdict.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = AcceptedVerdict)]
 pub struct AcceptedView {
-    /// Of the verdict and after it.
+    /// The recorded outcome and the new state.
     #[serde(flatten)]
     pub standing: StandingView,
-    /// Where it stood.
+    /// State of the rule before the verdict.
     #[schema(value_type = RuleState)]
     pub previous_state: &'static str,
-    /// Whether the verdict fired it.
+    /// Whether the verdict fired the rule.
     pub triggered: bool,
 }
 
-/// Where a rule stands.
+/// State and timers of a rule.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Standing)]
 pub struct StandingView {
-    /// The rule.
+    /// ID of the rule.
     pub rule_id: ObjectId,
-    /// Of the last verdict; null when there was none.
+    /// Outcome of the last verdict; null when there was none.
     #[schema(value_type = Option<Outcome>)]
     pub outcome: Option<&'static str>,
-    /// Where it stands.
+    /// State of the rule.
     #[schema(value_type = RuleState)]
     pub state: &'static str,
-    /// When the last verdict came.
+    /// When the last verdict was recorded.
     pub last_evaluated_at: Option<Timestamp>,
-    /// Since when the condition is not met.
+    /// Since when the condition has not been met; null while it is met or before the first `not_met`.
     pub condition_cleared_at: Option<Timestamp>,
     /// When the next verdict is due; null when the rule is not active.
     pub next_due_at: Option<Timestamp>,
@@ -200,7 +200,7 @@ impl AcceptedView {
 }
 
 impl StandingView {
-    /// As answers and errors show it.
+    /// Converts the state for responses and errors.
     pub fn of(standing: Standing) -> Self {
         let runtime = standing.runtime;
         Self {

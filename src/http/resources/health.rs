@@ -1,4 +1,4 @@
-//! Whether the process lives, and whether it takes writes.
+//! Liveness and readiness probes.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -7,22 +7,22 @@ use crate::error::ServiceError;
 use crate::http::endpoint::{Answer, Anyone, Call, Endpoint, Reply, get};
 use crate::http::shape::HealthDoc;
 
-/// What a prober should wait before it asks again.
+/// `Retry-After` of a failed probe.
 const RETRY_AFTER_SECONDS: u32 = 5;
 
-/// How the server is.
+/// Health of the server.
 #[derive(Serialize, ToSchema)]
 pub struct HealthAnswer {
-    /// How it is.
+    /// Status of the process.
     #[schema(value_type = HealthDoc)]
     pub status: &'static str,
-    /// Ids of the buckets that answer 503 because their files or their state failed; the log says what it was. On
-    /// `/ready`, and only when there are any: the others are served.
+    /// IDs of the buckets that return 503 because their files or their state failed; the log has the cause. Only on
+    /// `/ready`, and absent when there are none. All other buckets are served.
     #[serde(rename = "setApart", skip_serializing_if = "Vec::is_empty")]
     #[schema(rename = "setApart", required = false)]
     pub set_apart: Vec<String>,
-    /// Blocks of points that queries or merges met and that do not read; the log says where they are. On `/ready`, and
-    /// only when there are any: queries that need one answer 500.
+    /// Number of unreadable blocks of points that queries or merges found; the log has their locations. Only on
+    /// `/ready`, and absent when there are none. Queries that need such a block return 500.
     #[serde(rename = "damagedBlocks", skip_serializing_if = "Option::is_none")]
     #[schema(rename = "damagedBlocks", required = false, minimum = 1)]
     pub damaged_blocks: Option<u64>,

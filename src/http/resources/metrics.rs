@@ -1,5 +1,6 @@
-//! `/metrics`: what all rooms count, as Prometheus reads it. Labels are words of the program (routes, methods, statuses,
-//! outcomes), never names or ids of anybody: the text has the same few hundred lines for ten users and for ten thousand.
+//! `/metrics`: all counters in the Prometheus text format. Label values are fixed (routes, methods, statuses,
+//! outcomes), never names or IDs of users: the output has the same few hundred lines for ten users and for ten
+//! thousand.
 
 use actix_web::HttpResponse;
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -26,24 +27,24 @@ async fn expose(call: Call<Anyone>) -> Result<Written, ServiceError> {
         shared.metrics.write(&mut text);
         text.gauge(
             "tidewatch_answer_bytes",
-            "Memory of large answers that their clients have not taken.",
+            "Memory held by large responses that clients have not read yet.",
             shared.answers.held_bytes(),
         );
         text.gauge(
             "tidewatch_answer_bytes_max",
-            "Memory that large answers may take until their clients have taken them; above it 503.",
+            "Limit of that memory; requests above it get 503.",
             shared.answers.bytes_max(),
         );
     }
     if let Some(bodies) = request.app_data::<Data<BodyBudget>>() {
         text.gauge(
             "tidewatch_body_bytes",
-            "Memory of large request bodies that are held.",
+            "Memory held by large request bodies.",
             bodies.used_bytes(),
         );
         text.gauge(
             "tidewatch_body_bytes_max",
-            "Memory that large request bodies may take; above it 503.",
+            "Limit of that memory; requests above it get 503.",
             bodies.bytes_max(),
         );
     }
@@ -57,7 +58,7 @@ async fn expose(call: Call<Anyone>) -> Result<Written, ServiceError> {
 fn write(figures: &Figures, text: &mut Exposition) {
     text.gauge(
         "tidewatch_ready",
-        "1 when writes are taken, 0 when the log takes none.",
+        "1 when writes are accepted, 0 when the log accepts none.",
         u8::from(figures.ready),
     );
     write_ingest(figures, text);
@@ -71,17 +72,17 @@ fn write_ingest(figures: &Figures, text: &mut Exposition) {
     text.counter("tidewatch_ingest_points_total", "Points stored.", ingest.points);
     text.counter(
         "tidewatch_ingest_bytes_total",
-        "Bytes of the bodies that stored points came in, decompressed.",
+        "Decompressed bytes of request bodies whose points were stored.",
         ingest.bytes,
     );
     text.counter(
         "tidewatch_ingest_entry_errors_total",
-        "Entries of batches that were refused.",
+        "Batch entries rejected.",
         ingest.entry_errors,
     );
     text.counter(
         "tidewatch_ingest_replays_total",
-        "Ingests answered from their idempotency key.",
+        "Ingests answered with the stored response of their idempotency key.",
         ingest.replays,
     );
     text.counter(
@@ -91,7 +92,7 @@ fn write_ingest(figures: &Figures, text: &mut Exposition) {
     );
     text.gauge(
         "tidewatch_bucket_actors",
-        "Bucket actors that run.",
+        "Running bucket actors.",
         buckets.actors,
     );
     text.gauge(
@@ -101,47 +102,47 @@ fn write_ingest(figures: &Figures, text: &mut Exposition) {
     );
     text.gauge(
         "tidewatch_damaged_blocks",
-        "Blocks of points in use that queries or merges met and that do not read.",
+        "Blocks of points in use that queries or merges found unreadable.",
         buckets.damaged_blocks,
     );
     text.counter(
         "tidewatch_damaged_reads_total",
-        "Queries that failed because they met one.",
+        "Queries that failed because of an unreadable block.",
         buckets.damaged_reads,
     );
     text.gauge(
         "tidewatch_bucket_mailbox_bytes",
-        "Bytes on their way into all buckets.",
+        "Bytes queued in the mailboxes of all buckets.",
         buckets.mailbox_bytes,
     );
     text.gauge(
         "tidewatch_bucket_mailbox_fullest_bytes",
-        "Bytes on their way into the bucket that has most of them.",
+        "Bytes queued in the fullest mailbox.",
         buckets.fullest_mailbox_bytes,
     );
     text.gauge(
         "tidewatch_bucket_mailbox_bytes_max",
-        "Bytes that may be on their way into one bucket; above it 503.",
+        "Limit of bytes queued in one mailbox; ingests above it get 503.",
         buckets.mailbox_bytes_max,
     );
     text.gauge(
         "tidewatch_unsaved_bytes",
-        "Memory of rows that no segment holds yet, and of what is on its way to become some.",
+        "Memory of rows not yet in a segment, and of ingests in progress.",
         buckets.memory_bytes,
     );
     text.gauge(
         "tidewatch_unsaved_bytes_max",
-        "Memory that those may take; above it ingests get 503.",
+        "Limit of that memory; ingests above it get 503.",
         buckets.memory_bytes_max,
     );
     text.gauge(
         "tidewatch_block_cache_bytes",
-        "Memory of block summaries and rollups that are kept decoded.",
+        "Memory of the cache of decoded block summaries and rollups.",
         buckets.cache_bytes,
     );
     text.gauge(
         "tidewatch_block_cache_bytes_max",
-        "Memory that those may take; above it some are dropped.",
+        "Limit of that memory; above it entries are evicted.",
         buckets.cache_bytes_max,
     );
 }
@@ -171,27 +172,27 @@ fn write_log(figures: &Figures, text: &mut Exposition) {
     text.counter("tidewatch_log_syncs_total", "Syncs of the log.", journal.syncs);
     text.counter(
         "tidewatch_log_sync_seconds_total",
-        "Time that syncs of the log took.",
+        "Seconds spent in syncs of the log.",
         seconds(journal.sync_nanoseconds),
     );
     text.gauge(
         "tidewatch_log_tail_bytes",
-        "Log that a restart would have to read.",
+        "Bytes of log that a restart must replay.",
         journal.tail_bytes,
     );
     text.gauge(
         "tidewatch_log_queue_records",
-        "Records that wait for the log.",
+        "Records queued for the log.",
         journal.waiting_records,
     );
     text.gauge(
         "tidewatch_log_queue_bytes",
-        "Bytes that wait for the log.",
+        "Bytes queued for the log.",
         journal.waiting_bytes,
     );
     text.gauge(
         "tidewatch_log_queue_bytes_max",
-        "Bytes that may wait for the log; above it 503.",
+        "Limit of bytes queued for the log; requests above it get 503.",
         journal.waiting_bytes_max,
     );
     let mut by_outcome = text.counters("tidewatch_checkpoints_total", "Checkpoints, by outcome.");
@@ -199,12 +200,12 @@ fn write_log(figures: &Figures, text: &mut Exposition) {
     by_outcome.sample(&[("outcome", "failed")], checkpoints.failures);
     text.counter(
         "tidewatch_checkpoint_seconds_total",
-        "Time that checkpoints took.",
+        "Seconds spent in checkpoints.",
         seconds(checkpoints.nanoseconds),
     );
     let mut recovery = text.gauges(
         "tidewatch_recovery_seconds",
-        "Time that the recovery at the start took, by part.",
+        "Seconds that recovery took at startup, by part.",
     );
     let times = checkpoints.recovery;
     for (part, took) in [
@@ -222,17 +223,17 @@ fn write_log(figures: &Figures, text: &mut Exposition) {
     text.gauge("tidewatch_segment_files", "Segment files.", checkpoints.segments);
     text.counter(
         "tidewatch_disk_syncs_total",
-        "Syncs of files and directories, those of the log included.",
+        "Syncs of files and directories, including the log.",
         checkpoints.disk_syncs,
     );
     text.counter(
         "tidewatch_unreadable_pages_total",
-        "Pages of mapped files that the disk did not read: it fails; what needs them is an error.",
+        "Pages of mapped files that the disk failed to read. Requests that need them fail.",
         checkpoints.unreadable_pages,
     );
     text.gauge(
         "tidewatch_ledger_files",
-        "Files of histories, deliveries, answers to idempotency keys and the catalog.",
+        "Files of histories, deliveries, stored idempotent responses and the catalog.",
         ledger.runs,
     );
     text.gauge("tidewatch_ledger_bytes", "Bytes of those files.", ledger.bytes);
@@ -242,37 +243,37 @@ fn write_queries(figures: &Figures, text: &mut Exposition) {
     let queries = &figures.queries;
     text.histogram(
         "tidewatch_query_duration_seconds",
-        "Time that queries took on their thread.",
+        "Seconds that queries ran on a query thread.",
         &queries.durations,
     );
     text.counter(
         "tidewatch_query_rows_touched_total",
-        "Rows and cells of rollups that queries looked at.",
+        "Rows and rollup cells that queries read.",
         queries.touched,
     );
     text.counter(
         "tidewatch_query_blocks_opened_total",
-        "Blocks that queries opened, because what is known of them without reading them did not do.",
+        "Blocks that queries opened because their summaries did not suffice.",
         queries.blocks_opened,
     );
     text.counter(
         "tidewatch_queries_refused_total",
-        "Queries refused because too many waited.",
+        "Queries refused because the queue was full.",
         queries.refused,
     );
     text.counter(
         "tidewatch_queries_abandoned_total",
-        "Queries whose client had gone, or whose time was up, before a thread was free.",
+        "Queries whose client disconnected or whose deadline passed before a thread was free.",
         queries.abandoned,
     );
     text.gauge(
         "tidewatch_query_queue_length",
-        "Queries that wait for a thread.",
+        "Queries queued for a thread.",
         queries.waiting,
     );
     text.gauge(
         "tidewatch_query_queue_length_max",
-        "Queries that may wait; above it 503.",
+        "Limit of queued queries; queries above it get 503.",
         queries.waiting_max,
     );
 }
@@ -284,18 +285,18 @@ fn write_alerts(figures: &Figures, text: &mut Exposition) {
     let (waiting, waiting_max) = figures.rules_waiting;
     text.gauge(
         "tidewatch_rules_queue_length",
-        "Changes and polls of rules that wait.",
+        "Queued rule changes and polls.",
         waiting,
     );
     text.gauge(
         "tidewatch_rules_queue_length_max",
-        "Changes and polls of rules that may wait; above it 503.",
+        "Limit of queued rule changes and polls; requests above it get 503.",
         waiting_max,
     );
     let deliveries = &figures.deliveries;
     let mut attempts = text.counters(
         "tidewatch_delivery_attempts_total",
-        "Attempts to deliver to webhooks, by outcome.",
+        "Webhook delivery attempts, by outcome.",
     );
     for (outcome, count) in [
         ("delivered", deliveries.attempts_delivered),
@@ -306,27 +307,27 @@ fn write_alerts(figures: &Figures, text: &mut Exposition) {
     }
     text.counter(
         "tidewatch_deliveries_dropped_total",
-        "Best-effort deliveries and events (data.received) dropped for want of room.",
+        "Best-effort deliveries and events (data.received) dropped because a queue was full.",
         deliveries.dropped,
     );
     text.gauge(
         "tidewatch_deliveries_pending",
-        "Deliveries that wait, are ready or in flight.",
+        "Deliveries that are waiting, ready or in flight.",
         deliveries.pending,
     );
     text.gauge(
         "tidewatch_deliveries_in_flight",
-        "Attempts to deliver in flight.",
+        "Delivery attempts in flight.",
         deliveries.in_flight,
     );
     text.gauge(
         "tidewatch_delivery_queue_bytes",
-        "Bytes of events that wait to be turned into deliveries.",
+        "Bytes of events queued to be expanded into deliveries.",
         deliveries.offered_bytes,
     );
     text.gauge(
         "tidewatch_delivery_queue_bytes_max",
-        "Bytes of events that may wait; above it they are dropped.",
+        "Limit of that queue; events above it are dropped.",
         deliveries.offered_bytes_max,
     );
 }

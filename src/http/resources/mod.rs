@@ -1,4 +1,4 @@
-//! One file for each resource of the API.
+//! HTTP resources, one file each.
 
 pub mod accounts;
 pub mod alert_history;

@@ -1,4 +1,4 @@
-//! `/api/operator`: for whoever runs the server.
+//! `/api/operator`: administration by the operator of the server.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -13,14 +13,14 @@ use crate::service::page::PageRequest;
 /// A page of organizations.
 #[derive(Serialize, ToSchema)]
 pub struct OrganizationsAnswer<'a> {
-    /// Oldest first.
+    /// Organizations, oldest first.
     pub organizations: Vec<OrganizationView<'a>>,
-    /// Which part.
+    /// Position of this page in the list.
     pub pagination: Pagination,
 }
 
 body! {
-    /// Body of a change of plan.
+    /// Body of a plan change.
     pub struct PlanBody {
         /// The new plan.
         plan: Plan,

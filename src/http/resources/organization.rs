@@ -1,4 +1,4 @@
-//! `/api/organization`.
+//! `/api/organization`: the caller's organization.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -13,49 +13,49 @@ use crate::timestamp::Timestamp;
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OrganizationView<'a> {
-    /// Its id.
+    /// ID of the organization.
     #[serde(rename = "_id")]
     pub id: ObjectId,
-    /// Shown name.
+    /// Display name.
     pub name: &'a str,
-    /// What it may use.
+    /// Plan with its limits.
     pub plan: PlanView,
-    /// When it signed up.
+    /// When the organization was created.
     pub created_at: Timestamp,
-    /// When its name or plan last changed.
+    /// When the name or plan last changed.
     pub updated_at: Timestamp,
 }
 
-/// A plan; null is unlimited.
+/// A plan and its limits; a limit of null is unlimited.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanView {
     /// Free, Pro or Enterprise.
     #[schema(value_type = Plan)]
     pub name: &'static str,
-    /// Buckets.
+    /// Maximum number of buckets.
     pub max_buckets: Option<u32>,
-    /// `retentionDays` of a bucket.
+    /// Maximum `retentionDays` of a bucket.
     pub max_retention_days: Option<u32>,
-    /// Calls a month.
+    /// API calls allowed per month.
     pub max_api_calls: Option<u64>,
 }
 
-/// An answer about one organization.
+/// The response about one organization.
 #[derive(Serialize, ToSchema)]
 pub struct OrganizationAnswer<'a> {
-    /// What was done, for changes.
+    /// Result in words, for changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub message: Option<&'static str>,
-    /// As it is now.
+    /// The organization as it is now.
     pub organization: OrganizationView<'a>,
 }
 
 body! {
-    /// Body of a change.
+    /// Body of a request that changes the organization.
     pub struct OrganizationPatchBody {
-        /// Shown name.
+        /// Display name.
         name: Option<OpenName>,
     }
 }
@@ -85,7 +85,6 @@ async fn update(call: Call<Admin, (), OrganizationPatchBody>) -> Reply<Organizat
 }
 
 impl<'a> OrganizationView<'a> {
-    /// How the API shows it.
     pub fn of(organization: &'a Organization) -> Self {
         Self {
             id: organization.id,
@@ -98,7 +97,6 @@ impl<'a> OrganizationView<'a> {
 }
 
 impl PlanView {
-    /// How the API shows it.
     pub fn of(plan: Plan) -> Self {
         let limits = plan.limits();
         Self {

@@ -25,11 +25,11 @@ async fn query(call: Call<Querier, (), QueryBody>) -> Result<Written<QueryAnswer
     match (piece, rest) {
         (Begun::Whole(body), _) => Ok(respond::respond_encoded(StatusCode::OK, body).into()),
         (Begun::Piece(first), Some(rest)) => Ok(respond_in_pieces(coding, first, rest).into()),
-        (Begun::Piece(_), None) => Err(ServiceError::internal("BUG: a piece without those behind it")),
+        (Begun::Piece(_), None) => Err(ServiceError::internal("BUG: a first piece without the rest")),
     }
 }
 
-/// A whole answer, or the beginning of one that is made in pieces.
+/// A complete response body, or the first piece of a streamed one.
 enum Begun {
     Whole(respond::Encoded),
     Piece(pieces::Encoded),

@@ -23,18 +23,18 @@ type MaxPoints = Integer<QUERY_POINTS_MIN, QUERY_LIMIT_MAX>;
 type Ids = List<ObjectId, 0, QUERY_ENTRIES_MAX>;
 
 body! {
-    /// Which points.
+    /// Filters that select points.
     #[schema(as = QueryFilters)]
     pub struct FiltersBody {
-        /// Sources; all of the bucket when absent or empty.
+        /// Data sources; all sources of the bucket when absent or empty.
         data_source_ids: Option<Ids>,
-        /// ISO 8601, inclusive.
+        /// Start of the range, ISO 8601, inclusive.
         start_time: Option<Moment>,
-        /// ISO 8601, inclusive.
+        /// End of the range, ISO 8601, inclusive.
         end_time: Option<Moment>,
-        /// Members that the metadata must have; `a.b` reaches into nested objects.
+        /// Members that a point's metadata must have; `a.b` addresses a nested member.
         metadata: Option<MetadataFilter>,
-        /// Names of fields; all when absent or empty.
+        /// Fields to return; all when absent or empty.
         fields: Option<FieldNames>,
     }
     rules [Rule::Values(start_is_before_end)]
@@ -43,34 +43,34 @@ body! {
 body! {
     /// Body of a query.
     pub struct QueryBody {
-        /// The bucket.
+        /// The bucket to query.
         bucket_id: ObjectId,
-        /// Which points.
+        /// Filters that select points.
         filters: Option<FiltersBody>,
-        /// What is told of each group; together with `groupBy`.
+        /// Aggregate computed for each group; requires `groupBy`.
         aggregation: Option<Aggregation>,
-        /// The calendar unit of a group, UTC; together with `aggregation`.
+        /// Calendar unit of a group, in UTC; requires `aggregation`.
         group_by: Option<GroupBy>,
-        /// Most rows: 100 raw rows when absent, 10000 groups.
+        /// Maximum number of rows; the default is 100 for points and 10000 for groups.
         limit: Option<Limit>,
-        /// Rows to pass over.
+        /// Number of rows to skip.
         offset: Option<Offset>,
-        /// By timestamp; `asc` when absent.
+        /// Order by timestamp; `asc` when absent.
         sort: Option<Sort>,
-        /// `nextCursor` of the page before, instead of `offset`.
+        /// `nextCursor` of the previous page; replaces `offset`.
         #[schema(value_type = Option<String>)]
         cursor: Option<Cursor>,
-        /// Groups all sources together.
+        /// Groups the points of all data sources together.
         merge_sources: Option<bool>,
-        /// `false`: never downsample this query.
+        /// `false` disables downsampling for this query.
         downsampling: Option<bool>,
-        /// Raw rows when no source has more points than this in the range, else averages by the finest step that gives
-        /// none of them more rows than this. Not with `aggregation` and `groupBy`.
+        /// Returns points when no source has more of them in the range than this. Otherwise returns averages, with the
+        /// finest step at which no source has more rows than this. Not allowed with `aggregation` and `groupBy`.
         max_points: Option<MaxPoints>,
-        /// `columns`: an array for each member of the rows, instead of an object for each row.
+        /// `columns` returns an array for each member of the rows instead of an object for each row.
         layout: Option<Layout>,
-        /// By the clock of which zone hours, days and longer steps begin: a name of the IANA database, such as
-        /// `Europe/Stockholm`; UTC when absent. Timestamps are UTC all the same.
+        /// Time zone in which hours, days and longer steps begin: a name of the IANA database, such as
+        /// `Europe/Stockholm`; UTC when absent. Timestamps in responses are always UTC.
         #[schema(value_type = Option<String>, example = "Europe/Stockholm")]
         timezone: Option<ZoneName>,
     }
@@ -95,10 +95,10 @@ body! {
     ]
 }
 
-/// Reads a body, and finds all faults of its shape.
+/// Parses a query and collects all faults of its shape.
 ///
 /// # Errors
-/// 400 with these faults.
+/// Returns 400 with all faults.
 pub fn read_query(body: &Value) -> Result<QueryInput, ServiceError> {
     let faults = Faults::default();
     let read = QueryBody::read(body, &faults.root());
@@ -108,10 +108,10 @@ pub fn read_query(body: &Value) -> Result<QueryInput, ServiceError> {
 }
 
 impl QueryBody {
-    /// The query, whose cursor has to be one of the same question.
+    /// Converts the body, and checks that the cursor was made for the same query.
     ///
     /// # Errors
-    /// 400.
+    /// Returns 400 when the cursor belongs to another query.
     pub fn into_input(self) -> Result<QueryInput, ServiceError> {
         let input = QueryInput::from(self);
         let faults = Faults::default();
@@ -176,7 +176,7 @@ impl FromJson for Cursor {
     }
 }
 
-/// A time zone by its name in the IANA database.
+/// A time zone, parsed from its name in the IANA database.
 #[derive(Debug)]
 pub struct ZoneName(TimeZone);
 
@@ -193,7 +193,7 @@ impl FromJson for ZoneName {
     }
 }
 
-/// Members that metadata must have.
+/// Members that the metadata of a point must have.
 #[derive(Debug, Default)]
 pub struct MetadataFilter(Map<String, Value>);
 
@@ -219,7 +219,7 @@ described!(
         .max_properties(Some(METADATA_FILTER_MEMBERS_MAX))
 );
 
-/// Names of fields, each once, with its place in what was sent.
+/// Field names without duplicates, each with its index in the request.
 #[derive(Debug, Default)]
 pub struct FieldNames(Vec<AskedField>);
 

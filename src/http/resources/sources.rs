@@ -1,4 +1,4 @@
-//! `/api/buckets/{bucketId}/sources`.
+//! `/api/buckets/{bucketId}/sources`: data sources.
 
 use actix_web::http::StatusCode;
 use serde::Serialize;
@@ -17,140 +17,140 @@ use crate::service::page::PageRequest;
 use crate::service::sources::{SourcePatch, SourceWithStats};
 use crate::timestamp::Timestamp;
 
-/// `type` when absent.
+/// Default of `type`.
 const DEFAULT_KIND: &str = "sensor";
 
 /// A data source.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SourceView<'a> {
-    /// Its id.
+    /// ID of the data source.
     #[serde(rename = "_id")]
     pub id: ObjectId,
-    /// Its bucket.
+    /// ID of the bucket.
     pub bucket_id: ObjectId,
-    /// Unique within the bucket.
+    /// Name, unique within the bucket.
     pub name: &'a str,
-    /// An open set.
+    /// Type of the source; any text.
     #[serde(rename = "type")]
     pub kind: &'a str,
-    /// Free text.
+    /// Description; any text.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub description: Option<&'a str>,
-    /// Field name to definition.
+    /// Field definitions by field name.
     #[serde(serialize_with = "fields_by_name")]
     #[schema(value_type = Fields)]
     pub schema: &'a Schema,
     /// `strict` or `extend`.
     #[schema(value_type = SchemaMode)]
     pub schema_mode: &'static str,
-    /// Whether large raw queries are aggregated by themselves.
+    /// Whether large raw queries are downsampled automatically.
     pub downsampling: bool,
     /// `active` or `inactive`.
     #[schema(value_type = SourceStatus)]
     pub status: &'static str,
-    /// Its points.
+    /// Statistics of the source's points.
     pub stats: SourceStatsView,
-    /// When it was made.
+    /// When the source was created.
     pub created_at: Timestamp,
-    /// When its settings or schema last changed.
+    /// When the settings or the schema last changed.
     pub updated_at: Timestamp,
 }
 
-/// What a source holds, expired points not counted.
+/// Statistics of a data source's points, without expired ones.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SourceStatsView {
-    /// Points.
+    /// Number of points.
     pub total_data_points: u64,
-    /// Timestamp of the earliest.
+    /// Timestamp of the earliest point.
     pub first_data_point: Option<Timestamp>,
-    /// Timestamp of the latest.
+    /// Timestamp of the latest point.
     pub last_data_point: Option<Timestamp>,
-    /// Null below two points.
+    /// Mean interval between points, in seconds; null with fewer than two points.
     pub average_interval_seconds: Option<f64>,
 }
 
-/// A page of sources.
+/// A page of data sources.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SourcesAnswer<'a> {
-    /// Oldest first.
+    /// Data sources, oldest first.
     pub data_sources: Vec<SourceView<'a>>,
-    /// Which part.
+    /// Position of this page in the list.
     pub pagination: Pagination,
 }
 
-/// An answer about one source.
+/// The response about one data source.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SourceAnswer<'a> {
-    /// What was done, for changes.
+    /// Result in words, for changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub message: Option<&'static str>,
-    /// As it is now.
+    /// The data source as it is now.
     pub data_source: SourceView<'a>,
 }
 
-/// What went with it.
+/// Number of objects deleted along with a data source.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeletedWithSourceView {
-    /// Points.
+    /// Number of deleted points.
     pub data_points: u64,
-    /// Alert rules.
+    /// Number of deleted alert rules.
     pub alert_rules: u64,
 }
 
-/// An answer to a deletion.
+/// The response to a deletion.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeletedSourceAnswer<'a> {
-    /// What was done.
+    /// Result in words.
     pub message: &'static str,
-    /// What it was.
+    /// The deleted data source.
     pub deleted_data_source: NamedView<'a>,
-    /// What went with it.
+    /// Objects deleted along with the source.
     pub deleted_resources: DeletedWithSourceView,
 }
 
 body! {
-    /// Body of a creation.
+    /// Body of a request that creates a data source.
     pub struct SourceBody {
-        /// Unique within the bucket.
+        /// Name, unique within the bucket.
         name: OpenName,
-        /// `sensor` when absent.
+        /// Type of the source, any text; `sensor` when absent.
         r#type: Option<OpenName>,
-        /// Free text.
+        /// Description; any text.
         description: Option<Description>,
-        /// Field name to definition: 1 to 256 fields.
+        /// Field definitions by field name: 1 to 256 fields.
         schema: Fields,
-        /// `strict` (when absent) or `extend`.
+        /// `strict` (default) or `extend`.
         schema_mode: Option<SchemaMode>,
-        /// True when absent.
+        /// Whether large raw queries are downsampled automatically; true when absent.
         downsampling: Option<bool>,
-        /// `active` (when absent) or `inactive`.
+        /// `active` (default) or `inactive`.
         status: Option<SourceStatus>,
     }
 }
 
 body! {
-    /// Body of a change; what is left out stays.
+    /// Body of a request that changes a data source; absent members keep their values.
     pub struct SourcePatchBody {
-        /// Unique within the bucket.
+        /// Name, unique within the bucket.
         name: Option<OpenName>,
-        /// An open set.
+        /// Type of the source; any text.
         r#type: Option<OpenName>,
-        /// Free text; null removes it.
+        /// Description, any text; null removes it.
         #[schema(value_type = Option<Description>)]
         description: Patch<Description>,
-        /// The whole schema: it may gain fields and change units and descriptions.
+        /// The whole schema. Fields can be added, units and descriptions can be changed.
         schema: Option<Fields>,
         /// `strict` or `extend`.
         schema_mode: Option<SchemaMode>,
-        /// Whether large raw queries are aggregated by themselves.
+        /// Whether large raw queries are downsampled automatically.
         downsampling: Option<bool>,
         /// `active` or `inactive`.
         status: Option<SourceStatus>,
@@ -170,11 +170,14 @@ pub fn endpoints() -> Vec<Endpoint> {
 }
 
 async fn list(call: Call<Reader, (ObjectId, PageRequest)>) -> Reply<SourcesAnswer<'static>> {
-    let (bucket_id, asked) = call.params;
-    let page = call.service.list_sources(&call.caller, bucket_id, asked).await?;
+    let (bucket_id, page_request) = call.params;
+    let page = call
+        .service
+        .list_sources(&call.caller, bucket_id, page_request)
+        .await?;
     Answer::of(&SourcesAnswer {
         data_sources: page.entries.iter().map(SourceView::of).collect(),
-        pagination: Pagination::of(asked, &page),
+        pagination: Pagination::of(page_request, &page),
     })
 }
 

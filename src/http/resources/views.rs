@@ -1,16 +1,16 @@
-//! Parts that several answers share.
+//! Types shared by several responses.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::ids::ObjectId;
 
-/// An id with the name that goes with it.
+/// An object's ID and name.
 #[derive(Serialize, ToSchema)]
 pub struct NamedView<'a> {
-    /// Its id.
+    /// ID of the object.
     #[serde(rename = "_id")]
     pub id: ObjectId,
-    /// Its name.
+    /// Name of the object.
     pub name: &'a str,
 }

@@ -11,62 +11,62 @@ use crate::ids::ObjectId;
 use crate::service::page::{Page, PageRequest};
 use crate::timestamp::Timestamp;
 
-/// A delivery.
+/// A delivery of an event.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeliveryView<'a> {
-    /// Its id.
+    /// ID of the delivery.
     #[serde(rename = "_id")]
     pub id: ObjectId,
-    /// The id that the receiver knows it by: the same on every attempt.
+    /// The `webhookId` that the receiver gets: the same on every attempt.
     pub webhook_id: ObjectId,
-    /// What it tells of.
+    /// Type of the event.
     #[schema(value_type = DeliveredEventDoc)]
     pub event: &'static str,
-    /// Where it stands.
+    /// Status of the delivery.
     #[schema(value_type = DeliveryStatusDoc)]
     pub status: &'static str,
-    /// Oldest first.
+    /// Attempts, oldest first.
     pub attempts: Vec<AttemptView<'a>>,
-    /// When the next attempt is due; null when finished.
+    /// When the next attempt is due; null when the delivery is finished.
     pub next_attempt_at: Option<Timestamp>,
-    /// When it was queued first.
+    /// When the delivery was first queued.
     pub created_at: Timestamp,
 }
 
-/// One try.
+/// One attempt to deliver.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AttemptView<'a> {
-    /// When it began.
+    /// When the attempt started.
     pub at: Timestamp,
-    /// What the receiver answered.
+    /// HTTP status of the receiver's response.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub status_code: Option<u16>,
-    /// Why it failed.
+    /// Why the attempt failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub error: Option<&'a str>,
-    /// How long it took.
+    /// Duration of the attempt, in milliseconds.
     pub duration_ms: u32,
 }
 
 /// A page of deliveries.
 #[derive(Serialize, ToSchema)]
 pub struct DeliveriesAnswer<'a> {
-    /// Newest first.
+    /// Deliveries, newest first.
     pub deliveries: Vec<DeliveryView<'a>>,
-    /// Which part.
+    /// Position of this page in the list.
     pub pagination: Pagination,
 }
 
-/// An answer about a delivery that was queued.
+/// The response about a queued delivery.
 #[derive(Serialize, ToSchema)]
 pub struct DeliveryAnswer<'a> {
-    /// What was done.
+    /// Result in words.
     pub message: &'static str,
-    /// As it is now.
+    /// The delivery as it is now.
     pub delivery: DeliveryView<'a>,
 }
 
@@ -83,7 +83,7 @@ pub fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-/// Those of alert rules.
+/// The endpoints for deliveries of alert rules.
 pub fn endpoints_of_rules() -> Vec<Endpoint> {
     vec![get(
         "/api/alerts/{id}/deliveries",
@@ -93,25 +93,29 @@ pub fn endpoints_of_rules() -> Vec<Endpoint> {
 }
 
 async fn list(call: Call<Admin, (ObjectId, PageRequest)>) -> Reply<DeliveriesAnswer<'static>> {
-    let (webhook_id, asked) = call.params;
-    listed(
-        asked,
-        &call.service.webhook_deliveries(&call.caller, webhook_id, asked)?,
+    let (webhook_id, page_request) = call.params;
+    deliveries_answer(
+        page_request,
+        &call
+            .service
+            .webhook_deliveries(&call.caller, webhook_id, page_request)?,
     )
 }
 
 async fn list_of_rule(call: Call<Reader, (ObjectId, PageRequest)>) -> Reply<DeliveriesAnswer<'static>> {
-    let (rule_id, asked) = call.params;
-    listed(
-        asked,
-        &call.service.rule_deliveries(&call.caller, rule_id, asked)?,
+    let (rule_id, page_request) = call.params;
+    deliveries_answer(
+        page_request,
+        &call
+            .service
+            .rule_deliveries(&call.caller, rule_id, page_request)?,
     )
 }
 
-fn listed(asked: PageRequest, page: &Page<Delivery>) -> Reply<DeliveriesAnswer<'static>> {
+fn deliveries_answer(page_request: PageRequest, page: &Page<Delivery>) -> Reply<DeliveriesAnswer<'static>> {
     Answer::of(&DeliveriesAnswer {
         deliveries: page.entries.iter().map(DeliveryView::of).collect(),
-        pagination: Pagination::of(asked, page),
+        pagination: Pagination::of(page_request, page),
     })
 }
 

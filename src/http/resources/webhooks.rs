@@ -1,4 +1,4 @@
-//! `/api/webhooks`.
+//! `/api/webhooks`: subscriptions to events.
 
 use actix_web::http::StatusCode;
 use serde::Serialize;
@@ -22,51 +22,51 @@ type Multiplier = Number<{ BACKOFF_MULTIPLIER.0 }, { BACKOFF_MULTIPLIER.1 }>;
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WebhookView<'a> {
-    /// Its id.
+    /// ID of the webhook.
     #[serde(rename = "_id")]
     pub id: ObjectId,
-    /// Whose events it hears.
+    /// ID of the organization that owns the webhook.
     pub organization_id: ObjectId,
-    /// The one bucket it hears; null for all.
+    /// Bucket whose events are delivered; null for all buckets.
     pub bucket_id: Option<ObjectId>,
-    /// Where it is told.
+    /// URL that receives the events.
     pub url: &'a str,
-    /// What it hears of.
+    /// Events that it receives.
     #[schema(value_type = Vec<Event>)]
     pub events: Vec<&'static str>,
-    /// Signs what it is told; shown once, when the webhook is made.
+    /// Secret that signs deliveries; returned only once, when the webhook is created.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub secret: Option<&'a str>,
-    /// When a failed delivery is tried again.
+    /// Retry policy for failed deliveries.
     pub retry_config: RetryView,
     /// `active` or `paused`.
     #[schema(value_type = WebhookStatus)]
     pub status: &'static str,
-    /// Deliveries queued.
+    /// Number of deliveries queued.
     pub total_deliveries: u64,
-    /// Those that ended with a 2xx.
+    /// Number of deliveries that succeeded with a 2xx.
     pub successful_deliveries: u64,
-    /// Those given up.
+    /// Number of deliveries that failed after all retries.
     pub failed_deliveries: u64,
-    /// When the last one ended.
+    /// When the last delivery finished.
     pub last_delivery_at: Option<Timestamp>,
-    /// `delivered` or `failed`.
+    /// Result of the last delivery: `delivered` or `failed`.
     #[schema(value_type = Option<DeliveryStatusDoc>)]
     pub last_delivery_status: Option<&'static str>,
-    /// When it was made.
+    /// When the webhook was created.
     pub created_at: Timestamp,
-    /// When its settings last changed.
+    /// When the settings last changed.
     pub updated_at: Timestamp,
 }
 
-/// When a failed delivery is tried again.
+/// Retry policy for failed deliveries.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RetryView {
-    /// Attempts after the first.
+    /// Maximum number of retries after the first attempt.
     pub max_retries: u8,
-    /// The n-th after this to the power of n − 1 seconds.
+    /// Base of the exponential backoff: retry n follows after this to the power of n − 1 seconds.
     #[schema(value_type = f64)]
     pub backoff_multiplier: Value,
 }
@@ -74,55 +74,55 @@ pub struct RetryView {
 /// A page of webhooks.
 #[derive(Serialize, ToSchema)]
 pub struct WebhooksAnswer<'a> {
-    /// Oldest first.
+    /// Webhooks, oldest first.
     pub webhooks: Vec<WebhookView<'a>>,
-    /// Which part.
+    /// Position of this page in the list.
     pub pagination: Pagination,
 }
 
-/// An answer about one webhook.
+/// The response about one webhook.
 #[derive(Serialize, ToSchema)]
 pub struct WebhookAnswer<'a> {
-    /// What was done, for changes.
+    /// Result in words, for changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub message: Option<&'static str>,
-    /// As it is now.
+    /// The webhook as it is now.
     pub webhook: WebhookView<'a>,
 }
 
 /// A deleted webhook.
 #[derive(Serialize, ToSchema)]
 pub struct DeletedWebhookView<'a> {
-    /// Its id.
+    /// ID of the webhook.
     #[serde(rename = "_id")]
     pub id: ObjectId,
-    /// Where it was told.
+    /// URL that received the events.
     pub url: &'a str,
 }
 
-/// An answer to a deletion.
+/// The response to a deletion.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeletedWebhookAnswer<'a> {
-    /// What was done.
+    /// Result in words.
     pub message: &'static str,
-    /// What it was.
+    /// The deleted webhook.
     pub deleted_webhook: DeletedWebhookView<'a>,
 }
 
 body! {
-    /// Body of a creation.
+    /// Body of a request that creates a webhook.
     pub struct WebhookBody {
-        /// http or https, with a public host.
+        /// URL that receives the events: http or https, with a public host.
         url: Url,
-        /// What it hears of.
+        /// Events that it receives.
         events: Events,
-        /// The one bucket it hears; all when absent.
+        /// Bucket whose events are delivered; all buckets when absent.
         bucket_id: Option<ObjectId>,
-        /// Made when absent.
+        /// Secret that signs deliveries; generated when absent.
         secret: Option<Secret>,
-        /// When a failed delivery is tried again.
+        /// Retry policy for failed deliveries.
         retry_config: Option<RetryBody>,
         /// `active` when absent.
         status: Option<WebhookStatus>,
@@ -130,18 +130,18 @@ body! {
 }
 
 body! {
-    /// Body of a change; what is left out stays.
+    /// Body of a request that changes a webhook; absent members keep their values.
     pub struct WebhookPatchBody {
-        /// http or https, with a public host.
+        /// URL that receives the events: http or https, with a public host.
         url: Option<Url>,
-        /// What it hears of.
+        /// Events that it receives.
         events: Option<Events>,
-        /// The one bucket it hears; null for all.
+        /// Bucket whose events are delivered; null for all buckets.
         #[schema(value_type = Option<ObjectId>)]
         bucket_id: Patch<ObjectId>,
-        /// Another secret.
+        /// New secret that signs deliveries.
         secret: Option<Secret>,
-        /// When a failed delivery is tried again.
+        /// Retry policy for failed deliveries.
         retry_config: Option<RetryBody>,
         /// `active` or `paused`.
         status: Option<WebhookStatus>,
@@ -149,11 +149,11 @@ body! {
 }
 
 body! {
-    /// When a failed delivery is tried again.
+    /// Retry policy for failed deliveries.
     pub struct RetryBody {
-        /// Attempts after the first: 3 when absent.
+        /// Maximum number of retries after the first attempt; 3 when absent.
         max_retries: Option<Retries>,
-        /// 2 when absent: 1, 2, 4 seconds.
+        /// Base of the exponential backoff; 2 when absent, which waits 1, 2 and 4 seconds.
         backoff_multiplier: Option<Multiplier>,
     }
 }
@@ -236,7 +236,7 @@ async fn remove(call: Call<Admin, ObjectId>) -> Reply<DeletedWebhookAnswer<'stat
     })
 }
 
-/// The events in the order sent.
+/// Removes duplicates and keeps the order.
 fn each_once(events: Events) -> Vec<Event> {
     let mut once = Vec::new();
     for event in events.0 {
