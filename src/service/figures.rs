@@ -1,4 +1,4 @@
-//! Collects the statistics of all subsystems for `/metrics`.
+//! Collects the statistics of all rooms for `/metrics`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,7 +10,7 @@ use crate::journal::JournalStats;
 use crate::ledger::LedgerStats;
 use crate::query_pool::QueryPoolStats;
 
-/// Statistics of all subsystems, taken at one time.
+/// Statistics of all rooms, taken at one time.
 #[derive(Clone, Debug)]
 pub struct Figures {
     /// Whether the server accepts writes.
@@ -70,7 +70,7 @@ impl IngestCounts {
 }
 
 impl Service {
-    /// Collects the statistics of all subsystems.
+    /// Collects the statistics of all rooms.
     pub async fn figures(&self) -> Figures {
         let mut ingest = IngestFigures::default();
         for counts in self.ingested.all() {

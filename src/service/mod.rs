@@ -1,4 +1,4 @@
-//! One function per endpoint, independent of HTTP: it checks permissions, decides, and calls the subsystem that does
+//! One function per endpoint, independent of HTTP: it checks permissions, decides, and calls the room that does
 //! the work.
 //!
 //! A change is decided under a lock of its organization. The lock is held until the journal has the change
@@ -62,7 +62,7 @@ use quota::UnsavedCalls;
 use signup_limiter::SignUpLimiter;
 use tokens::Tokens;
 
-/// The subsystems that endpoints call, and their shared state.
+/// The rooms that endpoints call, and their shared state.
 pub struct Service {
     /// The validated configuration.
     pub config: Arc<Config>,
@@ -102,13 +102,13 @@ pub struct Service {
 }
 
 impl Service {
-    /// Makes the service from opened subsystems. The catalog must have its server secret.
+    /// Makes the service from opened rooms. The catalog must have its server secret.
     ///
     /// # Errors
     /// Fails when the operating system provides no random bytes or no thread, or when the catalog has no secret.
     #[expect(
         clippy::too_many_arguments,
-        reason = "one argument for each subsystem, all of different types"
+        reason = "one argument for each room, all of different types"
     )]
     pub fn new(
         config: Arc<Config>,

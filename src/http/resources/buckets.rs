@@ -23,111 +23,111 @@ type RetentionDays = Integer<1, { RETENTION_DAYS_MAX as u64 }>;
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BucketView<'a> {
-    /// Its id.
+    /// ID of the bucket.
     #[serde(rename = "_id")]
     pub id: ObjectId,
-    /// Unique within the organization.
+    /// Name, unique within the organization.
     pub name: &'a str,
-    /// Free text.
+    /// Description; any text.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub description: Option<&'a str>,
-    /// Its owner.
+    /// ID of the organization that owns the bucket.
     pub organization_id: ObjectId,
-    /// How long its points are kept.
+    /// Days for which points are kept.
     pub retention_days: u32,
     /// Always `active`.
     #[schema(value_type = BucketStatusDoc)]
     pub status: &'static str,
-    /// What it holds, on get-one.
+    /// Number of objects in the bucket; only in the response about one bucket.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub stats: Option<BucketStatsView>,
-    /// When it was made.
+    /// When the bucket was created.
     pub created_at: Timestamp,
-    /// When its settings last changed.
+    /// When the settings last changed.
     pub updated_at: Timestamp,
 }
 
-/// What a bucket holds.
+/// Number of objects in a bucket.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BucketStatsView {
-    /// Data sources.
+    /// Number of data sources.
     pub data_source_count: u64,
-    /// Points, expired ones not counted.
+    /// Number of points, without expired ones.
     pub data_point_count: u64,
-    /// Keys of this bucket.
+    /// Number of keys of this bucket.
     pub api_key_count: u64,
 }
 
 /// A page of buckets.
 #[derive(Serialize, ToSchema)]
 pub struct BucketsAnswer<'a> {
-    /// Oldest first.
+    /// Buckets, oldest first.
     pub buckets: Vec<BucketView<'a>>,
-    /// Which part.
+    /// Position of this page in the list.
     pub pagination: Pagination,
 }
 
-/// An answer about one bucket.
+/// The response about one bucket.
 #[derive(Serialize, ToSchema)]
 pub struct BucketAnswer<'a> {
-    /// What was done, for changes.
+    /// Result in words, for changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub message: Option<&'static str>,
-    /// As it is now.
+    /// The bucket as it is now.
     pub bucket: BucketView<'a>,
 }
 
-/// What went with it.
+/// Number of objects deleted along with a bucket.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeletedWithBucketView {
-    /// Data sources.
+    /// Number of deleted data sources.
     pub data_sources: u64,
-    /// Points.
+    /// Number of deleted points.
     pub data_points: u64,
-    /// Keys.
+    /// Number of deleted keys.
     pub api_keys: u64,
-    /// Alert rules.
+    /// Number of deleted alert rules.
     pub alert_rules: u64,
 }
 
-/// An answer to a deletion.
+/// The response to a deletion.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeletedBucketAnswer<'a> {
-    /// What was done.
+    /// Result in words.
     pub message: &'static str,
-    /// What it was.
+    /// The deleted bucket.
     pub deleted_bucket: NamedView<'a>,
-    /// What went with it.
+    /// Objects deleted along with the bucket.
     pub deleted_resources: DeletedWithBucketView,
 }
 
 body! {
-    /// Body of a creation.
+    /// Body of a request that creates a bucket.
     pub struct BucketBody {
-        /// Unique within the organization.
+        /// Name, unique within the organization.
         name: Name,
-        /// Free text.
+        /// Description; any text.
         description: Option<Description>,
-        /// Within the plan; its maximum when absent.
+        /// Days for which points are kept, within the plan; the plan's maximum when absent.
         retention_days: Option<RetentionDays>,
     }
 }
 
 body! {
-    /// Body of a change; what is left out stays.
+    /// Body of a request that changes a bucket; absent members keep their values.
     pub struct BucketPatchBody {
-        /// Unique within the organization.
+        /// Name, unique within the organization.
         name: Option<Name>,
-        /// Free text; null removes it.
+        /// Description, any text; null removes it.
         #[schema(value_type = Option<Description>)]
         description: Patch<Description>,
-        /// Within the plan. Shortened, older points are gone at once and for good.
+        /// Days for which points are kept, within the plan. A smaller value removes older points at once and for good.
         retention_days: Option<RetentionDays>,
     }
 }

@@ -15,31 +15,31 @@ use crate::service::{Caller, Service};
 use crate::timestamp::Timestamp;
 
 const WARNING: &str = "store this key now: it is shown this once and cannot be retrieved later";
-/// The last characters that a creation's answer previews.
+/// Number of last characters in the preview of a new key.
 const PREVIEW_CHARS: usize = 4;
 
 /// A key in a list.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct KeyView<'a> {
-    /// Its id.
+    /// ID of the key.
     #[serde(rename = "_id")]
     pub id: ObjectId,
-    /// Shown name.
+    /// Name of the key.
     pub name: &'a str,
-    /// What it may do.
+    /// Type of the key, which decides what it allows.
     #[serde(rename = "type")]
     #[schema(value_type = KeyType)]
     pub kind: &'static str,
-    /// Its bucket, for bucket keys.
+    /// ID of the bucket, for keys of a bucket.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub bucket_id: Option<ObjectId>,
-    /// The first twelve characters and an ellipsis.
+    /// First twelve characters of the key and an ellipsis.
     pub key_prefix: String,
-    /// When it was made.
+    /// When the key was created.
     pub created_at: Timestamp,
-    /// Exact to the minute; null when never.
+    /// When the key was last used, to the minute; null when never.
     pub last_used_at: Option<Timestamp>,
 }
 
@@ -47,102 +47,102 @@ pub struct KeyView<'a> {
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct KeysAnswer<'a> {
-    /// Oldest first.
+    /// Keys, oldest first.
     pub api_keys: Vec<KeyView<'a>>,
-    /// Which part.
+    /// Position of this page in the list.
     pub pagination: Pagination,
 }
 
-/// A key as its maker sees it.
+/// A new key.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CreatedKeyView<'a> {
-    /// Its id.
+    /// ID of the key.
     #[serde(rename = "_id")]
     pub object_id: ObjectId,
-    /// The same.
+    /// The same ID.
     pub id: ObjectId,
-    /// Shown name.
+    /// Name of the key.
     pub name: &'a str,
-    /// What it may do.
+    /// Type of the key, which decides what it allows.
     #[serde(rename = "type")]
     #[schema(value_type = KeyType)]
     pub kind: &'static str,
-    /// Its bucket, for bucket keys.
+    /// ID of the bucket, for keys of a bucket.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub bucket_id: Option<ObjectId>,
-    /// The bucket's name, for bucket keys.
+    /// Name of the bucket, for keys of a bucket.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub bucket_name: Option<&'a str>,
-    /// The whole key, this once.
+    /// The whole key, which is returned only once.
     pub key: &'a str,
-    /// An ellipsis and the last four characters.
+    /// An ellipsis and the last four characters of the key.
     pub key_preview: String,
-    /// What it may do, in detail.
+    /// What the key allows.
     pub permissions: &'static [&'static str],
-    /// When it was made.
+    /// When the key was created.
     pub created_at: Timestamp,
 }
 
-/// An answer to a creation.
+/// The response to a creation.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CreatedKeyAnswer<'a> {
-    /// What was done.
+    /// Result in words.
     pub message: &'static str,
-    /// The key.
+    /// The new key.
     pub api_key: CreatedKeyView<'a>,
-    /// That it is shown this once.
+    /// Reminder that the key is returned only once.
     pub warning: &'static str,
 }
 
 /// A deleted key.
 #[derive(Serialize, ToSchema)]
 pub struct DeletedKeyView<'a> {
-    /// Its id.
+    /// ID of the key.
     #[serde(rename = "_id")]
     pub id: ObjectId,
-    /// Its name.
+    /// Name of the key.
     pub name: &'a str,
-    /// Its type.
+    /// Type of the key.
     #[serde(rename = "type")]
     #[schema(value_type = KeyType)]
     pub kind: &'static str,
 }
 
-/// An answer to a deletion.
+/// The response to a deletion.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeletedKeyAnswer<'a> {
-    /// What was done.
+    /// Result in words.
     pub message: &'static str,
-    /// What it was.
+    /// The deleted key.
     pub deleted_key: DeletedKeyView<'a>,
 }
 
 body! {
-    /// Body of a creation; one of `name` and `label` is required.
+    /// Body of a request that creates a key of a bucket; `name` or `label` is required.
     pub struct NewBucketKeyBody {
-        /// Shown name.
+        /// Name of the key.
         name: Option<Name>,
-        /// The same by another name; `name` counts when both are there.
+        /// Another name of the same member; ignored when `name` is present.
         label: Option<Name>,
-        /// What it may do.
+        /// Type of the key, which decides what it allows.
         r#type: BucketKeyType,
     }
     rules [Rule::AnyOf("name", "label")]
 }
 
 body! {
-    /// Body of a creation; one of `name` and `label` is required.
+    /// Body of a request that creates a key of the organization; `name` or `label` is required.
     pub struct NewOrganizationKeyBody {
-        /// Shown name.
+        /// Name of the key.
         name: Option<Name>,
-        /// The same by another name; `name` counts when both are there.
+        /// Another name of the same member; ignored when `name` is present.
         label: Option<Name>,
-        /// What it may do.
+        /// Type of the key, which decides what it allows.
         r#type: OrganizationKeyType,
     }
     rules [Rule::AnyOf("name", "label")]
