@@ -104,16 +104,15 @@ fn put_in_force(disk: &dyn Disk, layout: &Layout) -> io::Result<()> {
     disk.sync_dir(&layout.data_dir)
 }
 
-/// Removes the restored files, then the marker, each durably. While a file cannot be removed the marker stays, so that no
-/// server starts on a part of a backup; the next restore fails with `Occupied`.
+/// Removes the restored files and, once that is durable, the marker. While a file cannot be removed the marker stays, so
+/// that no server starts on a part of a backup; the next restore fails with `Occupied`.
 fn discard(disk: &dyn Disk, layout: &Layout) {
     let removed = ROOTS.iter().all(|name| {
         let path = layout.data_dir.join(name);
-        let gone = |result: io::Result<()>| match result {
-            Err(error) => error.kind() == io::ErrorKind::NotFound,
-            Ok(()) => true,
-        };
-        disk.remove_dir_all(&path).is_ok() || gone(disk.remove(&path))
+        // A root is a directory or a file. What matters is whether anything is left.
+        let _ = disk.remove_dir_all(&path);
+        let _ = disk.remove(&path);
+        matches!(disk.exists(&path), Ok(false))
     });
     if removed && disk.sync_dir(&layout.data_dir).is_ok() {
         // The restore has failed already; that error is the one to report.

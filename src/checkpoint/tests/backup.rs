@@ -221,6 +221,41 @@ fn a_power_cut_at_any_operation_of_a_restore_leaves_nothing_or_all_or_what_is_re
     assert!(whole > 6 && refused > 100, "{whole} whole, {refused} refused");
 }
 
+/// A restore ends for want of room, and one of its files cannot be removed. A start must not take the rest for a data
+/// directory.
+#[test]
+fn a_failed_restore_that_cannot_remove_its_files_stays_refused() {
+    let (disk, _) = worked(seed());
+    let kept = back_up(Arc::new(disk), "kept/backup").unwrap_or_else(|error| panic!("{error}"));
+    let whole = restored(&kept, "kept/backup").used_bytes();
+    let (mut refused, mut emptied) = (0, 0);
+    for nth in 1.. {
+        let to = SimDisk::new(nth);
+        to.set_budget_bytes(Some(whole - 1));
+        to.fail(Operation::Remove, nth, Fault::Io);
+        restore(&kept, "kept/backup", &to).expect_err("the disk is full");
+        let left = to.files();
+        if left.is_empty() {
+            emptied += 1;
+        } else {
+            let port: Arc<dyn Disk> = Arc::new(to.clone());
+            let error = open(&port, Arc::clone(&port), &layout())
+                .err()
+                .expect("a part of a backup");
+            assert!(
+                error.to_string().contains("RESTORING"),
+                "{error}: {:?}",
+                left.keys()
+            );
+            refused += 1;
+        }
+        if to.count(Operation::Remove) < nth {
+            break;
+        }
+    }
+    assert!(refused > 0 && emptied > 0, "{refused} refused, {emptied} emptied");
+}
+
 #[test]
 fn a_backup_that_did_not_come_to_its_end_is_refused() {
     let (disk, _) = worked(seed());
