@@ -11,7 +11,7 @@ test("the password: a wrong one is said, the right one keeps the session", async
   await expect(page.getByRole("alert")).toBeVisible();
   await page.getByLabel("Current password").fill(account.password);
   await page.getByRole("button", { name: "Change password" }).click();
-  await expect(page.getByText("The password is changed.")).toBeVisible();
+  await expect(page.getByText("The password has been changed.")).toBeVisible();
   await visit(page, "#/buckets");
   await expect(page.getByText("No buckets yet")).toBeVisible();
 });

@@ -144,7 +144,7 @@ test("a switch of more points than an answer holds is a share of the whole range
   for (const chosen of ["by=hour", "by=raw", "agg=max", "agg=sum&by=day"]) {
     await open(page, account, hashOf([source], `r=7d&${chosen}`, "running"));
     await expect(page.locator(".chart-note")).toContainText(/averaged by (15 min|5 min|minute) of 30,000 points/);
-    await expect(page.locator(".remarks")).toContainText("share of time true, at a step of their own");
+    await expect(page.locator(".remarks")).toContainText("share of time they were true");
     await expect(page.locator(".remarks")).not.toContainText("newest 10,000");
     await expect.poll(ink).toBeLessThan(0.03);
   }

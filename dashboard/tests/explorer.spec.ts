@@ -95,9 +95,9 @@ test("switches are lines, texts are in the table", async ({ page, service }) => 
   await expect(page.getByRole("region", { name: "Latest points" }).last()).toContainText("auto");
   await visit(page, hashOf(world, "r=6h&by=hour", ["vibration", "running"]));
   await expect(page.locator(".legend tbody tr")).toHaveCount(2);
-  await expect(page.getByText("Booleans are shown as they came: groups by name are of numbers.")).toBeVisible();
+  await expect(page.getByText("Booleans are shown as raw points: they cannot be aggregated by this grouping.")).toBeVisible();
   await visit(page, hashOf(world, "r=6h", ["mode"]));
-  await expect(page.getByText("Texts are no lines: they stand in the table below.")).toBeVisible();
+  await expect(page.getByText("Text fields are listed in the table below; a chart cannot draw them.")).toBeVisible();
 });
 
 test("fields that a chart has no lines for are said to be left out", async ({ page, service }) => {

@@ -44,9 +44,9 @@ test("from an empty server to a chart in few clicks", async ({ page }) => {
     await page.keyboard.type("pressure");
     await click("Create source");
     await expect(page.getByRole("navigation", { name: "Breadcrumb" })).toContainText("Plant");
-    await expect(page.getByText("Waits for the first point")).toBeVisible();
+    await expect(page.getByText("Waiting for the first point")).toBeVisible();
 
-    await click("Make a write key");
+    await click("Create a write key");
     const send = page.locator("pre", { hasText: "/api/data'" });
     await expect(send).toContainText("TIDEWATCH_KEY='svc_w_");
     const command = await send.innerText();
@@ -68,7 +68,7 @@ test("from an empty server to a chart in few clicks", async ({ page }) => {
     await settled(page);
     expect(clicks).toBeLessThanOrEqual(CLICKS_MAX);
     await visit(page, "#/");
-    await expect(page.getByText("From nothing to a chart")).toHaveCount(0);
+    await expect(page.getByText("Getting started")).toHaveCount(0);
 
     // The server is no longer empty, and its sign-up is open.
     await page.getByRole("button", { name: "Log out" }).click();
@@ -133,7 +133,7 @@ test("the guide waits for the first point cheaply, and not at all while nobody l
   await page.clock.runFor(3000);
   await expect(page.locator(".step.next")).toContainText("See it on a chart");
   await page.getByRole("button", { name: "Hide the guide" }).click();
-  await expect(page.getByText("From nothing to a chart")).toHaveCount(0);
+  await expect(page.getByText("Getting started")).toHaveCount(0);
 });
 
 test("a key made among the keys is in the commands too", async ({ page, service }) => {

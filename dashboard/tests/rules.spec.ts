@@ -112,7 +112,7 @@ test("an inconclusive rule and one that no evaluator answers are not green", asy
   await expect(odd.locator(".pill.ok")).toHaveCount(0);
   await expect(page.getByRole("row", { name: /Pump 1 shakes/ })).toContainText("no evaluator has answered for 12 min");
   await visit(page, "#/");
-  const troubled = page.getByRole("region", { name: "Rules to look at" });
+  const troubled = page.getByRole("region", { name: "Rules that need attention" });
   await expect(troubled.getByRole("row", { name: /Odd/ })).toContainText("inconclusive");
   await expect(troubled.getByRole("row", { name: /Pump 1 shakes/ })).toContainText("firing");
   // The editor does not take over what the evaluator does not know.

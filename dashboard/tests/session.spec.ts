@@ -19,11 +19,11 @@ test("what was typed into a rule is there again after the next log-in", async ({
   await page.getByLabel("Value (mm/s)").fill("5.5");
   await context.clearCookies();
   await page.getByRole("button", { name: "Create rule" }).click();
-  await expect(page.getByText("Your session has ended. Log in again to go on.")).toBeVisible();
+  await expect(page.getByText("Your session has ended. Log in again to continue.")).toBeVisible();
   await page.getByLabel("Email").fill(account.email);
   await page.getByLabel("Password").fill(account.password);
   await page.getByRole("button", { name: "Log in" }).click();
-  await expect(page.getByText("What you typed here before is back.")).toBeVisible();
+  await expect(page.getByText("Your earlier input has been restored.")).toBeVisible();
   await expect(page.getByLabel("Name", { exact: true })).toHaveValue("Shakes");
   await expect(page.getByLabel("Value (mm/s)")).toHaveValue("5.5");
   await page.getByRole("button", { name: "Create rule" }).click();

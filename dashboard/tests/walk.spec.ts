@@ -20,7 +20,7 @@ test("from sign-up to a delivered trigger", async ({ page, service }) => {
   await page.getByLabel("Organization").fill("Tide Lab");
   await page.getByRole("button", { name: "Create account" }).click();
 
-  await expect(page.getByRole("heading", { name: "From nothing to a chart" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Getting started" })).toBeVisible();
   await page.getByRole("link", { name: "Create a bucket" }).click();
   await page.getByLabel("Name", { exact: true }).fill("Plant");
   await page.getByRole("button", { name: "Create bucket" }).click();
@@ -77,10 +77,10 @@ test("from sign-up to a delivered trigger", async ({ page, service }) => {
 
   await page.goto(`${service.url}/#/rules/new?bucket=${bucketId}&source=${sourceId}`);
   await page.getByLabel("Name", { exact: true }).fill("Boiler runs hot");
-  await page.getByLabel("Judged every (seconds)").fill("5");
+  await page.getByLabel("Evaluated every (seconds)").fill("5");
   await page.getByRole("button", { name: "Create rule" }).click();
   await expect(page.getByText("Must be a number from 60 to 86400, not 5.")).toBeVisible();
-  await page.getByLabel("Judged every (seconds)").fill("60");
+  await page.getByLabel("Evaluated every (seconds)").fill("60");
   await page.getByLabel("Field", { exact: true }).selectOption("temperature");
   await page.getByLabel("Value (°C)").fill("50");
   await page.getByRole("button", { name: "Create rule" }).click();
@@ -131,7 +131,7 @@ test("a session that has ended leads to the login page, with a word why, and bac
   });
   await page.context().addCookies([{ name: "tidewatch_session", value: "stale", url: service.url }]);
   await page.goto(`${service.url}/#/buckets`);
-  await expect(page.getByText("Your session has ended. Log in again to go on.")).toBeVisible();
+  await expect(page.getByText("Your session has ended. Log in again to continue.")).toBeVisible();
   expect(page.url()).toContain("#/buckets");
 });
 

@@ -87,7 +87,7 @@ function pageOf(path: string[]): ComponentChildren {
       return (
         <Page title="No such page">
           <Empty
-            title="There is nothing at this address"
+            title="There is no page at this address"
             action={<LinkButton href="#/">Go to the overview</LinkButton>}
           >
             The link may be old or mistyped.

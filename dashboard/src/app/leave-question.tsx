@@ -10,7 +10,7 @@ export function LeaveQuestion() {
   const stay = () => leaving.set(null);
   return (
     <Dialog title="Leave without saving?" onClose={stay}>
-      <p>What you have changed on this page is not saved.</p>
+      <p>Your changes on this page have not been saved.</p>
       <div class="actions end">
         <Button onClick={stay}>Stay here</Button>
         <Button look="danger" onClick={asked.leave}>

@@ -65,7 +65,7 @@ export async function resumeSession(): Promise<void> {
     // A refusal has ended the session already, with its reason.
     if (session.get() !== undefined || isAbort(error)) return;
     sessionNotice.set(
-      error instanceof Error ? `The server could not be asked who is logged in: ${error.message}.` : null,
+      error instanceof Error ? `Could not check who is logged in: ${error.message}.` : null,
     );
     session.set(null);
   }
@@ -88,7 +88,7 @@ async function renewWhenOld(): Promise<void> {
 
 setInterval(() => void renewWhenOld(), RENEWAL_CHECK_MS);
 
-onRefused(() => endSession("Your session has ended. Log in again to go on."));
+onRefused(() => endSession("Your session has ended. Log in again to continue."));
 
 // Another tab that logs in or out does so for this one too: both have the same cookie.
 window.addEventListener("storage", (event) => {

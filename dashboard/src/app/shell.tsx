@@ -56,7 +56,7 @@ export function Shell({ section, user, children }: { section: string; user: User
         Skip to content
       </a>
       <header class="topbar">
-        <a class="brand" href="#/" aria-label="tidewatch, to the overview">
+        <a class="brand" href="#/" aria-label="tidewatch: go to the overview">
           <Logo />
           <span>tidewatch</span>
         </a>
@@ -72,7 +72,7 @@ export function Shell({ section, user, children }: { section: string; user: User
         </button>
       </header>
       <aside class={open ? "sidebar open" : "sidebar"} id="navigation" aria-label="Navigation and account">
-        <a class="brand" href="#/" aria-label="tidewatch, to the overview">
+        <a class="brand" href="#/" aria-label="tidewatch: go to the overview">
           <Logo />
           <span>tidewatch</span>
         </a>

@@ -50,7 +50,7 @@ describe("what is drawn", () => {
     [
       view([part("5m", 8000), part(null, 10)], { aggregation: "max" }),
       lines(289, 10),
-      "up to 289 values a line, the greatest value of each 5 min, others as they came",
+      "up to 289 values a line, the greatest value of each 5 min, others as raw points",
     ],
   ])("%#", (shown, drawn, text) => expect(said(shown, drawn)).toBe(text));
 });
@@ -59,7 +59,7 @@ test("what is left out is named", () => {
   const source = { schema: { mode: { type: "string" } } } as unknown as Source;
   const fields = [{ bucketId: "b", sourceId: "a", field: "mode" }];
   expect(remarksOf(view([part(null, 1)]), fields, new Map([["a", source]]))).toEqual([
-    "Texts are no lines: the table has mode.",
+    "Text fields are in the table below: mode.",
   ]);
   expect(remarksOf(view([{ ...part(null, 1), truncated: true }]), [], new Map())).toHaveLength(1);
   const bucket = { bucketId: "b", sourceIds: ["a"], refs: fields, fields: ["on"] };
@@ -68,6 +68,6 @@ test("what is left out is named", () => {
   const shown = [...lines(168), { ...lines(334)[0]!, type: "boolean" as const }];
   expect(said(both, shown)).toBe("168 values, averaged by hour; the band is min to max");
   expect(remarksOf(both, [], new Map())).toEqual([
-    "Booleans are shown as the share of time true, at a step of their own: 30 min.",
+    "Booleans are shown as the share of time they were true, per 30 min.",
   ]);
 });

@@ -37,7 +37,7 @@ export function noteOf(view: View, all: Line[]): { drawn: string; how: string } 
   const most = Math.max(0, ...counts);
   const values = `${counts.every((count) => count === most) ? "" : "up to "}${plural(most, "value")}`;
   const drawn = lines.length > 1 ? `${values} a line` : values;
-  const mixed = parts.some((part) => part.groupBy === null) ? ", others as they came" : "";
+  const mixed = parts.some((part) => part.groupBy === null) ? ", others as raw points" : "";
   const averaged = hasBand(view.plan) || others.length === 0;
   if (!averaged) return { drawn, how: `, ${WHAT[view.plan.aggregation]} of each ${steps.join(" or ")}${mixed}` };
   const points = parts.reduce((sum, part) => sum + (part.points ?? 0), 0);
@@ -57,26 +57,28 @@ export function remarksOf(view: View, fields: FieldRef[], sources: ReadonlyMap<s
   const remarks: string[] = [];
   if (plan.leftOut.length > 0) {
     remarks.push(
-      `Groups by name are of numbers: ${plan.leftOut.join(", ")} can be seen with automatic grouping, or by raw.`,
+      `Grouping by name works for numbers only: show ${plan.leftOut.join(", ")} with automatic grouping or as raw points.`,
     );
   }
   const { shares } = byShares(view);
   const steps = [...new Set(shares.flatMap((part) => part.groupBy ?? []))].map((step) => stepName(step));
   if (steps.length > 0) {
-    remarks.push(`Booleans are shown as the share of time true, at a step of their own: ${steps.join(" or ")}.`);
+    remarks.push(`Booleans are shown as the share of time they were true, per ${steps.join(" or ")}.`);
   } else if (shares.length > 0 && plan.kind === "grouped") {
-    remarks.push("Booleans are shown as they came: groups by name are of numbers.");
+    remarks.push("Booleans are shown as raw points: they cannot be aggregated by this grouping.");
   }
   const texts = fields.filter((ref) => sources.get(ref.sourceId)?.schema[ref.field]?.type === "string");
   if (plan.kind === "auto" && texts.length > 0) {
-    remarks.push(`Texts are no lines: the table has ${[...new Set(texts.map((ref) => ref.field))].join(", ")}.`);
+    remarks.push(`Text fields are in the table below: ${[...new Set(texts.map((ref) => ref.field))].join(", ")}.`);
   }
   if (parts.some((part) => part.truncated)) {
-    remarks.push(`The range holds more rows than one answer: the newest ${formatCount(10_000)} are shown.`);
+    remarks.push(`The range has more rows than one query returns: the newest ${formatCount(10_000)} are shown.`);
   }
   if (plan.coarsenedFrom !== null) {
     const shown = plan.groupBy ?? "coarser groups";
-    remarks.push(`By ${plan.coarsenedFrom} this range has more rows than one answer holds; it is shown by ${shown}.`);
+    remarks.push(
+      `Grouped by ${plan.coarsenedFrom}, this range has more rows than one query returns; it is grouped by ${shown}.`,
+    );
   }
   return remarks;
 }

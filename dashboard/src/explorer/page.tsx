@@ -164,7 +164,7 @@ function Explorer({ catalog }: { catalog: Catalog }) {
             style={{ minHeight: `${height}px` }}
           >
             {fields.length === 0 ? (
-              <Empty title="Pick a field">Its line, and the marks of its alert rules, will stand here.</Empty>
+              <Empty title="Pick a field">The chart shows the field and marks when its alert rules fired.</Empty>
             ) : span !== null && lines.length > 0 ? (
               <Plot
                 lines={lines}

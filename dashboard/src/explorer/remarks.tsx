@@ -67,7 +67,7 @@ export function Remarks({ view, fields, catalog, gone, beyond, marks }: RemarksP
 export function NoPoints({ onAll, texts }: { onAll: () => void; texts: boolean }) {
   return texts ? (
     <div class="chart-empty">
-      <p>Texts are no lines: they stand in the table below.</p>
+      <p>Text fields are listed in the table below; a chart cannot draw them.</p>
     </div>
   ) : (
     <div class="chart-empty">

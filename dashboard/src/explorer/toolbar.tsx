@@ -186,7 +186,7 @@ function TypedRange({ range, span, zone, onApply }: TypedRangeProps) {
       <Button type="submit" small>
         Show
       </Button>
-      <p class="hint">A time, a day, now-6h, today or yesterday; a day alone is the whole of it.</p>
+      <p class="hint">A time, a day, now-6h, today or yesterday. A day means the whole day.</p>
     </form>
   );
 }

@@ -19,7 +19,7 @@ export function AccountPage() {
     beginSession(await changePassword(currentPassword, newPassword));
     setCurrent("");
     setNew("");
-    notify("The password is changed. Other sessions have ended; this one goes on.");
+    notify("The password has been changed. All other sessions have been logged out.");
   });
   return (
     <Page title="Account">

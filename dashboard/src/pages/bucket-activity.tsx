@@ -76,7 +76,7 @@ function Analytics({ analytics, at }: { analytics: BucketAnalytics; at: number }
       <Section title="Points per hour" class="card">
         <dl class="figures">
           <Figure label="In the period">{formatCompact(summary.dataPointsInPeriod)}</Figure>
-          <Figure label="A day on average">{formatCompact(Math.round(summary.avgDataPointsPerDay))}</Figure>
+          <Figure label="Average per day">{formatCompact(Math.round(summary.avgDataPointsPerDay))}</Figure>
           <Figure label="Active rules">{formatCount(summary.activeAlerts)}</Figure>
           <Figure label="Triggers">{formatCount(analytics.alertActivity.totalTriggered)}</Figure>
         </dl>

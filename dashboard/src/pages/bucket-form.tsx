@@ -65,7 +65,7 @@ export function BucketForm({ bucket, onDone, onClose }: BucketFormProps) {
           step={1}
           value={days}
           onInput={(text) => typed.change({ days: text })}
-          hint={bucket === null ? "Empty: as long as the plan allows" : "Points older than this are gone"}
+          hint={bucket === null ? "If empty, the maximum of the plan" : "Older points are deleted"}
           fault={faultAt(error, "retentionDays")}
         />
         {shorter && (

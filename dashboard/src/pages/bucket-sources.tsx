@@ -36,7 +36,7 @@ export function BucketSources({ bucketId }: { bucketId: string }) {
                 </LinkButton>
               }
             >
-              A sensor or an application, with the fields that it measures.
+              A sensor or an application, with the fields that it sends.
             </Empty>
           ) : (
             <SourceTable sources={list} />

@@ -128,7 +128,7 @@ function Tab({ bucket, tab }: { bucket: Bucket; tab: string }) {
           routes={{
             id: bucket._id,
             title: "Keys of this bucket",
-            note: "A write key sends and reads points; a read key only reads.",
+            note: "A write key can send and read points; a read key can only read.",
             types: [
               { value: "write", label: "write: sends and reads" },
               { value: "read", label: "read: only reads" },

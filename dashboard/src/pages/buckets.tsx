@@ -19,7 +19,7 @@ export function BucketsPage() {
   return (
     <Page
       title="Buckets"
-      intro="Sources that belong together, their keys and rules, and how long their points are kept."
+      intro="A bucket groups sources with their keys and rules, and sets how long their points are kept."
       actions={
         <Button icon="plus" look="primary" onClick={() => setCreating(true)}>
           New bucket
@@ -37,7 +37,7 @@ export function BucketsPage() {
                 </Button>
               }
             >
-              Everything that is measured lives in one.
+              All points are stored in buckets.
             </Empty>
           ) : (
             <BucketTable buckets={list} />

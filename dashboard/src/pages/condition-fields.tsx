@@ -28,7 +28,7 @@ export function KindChoice({ draft, onChange }: Pick<RuleFieldsProps, "draft" | 
       </div>
       <p class="hint">
         {draft.kind === null
-          ? "An evaluator of yours decides by words and parameters of its own"
+          ? "Your own evaluator decides, from your text and parameters"
           : KINDS[draft.kind].hint}
       </p>
     </div>
@@ -135,7 +135,7 @@ export function ConditionFields(props: RuleFieldsProps) {
           />
           {number("by", "By at least", { unit: condition.percent ? "%" : unit })}
           <SelectField
-            label="Compared with the window's"
+            label="Compared with"
             value={condition.from}
             onChange={(from) => change({ from })}
             options={originsOf(condition.direction).map((from) => ({
@@ -154,7 +154,7 @@ export function ConditionFields(props: RuleFieldsProps) {
             hint:
               Number(condition.maxGapSeconds) > 0
                 ? formatSpan(Number(condition.maxGapSeconds))
-                : "Empty: for the whole window",
+                : "If empty, the whole window",
           })}
         </Grid>
       );
@@ -162,7 +162,7 @@ export function ConditionFields(props: RuleFieldsProps) {
       return (
         <Grid>
           {number("limit", "Standard deviations")}
-          {number("minPoints", "Values to compare with", { hint: "Fewer in the window: no verdict" })}
+          {number("minPoints", "Values to compare with", { hint: "With fewer values, the verdict is inconclusive" })}
         </Grid>
       );
   }
@@ -217,7 +217,7 @@ function OwnEvaluator({ draft, error, onChange }: RuleFieldsProps) {
         maxLength={64}
         mono
         onInput={(ownKind) => onChange({ ownKind })}
-        hint="Your evaluator picks its rules by it; the reference evaluator judges such a rule inconclusive"
+        hint="Your evaluator selects its rules by this name. The reference evaluator reports such rules as inconclusive"
         fault={faultAt(error, "evaluation.kind")}
       />
       <TextField

@@ -37,7 +37,7 @@ export function Deliveries({ id, title, list, redeliver }: DeliveriesProps) {
       <WhenLoaded loaded={page} what="deliveries">
         {(data) =>
           data.deliveries.length === 0 ? (
-            <Empty title="Nothing delivered yet">What is sent, and what the receiver answers, will stand here.</Empty>
+            <Empty title="Nothing delivered yet">Deliveries appear here with the receiver's answers.</Empty>
           ) : (
             <>
               <TableFrame label={title} stacked>

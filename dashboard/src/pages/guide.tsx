@@ -58,35 +58,35 @@ export function Guide({ buckets, totals, onArrival, onHide }: GuideProps) {
     {
       done: bucket !== undefined,
       title: "Create a bucket",
-      text: "It holds sources that belong together, and says how long their points are kept.",
+      text: "A bucket groups related sources and sets how long their points are kept.",
       href: "#/buckets?new=1",
       action: "Create a bucket",
     },
     {
       done: hasPoints || source !== undefined,
       title: "Declare a source",
-      text: "A sensor or an application, with the fields that it measures.",
+      text: "A sensor or an application, with the fields that it sends.",
       href: `${home}/sources/new`,
       action: "Declare a source",
     },
     {
       done: hasPoints || inside.data?.hasKey === true,
-      title: "Make a write key",
-      text: "What the sensor shows to be let in. The source's page makes one and puts it into the commands.",
+      title: "Create a write key",
+      text: "Sensors authenticate with it. The source's page creates one and inserts it into the commands.",
       href: source === undefined ? `${home}/keys` : `${home}/sources/${source._id}`,
       action: "Make a key",
     },
     {
       done: hasPoints,
       title: "Send a point",
-      text: "The source's page has commands and programs with the right ids, and waits for the first point with you.",
+      text: "The source's page has commands and programs with the right ids, and shows when the first point arrives.",
       href: source === undefined ? home : `${home}/sources/${source._id}`,
       action: "Show the command",
     },
     {
       done: false,
       title: "See it on a chart",
-      text: "Any field over any range, live if you like.",
+      text: "Any field over any range, also live.",
       href: exploreHref(fields, { kind: "last", preset: "1h" }),
       action: "Open the explorer",
     },
@@ -96,7 +96,7 @@ export function Guide({ buckets, totals, onArrival, onHide }: GuideProps) {
   const shown = totals.dataPoints > 0 ? steps.filter((step) => !step.done) : steps;
   return (
     <Section
-      title="From nothing to a chart"
+      title="Getting started"
       class="card guide"
       note={hasPoints ? "One step is left." : "Five steps, a few minutes."}
       actions={

@@ -58,7 +58,7 @@ export function Inputs({ draft, sources, error, onChange }: RuleFieldsProps) {
               value={input.sourceId}
               onChange={(sourceId) => change(index, { sourceId, field: "" })}
               options={[
-                { value: "", label: "the rule's own" },
+                { value: "", label: "same as the rule" },
                 ...sources.map((other) => ({ value: other._id, label: other.name })),
               ]}
               fault={faultAt(error, `${path}.dataSourceId`)}
@@ -123,7 +123,7 @@ export function Times({ draft, sources, error, onChange }: RuleFieldsProps) {
   return (
     <div class="form-grid">
       <NumberField
-        label="Judged every (seconds)"
+        label="Evaluated every (seconds)"
         value={draft.intervalSeconds}
         onInput={(intervalSeconds) => onChange({ intervalSeconds })}
         hint={span(draft.intervalSeconds)}
@@ -140,7 +140,7 @@ export function Times({ draft, sources, error, onChange }: RuleFieldsProps) {
         label="Clears after (seconds)"
         value={draft.dwellSeconds}
         onInput={(dwellSeconds) => onChange({ dwellSeconds })}
-        hint={span(draft.dwellSeconds) ?? "Empty: as long as the window"}
+        hint={span(draft.dwellSeconds) ?? "If empty, the length of the window"}
         fault={faultAt(error, "evaluation.dwellSeconds")}
       />
     </div>

@@ -42,7 +42,7 @@ export function KeyList({ routes }: { routes: KeyRoutes }) {
                 </Button>
               }
             >
-              Sensors and programs show a key to be let in.
+              Sensors and programs authenticate with a key.
             </Empty>
           ) : (
             <TableFrame label={routes.title} stacked>
@@ -98,7 +98,7 @@ export function KeyList({ routes }: { routes: KeyRoutes }) {
           onClose={() => setDeleting(null)}
           onConfirm={async () => {
             await routes.remove(deleting._id);
-            notify(`Key “${deleting.name}” deleted; it stopped working at once.`);
+            notify(`Key “${deleting.name}” deleted; it no longer works.`);
             setDeleting(null);
             keys.reload();
           }}
@@ -141,7 +141,7 @@ function CreateKey({ routes, onClose }: { routes: KeyRoutes; onClose: () => void
           onInput={setName}
           required
           maxLength={100}
-          hint="Who uses it: a key for each is easy to take back"
+          hint="Use one key per client, so that each can be revoked separately"
           fault={faultAt(error, "name")}
         />
         <SelectField

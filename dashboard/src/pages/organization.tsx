@@ -22,7 +22,7 @@ import { KeyList, type KeyRoutes } from "./key-list";
 const KEYS: KeyRoutes = {
   id: "organization",
   title: "Organization keys",
-  note: "Admin keys open everything the organization owns; integration keys are for evaluators and use up no calls.",
+  note: "Admin keys give access to everything. Integration keys are for evaluators; their calls are free.",
   types: [
     { value: "integration", label: "integration: an evaluator asks for due rules, reads points and posts verdicts" },
     { value: "admin", label: "admin: everything, in every bucket" },
@@ -47,7 +47,7 @@ export function OrganizationPage() {
       <KeyList routes={KEYS} />
       <Section
         title="Run an evaluator"
-        note="It judges the rules that are due, with an integration key. Run as many as you like: they share the work."
+        note="An evaluator evaluates the rules that are due. It needs an integration key. You can run several: they share the work."
       >
         <Snippet title="Shell" code={evaluateCommand(location.origin)} />
       </Section>

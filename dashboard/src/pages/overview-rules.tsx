@@ -21,7 +21,7 @@ export function OverviewRules({ buckets }: { buckets: Bucket[] }) {
   const more = troubled.length - ROWS_MAX;
   return (
     <Section
-      title="Rules to look at"
+      title="Rules that need attention"
       actions={
         <LinkButton href="#/rules" small>
           All rules
@@ -29,7 +29,7 @@ export function OverviewRules({ buckets }: { buckets: Bucket[] }) {
       }
     >
       <RuleTable
-        label="Rules to look at"
+        label="Rules that need attention"
         rules={troubled.slice(0, ROWS_MAX)}
         bucketNames={new Map(buckets.map((bucket) => [bucket._id, bucket.name]))}
       />

@@ -23,7 +23,7 @@ export function OverviewSources({ sources, buckets }: { sources: Source[]; bucke
   return (
     <Section
       title="Sources"
-      note={silent === 0 ? "No source has fallen silent." : `${plural(silent, "source")} silent.`}
+      note={silent === 0 ? "No source is silent." : `${plural(silent, "source")} silent.`}
     >
       <TableFrame label="Sources" stacked>
         <thead>

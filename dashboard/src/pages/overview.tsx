@@ -168,7 +168,7 @@ function Usage({ overview: { usage, plan, totals } }: { overview: Overview }) {
 function Totals({ overview: { totals, usage } }: { overview: Overview }) {
   const perPoint = totals.dataPoints === 0 ? null : usage.storageUsedBytes / totals.dataPoints;
   return (
-    <Section title="What lives here" class="card">
+    <Section title="Contents" class="card">
       <dl class="figures two">
         <Figure label="Points" note={perPoint === null ? undefined : `${perPoint.toFixed(1)} bytes each on disk`}>
           {formatCompact(totals.dataPoints)}

@@ -8,7 +8,7 @@ import { wordsOf } from "./rule-words";
 export interface InputDraft {
   key: string;
   field: string;
-  /** Empty: the rule's own source. */
+  /** Empty: same as the rule source. */
   sourceId: string;
   /** `avg hour`, or empty for points. */
   grouping: string;

@@ -23,7 +23,7 @@ export function NewRulePage() {
   const { search } = useRoute();
   const buckets = useLoad("buckets", listBuckets);
   return (
-    <Page title="New rule" trail={TRAIL} intro="What is wrong, and how it is to be judged: the words are made of it.">
+    <Page title="New rule" trail={TRAIL} intro="Define the condition and how it is evaluated. The description is generated from it.">
       <WhenLoaded loaded={buckets} what="buckets">
         {(list) =>
           list.length === 0 ? (
@@ -56,7 +56,7 @@ export function EditRulePage({ id }: { id: string }) {
     <Page
       title="Edit rule"
       trail={[...TRAIL, { href: `#/rules/${id}`, label: rule.data?.name ?? "Rule" }]}
-      intro="Its state and timers stay: a firing rule does not fire again."
+      intro="State and timers are kept: a rule that is firing does not fire again."
     >
       <WhenLoaded loaded={rule} what="rule">
         {(data) => <RuleForm rule={data} buckets={[]} start={draftOf(data)} />}
@@ -162,7 +162,7 @@ function RuleForm({ rule, buckets, start }: { rule: Rule | null; buckets: Bucket
         value={draft.webhookUrl}
         onInput={(webhookUrl) => change({ webhookUrl })}
         placeholder="https://…"
-        hint="May stay empty: the organization's webhooks hear of triggers anyway"
+        hint="Optional: the organization's webhooks receive triggers in any case"
         fault={faultAt(error, "webhookUrl")}
       />
       {doubts.map((doubt) => (

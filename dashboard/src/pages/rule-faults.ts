@@ -80,12 +80,12 @@ export function doubtsOf(draft: RuleDraft, sources: KnownSource[]): string[] {
   const most = Math.max(...draft.inputs.map((input) => rowsOf(draft, input, sources)));
   if (needed !== null && most < needed.rows)
     doubts.push(
-      `About ${most} ${rowName(draft)}s come in a window, and it needs ${needed.rows}: it will hardly ever fire.`,
+      `About ${most} ${rowName(draft)}s come in a window, and it needs ${needed.rows}: it will rarely fire.`,
     );
   const longest = Math.max(...draft.inputs.map((input) => windowOf(draft, input)));
   if (Number(draft.intervalSeconds) > longest)
     doubts.push(
-      `It is judged every ${formatSpan(Number(draft.intervalSeconds))} and looks at the last ${formatSpan(longest)}: ` +
+      `It is evaluated every ${formatSpan(Number(draft.intervalSeconds))} and looks at the last ${formatSpan(longest)}: ` +
         "what lies between is never looked at.",
     );
   return doubts;

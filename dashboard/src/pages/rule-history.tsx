@@ -17,7 +17,7 @@ export function RuleHistory({ ruleId }: { ruleId: string }) {
       <WhenLoaded loaded={history} what="history">
         {(page) =>
           page.history.length === 0 ? (
-            <Empty title="Not judged yet">The first verdict of an evaluator will stand here, with its evidence.</Empty>
+            <Empty title="Not evaluated yet">Verdicts appear here, with their evidence.</Empty>
           ) : (
             <>
               <TableFrame label="History" stacked>

@@ -1,5 +1,5 @@
 /**
- * What the reference evaluator (`src/evaluator/judge`) understands: its kinds, and their parameters as the editor holds
+ * What the reference evaluator (`evaluator/src/condition`) understands: its kinds, and their parameters as the editor holds
  * them. Pure.
  */
 import type { Evaluation, Parameter } from "../api/rules";
@@ -9,8 +9,8 @@ export const KINDS = {
   threshold: { label: "Threshold", hint: "A field is compared with a value", types: ["number", "boolean", "string"] },
   range: { label: "Range", hint: "A number leaves a range, or enters it", types: ["number"] },
   change: { label: "Change", hint: "A number has risen or fallen within the window", types: ["number"] },
-  absence: { label: "No data", hint: "A field has not come for too long", types: ["number", "boolean", "string"] },
-  zscore: { label: "Outlier", hint: "The newest number lies far from the mean of those before it", types: ["number"] },
+  absence: { label: "No data", hint: "A field has had no value for too long", types: ["number", "boolean", "string"] },
+  zscore: { label: "Outlier", hint: "The newest number is far from the mean of the numbers before it", types: ["number"] },
 } as const satisfies Record<string, { label: string; hint: string; types: readonly FieldType[] }>;
 
 export type Kind = keyof typeof KINDS;

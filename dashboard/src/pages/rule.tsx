@@ -36,7 +36,7 @@ export function RulePage({ id }: { id: string }) {
     if (loaded.data === null) return;
     const status = loaded.data.rule.status === "active" ? "paused" : "active";
     await changeRule(id, { status });
-    notify(status === "paused" ? "Paused: the rule is not judged until it is resumed." : "Resumed.");
+    notify(status === "paused" ? "Paused: the rule is not evaluated until it is resumed." : "Resumed.");
     loaded.reload();
   });
   if (loaded.data === null) {
@@ -107,7 +107,7 @@ export function RulePage({ id }: { id: string }) {
       {rule.webhookUrl !== null && (
         <Deliveries
           id={`rule ${id}`}
-          title="Deliveries to its own URL"
+          title="Deliveries to the rule's URL"
           list={(limit, offset, signal) => ruleDeliveries(id, limit, offset, signal)}
         />
       )}
@@ -164,7 +164,7 @@ function chartOf(rule: Rule): string {
 function Facts({ rule, source }: { rule: Rule; source: Source | null }) {
   const judged = draftOf(rule);
   return (
-    <Section title="What it watches" class="card">
+    <Section title="Condition" class="card">
       <dl class="rows">
         <div>
           <dt>Source</dt>
@@ -182,9 +182,9 @@ function Facts({ rule, source }: { rule: Rule; source: Source | null }) {
                 {wordsOf({ ...judged, sourceId: rule.dataSourceId }, source === null ? [] : [source])}
               </span>
             ) : rule.evaluation !== null ? (
-              <span class="muted">an evaluator of your own says so, by the words and the parameters below</span>
+              <span class="muted">your own evaluator decides, from the text and the parameters below</span>
             ) : rule.parsedCondition === null ? (
-              <span class="muted">only an evaluator understands the text</span>
+              <span class="muted">only an evaluator can interpret the text</span>
             ) : (
               <Understood parsed={rule.parsedCondition} />
             )}
@@ -202,7 +202,7 @@ function Facts({ rule, source }: { rule: Rule; source: Source | null }) {
           <dt>Own URL</dt>
           <dd>
             {rule.webhookUrl === null ? (
-              <span class="muted">none; webhooks tell of it</span>
+              <span class="muted">none; triggers go to the webhooks</span>
             ) : (
               <ExternalUrl url={rule.webhookUrl} />
             )}
@@ -229,8 +229,8 @@ function Evaluation({ rule }: { rule: Rule }) {
       }
     >
       <dl class="figures">
-        <Figure label="Judged every">{formatSpan(evaluation.intervalSeconds)}</Figure>
-        <Figure label="Looks at the last">{formatSpan(evaluation.windowSeconds)}</Figure>
+        <Figure label="Evaluated every">{formatSpan(evaluation.intervalSeconds)}</Figure>
+        <Figure label="Window">{formatSpan(evaluation.windowSeconds)}</Figure>
         <Figure label="Clears after">{formatSpan(evaluation.dwellSeconds ?? evaluation.windowSeconds)}</Figure>
       </dl>
       <div class="columns">

@@ -13,7 +13,7 @@ export function RulesPage() {
   return (
     <Page
       title="Alert rules"
-      intro="A rule says what is wrong; evaluators judge it; webhooks tell whoever has to know."
+      intro="A rule states a condition, evaluators check it, and webhooks notify you when it is met."
       actions={
         <LinkButton href="#/rules/new" icon="plus" look="primary">
           New rule

@@ -78,7 +78,7 @@ function SignIn({ signingUp, open, first, refused }: SignInProps) {
               {notice}
             </p>
           )}
-          {signingUp && first && <p class="hint">This server is empty: its first account is yours.</p>}
+          {signingUp && first && <p class="hint">This server has no accounts yet. Create the first one.</p>}
           {refused && (
             <p class="notice-box" role="status">
               Sign-up is closed on this server. Whoever runs it can open it.
@@ -118,7 +118,7 @@ function SignIn({ signingUp, open, first, refused }: SignInProps) {
               value={organizationName}
               onInput={setOrganizationName}
               autocomplete="organization"
-              hint="May stay empty; it can be renamed later"
+              hint="Optional; it can be renamed later"
               fault={faultAt(error, "organizationName")}
             />
           )}

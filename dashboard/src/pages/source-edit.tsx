@@ -14,7 +14,7 @@ import { SchemaEditor, draftsOf, emptyField, schemaOf } from "./schema-editor";
 export function NewSourcePage({ bucketId }: { bucketId: string }) {
   const trail = useBucketTrail(bucketId);
   return (
-    <Page title="New source" trail={trail} intro="A sensor or an application, with the fields that it measures.">
+    <Page title="New source" trail={trail} intro="A sensor or an application, with the fields that it sends.">
       <SourceForm bucketId={bucketId} source={null} />
     </Page>
   );
@@ -27,7 +27,7 @@ export function EditSourcePage({ bucketId, sourceId }: { bucketId: string; sourc
     <Page
       title="Edit source"
       trail={trail}
-      intro="Fields may be added; those there are keep their name and type, as points bear them."
+      intro="Fields can be added. Existing fields keep their name and type, because stored points use them."
     >
       <WhenLoaded loaded={source} what="source">
         {(data) => <SourceForm bucketId={bucketId} source={data} />}
@@ -107,21 +107,21 @@ function SourceForm({ bucketId, source }: { bucketId: string; source: Source | n
       </div>
       <SchemaEditor drafts={value.fields} onChange={(fields) => change({ fields })} error={error} />
       <CheckField
-        label="Add undeclared fields as they come"
-        hint="Else a point with a field that is not declared is refused."
+        label="Add undeclared fields automatically"
+        hint="Otherwise a point with an undeclared field is refused."
         checked={value.extend}
         onChange={(extend) => change({ extend })}
       />
       <CheckField
         label="Average large raw queries"
-        hint="Queries for more than about 500 points get averages with their least and greatest values; off: always the points themselves."
+        hint="Queries for more than about 500 points return averages with minimum and maximum."
         checked={value.downsampling}
         onChange={(downsampling) => change({ downsampling })}
       />
       {source !== null && (
         <CheckField
           label="Active"
-          hint="An inactive source takes no data."
+          hint="An inactive source refuses points."
           checked={value.active}
           onChange={(active) => change({ active })}
         />

@@ -21,14 +21,14 @@ export function SourceSnippets({ source }: { source: Source }) {
   const make = useAction(async () => {
     const made = await createBucketKey(source.bucketId, source.name.slice(0, NAME_MAX), "write");
     rememberKey(source.bucketId, made);
-    notify(`Write key “${made.name}” made: it is in the commands.`);
+    notify(`Write key “${made.name}” created. The commands below use it.`);
   });
   const { origin } = location;
   const target = { origin, bucketId: source.bucketId, sourceId: source._id, schema: source.schema, key };
   const language = LANGUAGES.find(({ id }) => id === chosen) ?? LANGUAGES[0]!;
   return (
     <Section
-      title="Send and ask"
+      title="Send and query"
       actions={
         <div class="segments wrap" role="group" aria-label="Language">
           {LANGUAGES.map(({ id, label }) => (
@@ -46,7 +46,7 @@ export function SourceSnippets({ source }: { source: Source }) {
             <a href={`#/buckets/${source.bucketId}/keys`}>keys</a> into the place of <code>{KEY_PLACEHOLDER}</code>, or
           </p>
           <Button small icon="plus" busy={make.running} onClick={() => void make.run()}>
-            Make a write key
+            Create a write key
           </Button>
           <ErrorBox error={make.error} />
         </div>
@@ -62,7 +62,7 @@ export function SourceSnippets({ source }: { source: Source }) {
         {/* Keyed by language: what was copied was that one. */}
         <Snippet key={`send ${chosen}`} title="Send a point" code={language.send(target)} />
         {language.ask && (
-          <Snippet key={`ask ${chosen}`} title="Ask for the newest points" code={language.ask(target)} />
+          <Snippet key={`ask ${chosen}`} title="Query the newest points" code={language.ask(target)} />
         )}
       </div>
     </Section>

@@ -111,7 +111,7 @@ function FirstPoint({ waiting, chart }: { waiting: boolean; chart: FieldRef[] })
   return (
     <div class="notice-box first-point">
       <p role="status">
-        {waiting ? "Waits for the first point: it shows here as soon as it is in." : "The first point is in."}
+        {waiting ? "Waiting for the first point. It appears here as soon as it arrives." : "The first point is in."}
       </p>
       {!waiting && (
         <LinkButton href={exploreHref(chart, { kind: "last", preset: "15m" })} look="primary" icon="explore" small>
@@ -124,7 +124,7 @@ function FirstPoint({ waiting, chart }: { waiting: boolean; chart: FieldRef[] })
 
 function SchemaTable({ source }: { source: Source }) {
   const mode =
-    source.schemaMode === "strict" ? "Undeclared fields are refused" : "Undeclared fields are added as they come";
+    source.schemaMode === "strict" ? "Undeclared fields are refused" : "Undeclared fields are added automatically";
   const thinning = source.downsampling ? "large raw queries are averaged" : "raw queries are never averaged";
   return (
     <Section title="Schema" note={`${mode}; ${thinning}.`}>

@@ -12,8 +12,8 @@ import { Restored } from "../parts/restored";
 
 const EVENT_HINTS: Record<Event, string> = {
   "alert.triggered": "A rule fires.",
-  "data.received": "Points come in. Best effort, and as often as they come.",
-  "bucket.updated": "The settings of a bucket change.",
+  "data.received": "Points arrive. Best effort, for every ingest.",
+  "bucket.updated": "The settings of a bucket have changed.",
 };
 
 interface WebhookFormProps {
@@ -126,8 +126,8 @@ export function WebhookForm({ webhook, buckets, onDone, onClose }: WebhookFormPr
           mono
           hint={
             webhook === null
-              ? "Signs the deliveries. Empty: one is made and shown once"
-              : "Empty: the one there is stays"
+              ? "Signs the deliveries. If empty, one is generated and shown once"
+              : "If empty, the current secret is kept"
           }
           fault={faultAt(error, "secret")}
         />

@@ -35,7 +35,7 @@ export function WebhookPage({ id }: { id: string }) {
       notify(status === "paused" ? "Paused: nothing is queued for it." : "Resumed.");
     } else {
       await testWebhook(id);
-      notify("Test event queued; see below what becomes of it.");
+      notify("Test event queued. Its delivery is listed below.");
     }
     loaded.reload();
   });

@@ -26,7 +26,7 @@ export function WebhooksPage() {
   return (
     <Page
       title="Webhooks"
-      intro="Signed calls to your own addresses when rules fire, points come in or buckets change."
+      intro="Signed HTTP requests to your own URLs when rules fire, points arrive or buckets change."
       actions={
         <Button icon="plus" look="primary" onClick={() => setCreating(true)}>
           New webhook
@@ -44,7 +44,7 @@ export function WebhooksPage() {
                 </Button>
               }
             >
-              An address of yours that is told when a rule fires.
+              A URL that is notified when a rule fires.
             </Empty>
           ) : (
             <TableFrame label="Webhooks" stacked>

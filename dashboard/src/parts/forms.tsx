@@ -190,7 +190,7 @@ export function ErrorBox({ error, shownAt }: { error: Error | null; shownAt?: (p
   return (
     <div class="error-box" role="alert" ref={box}>
       <p>
-        {allAtFields ? "Not yet: see what is marked above." : sentence(error.message)}
+        {allAtFields ? "Not saved: correct the marked fields above." : sentence(error.message)}
         {requestId !== null && <span class="mono"> Request {requestId}.</span>}
       </p>
       {rest.length > 0 && faults.length > 1 && (

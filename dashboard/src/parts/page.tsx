@@ -105,7 +105,7 @@ export function LoadError({ error, what, onRetry }: { error: Error; what: string
     <div class="state" role="alert">
       <h2>{missing ? "Not found" : `The ${what} could not be loaded`}</h2>
       <p>{missing ? "It may have been deleted, or the link is from another organization." : sentence(error.message)}</p>
-      {mayGoBetter(error) && <p>It is tried again every few seconds.</p>}
+      {mayGoBetter(error) && <p>Retrying every few seconds.</p>}
       {!missing && (
         <Button icon="refresh" onClick={onRetry}>
           Try again

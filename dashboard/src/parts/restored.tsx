@@ -6,7 +6,7 @@ export function Restored<T>({ draft }: { draft: Draft<T> }) {
   if (!draft.restored) return null;
   return (
     <div class="notice-box" role="status">
-      <p>What you typed here before is back. It is not saved yet.</p>
+      <p>Your earlier input has been restored. It is not saved yet.</p>
       <Button small onClick={draft.reset}>
         Start anew
       </Button>
